@@ -263,7 +263,12 @@ extension Simulation {
             links[link].refused.append((refusal.stream, clock))
             server.refusals.removeFirst()
             let request = taps[link].requests.last { $0.stream == refusal.stream }
-            learnedRefusal(link, row: request?.row, isSure: !links[link].isDeaf)
+            // Of a request that the client took back before, a refusal tells it nothing.
+            let isAwaited =
+                request.map { !mayBeGivenUp(link: link, sentAt: $0.time) } ?? true
+                && !wasCancelled(link: link, stream: refusal.stream)
+            learnedRefusal(
+                link, row: request?.row, isSure: !links[link].isDeaf && isAwaited)
         }
         for (copy, frameCount) in server.takeEvidence(upTo: count) {
             journal.told(copy, at: clock, isTooLate: mayBeGivenUp(journal.copies[copy]))

@@ -119,11 +119,16 @@ extension Simulation {
     /// True where the client may have given a request up as not answered in time without anybody's
     /// hearing of it: its RST_STREAM waits behind bytes that the network does not take.
     func mayBeGivenUp(_ copy: Journal.Copy) -> Bool {
-        let link = links[copy.link]
+        mayBeGivenUp(link: copy.link, sentAt: copy.sentAt)
+    }
+
+    /// The same of a request that left at that time.
+    func mayBeGivenUp(link id: Int, sentAt: UInt64) -> Bool {
+        let link = links[id]
         // The clock may run from the moment before the bytes were taken, and is looked at now and then.
         // A response that came while the process was stopped is believed, however late it is read.
         let isOverdue =
-            (arrival ?? clock) + 100 * millisecond > copy.sentAt + plan.requestTimeout
+            (arrival ?? clock) + 100 * millisecond > sentAt + plan.requestTimeout
         let isWaiting = link.pendingSend != nil || clock - link.lastSendDone < 50_000
         return isOverdue && isWaiting
     }

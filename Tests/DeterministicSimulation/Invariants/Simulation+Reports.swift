@@ -86,7 +86,8 @@ extension Simulation {
         // If bytes leave slowly, a request's clock starts again. To a process that was stopped they seem
         // to: its first turns come before it learns that they have left.
         guard isLonely, process.responses.allSatisfy(\.isSure), faults.shortSend == 0,
-            faults.slowReading == 0, faults.sendBufferCount >= 1 << 20, process.frozenUntil == 0
+            faults.slowReading == 0, !ownLinks.contains(where: \.wasSendBlocked),
+            process.frozenUntil == 0
         else { return }
         var sentAt: [StreamOfLink: UInt64] = [:]
         var made = process.requestsMadeAt[...]

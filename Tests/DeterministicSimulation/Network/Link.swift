@@ -40,6 +40,8 @@ struct Link {
 
     var pendingSend: PendingSend?
     var isSendBlocked = false
+    /// A send had to wait for room, or took less than was asked, at any time.
+    var wasSendBlocked = false
     var lastSendDone: UInt64 = 0
     /// Requests may have lain behind the bytes under way that the client never submitted.
     var endedWhileSending = false

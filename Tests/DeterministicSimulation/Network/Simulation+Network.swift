@@ -164,6 +164,7 @@ extension Simulation {
         }
         let limit = links[id].isSlow ? 1000 : process.current.sendBufferCount
         let room = limit - links[id].countToServer
+        if room < pending.copy.count { links[id].wasSendBlocked = true }
         guard room > 0 else {
             links[id].isSendBlocked = true
             cover(.sendBlocked, link: id)
