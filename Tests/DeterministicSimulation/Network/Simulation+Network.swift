@@ -272,6 +272,8 @@ extension Simulation {
                 && clock - max(links[id].lastSendDone, links[id].sentToldAt) < 50_000)
             // The last word and the news that bytes were taken may come together.
             || (links[id].firstWordAt != nil && links[id].sentToldAt == clock)
+            // So may that news and the second signal's end, with more written behind.
+            || (process.stoppedAtOnceAt != nil && links[id].sentToldAt == clock)
         if let pending = links[id].pendingSend {
             // The kernel may have taken some of it.
             links[id].pendingSend = nil
