@@ -212,6 +212,7 @@ extension Simulation {
             if case .noResponse = cause { checkSilence(process) }
             let trouble =
                 faults.connectFailure + faults.connectSilence + faults.resolveFailure
+                + faults.silentNames
                 + faults.reset + faults.silence + faults.silentStream + faults.trouble
                 + faults.goAway + faults.stall + faults.halfClose + faults.violation
                 + faults.duplicate + faults.resetStream + faults.halves.chance

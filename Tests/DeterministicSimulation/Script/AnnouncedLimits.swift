@@ -99,6 +99,7 @@ extension SimulatedServer {
         let isQuiet =
             link.isOpenAtClient && !link.isSilent && link.countToServer == 0
             && link.pendingSend == nil && faults.trickle == 0
+            && simulation.clock > simulation.process.frozenUntil
         guard hasRoom, isQuiet, !isMute, !hasSaidGoAway,
             connectionWindow >= order.reduce(0, { $0 + missingCount($1) })
         else {
