@@ -41,8 +41,10 @@ final class SimulatedReactor {
     var nextRoomLook: UInt64 = 0
     /// Look-ups that it was told failed, and whether one did not.
     var failedResolutions = 0
-    /// It waits for a name server.
-    var isLookingUp = false
+    /// Since when it waits for a name server; nil: it does not.
+    var lookingUpSince: UInt64?
+    /// When it was told last what a look-up found that took a second or more.
+    var slowLookupEnd: UInt64?
     var hasAddresses = false
     /// Up to when its connections' time is accounted for.
     var accountedAt: UInt64

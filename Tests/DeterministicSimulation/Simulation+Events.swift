@@ -172,7 +172,7 @@ extension Simulation {
         }
         switch submission {
         case .resolve:
-            reactor.isLookingUp = true
+            reactor.lookingUpSince = clock
             let fails = random.chance(faults.resolveFailure)
             if fails { cover(.noName) }
             let isSilent = faults.silentNames > 0 && random.chance(faults.silentNames)
@@ -193,7 +193,7 @@ extension Simulation {
                         ? .failure(ResolutionFailure(message: "no such name")) : .success(addresses)
                 ),
                 after: isSilent
-                    ? UInt64(random.between(1...60)) * second
+                    ? UInt64(random.between(1...60)) * (faults.silentNames == 1 ? 4 : 1) * second
                     : random.skewedDelay(100 * millisecond))
         case .requestChunk(let rowLimit):
             do {

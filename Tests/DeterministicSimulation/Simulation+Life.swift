@@ -134,7 +134,10 @@ extension Simulation {
         checkBacklog(reactor, wasHigh: isBacklogHigh)
         checkStopping(reactor, wasStopping: isStopping)
         checkPause(reactor)
-        if process.stoppedAt == nil, process.coordinator.isStopping { process.stoppedAt = clock }
+        if process.stoppedAt == nil, process.coordinator.isStopping {
+            process.stoppedAt = clock
+            checkToldLookup()
+        }
         if trace.isTelling { tellTrouble() }
         var submissions = 0
         let begunBefore = process.connectionsBegun[reactor.index, default: 0]

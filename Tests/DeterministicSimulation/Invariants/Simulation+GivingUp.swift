@@ -11,7 +11,10 @@ extension Simulation {
     /// Counts what a look-up found, as its reactor is told.
     func noteResolution(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
         guard case .resolved(let result) = completion else { return }
-        reactor.isLookingUp = false
+        if let since = reactor.lookingUpSince, clock - since >= second {
+            reactor.slowLookupEnd = clock
+        }
+        reactor.lookingUpSince = nil
         switch result {
         case .success: reactor.hasAddresses = true
         case .failure: reactor.failedResolutions += 1
@@ -55,6 +58,35 @@ extension Simulation {
         let last = max(process.responses.last?.time ?? 0, process.startedAt)
         if clock - since(last) > plan.giveUpAfter + second {
             fail("there was no response for \((clock - last) / second) s, and the run continues")
+        }
+    }
+
+    /// Whether silent name servers are a reason that no response came for `--give-up-after`: a look-up that
+    /// is slow was out at some time of it.
+    func isNameless(_ process: SimulatedProcess) -> Bool {
+        let stoppedAt = process.stoppedAt ?? clock
+        return process.reactors.contains { reactor in
+            if let since = reactor.lookingUpSince, stoppedAt - min(stoppedAt, since) >= second {
+                return true
+            }
+            return reactor.slowLookupEnd.map { $0 + plan.giveUpAfter + second > stoppedAt } ?? false
+        }
+    }
+
+    /// At the turn that stops the run for want of responses: who has only been waiting for name servers says
+    /// so.
+    func checkToldLookup() {
+        guard case .noResponse(_, let last) = process.coordinator.stopCause else { return }
+        // A reactor tells after 5 s, or after half of the time, when it looks next.
+        let patience = min(5 * second, plan.giveUpAfter / 2) + 200 * millisecond
+        let waits = process.reactors.filter { !$0.machine.isFinished }.map { reactor in
+            reactor.lookingUpSince.map { clock - $0 > patience } ?? false
+        }
+        if last == nil, waits.contains(true) {
+            fail("gives up without a word about the name server that does not reply")
+        }
+        if !waits.contains(false), waits.contains(true), last?.kind != .resolve {
+            fail("all wait for a name server, and the cause is \(last?.message ?? "none")")
         }
     }
 

@@ -212,7 +212,6 @@ extension Simulation {
             if case .noResponse = cause { checkSilence(process) }
             let trouble =
                 faults.connectFailure + faults.connectSilence + faults.resolveFailure
-                + faults.silentNames
                 + faults.reset + faults.silence + faults.silentStream + faults.trouble
                 + faults.goAway + faults.stall + faults.halfClose + faults.violation
                 + faults.duplicate + faults.resetStream + faults.halves.chance
@@ -228,7 +227,8 @@ extension Simulation {
             let isGatewayTroubled =
                 plan.gateway.map { faults.gateway.isTroubled(command: $0.command) } ?? false
             isJustified =
-                trouble > 0 || isGatewayTroubled || faults.hostility != nil || isStarved
+                trouble > 0 || isNameless(process) || isGatewayTroubled || faults.hostility != nil
+                || isStarved
                 || isSlow
                 || faults.requestsPerConnection > 0
                 || (cause == .canaryUnanswered && isCanaryUnanswered(process))

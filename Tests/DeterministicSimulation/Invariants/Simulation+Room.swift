@@ -12,7 +12,9 @@ extension Simulation {
         guard clock >= reactor.nextRoomLook else { return }
         reactor.nextRoomLook = clock + 100 * millisecond
         let hasRows = !reactor.lackedRows
-        let isTrying = process.reactors.contains { !$0.linkOfSlot.isEmpty || $0.isLookingUp }
+        let isTrying = process.reactors.contains {
+            !$0.linkOfSlot.isEmpty || $0.lookingUpSince != nil
+        }
         if isTrying || !hasRows { process.triedAt = clock }
         // An address is left alone for 60 s, or for as long as its server asks, and a quarter.
         if clock - since(process.triedAt) > 80 * second {

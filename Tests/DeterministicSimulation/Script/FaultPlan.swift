@@ -13,7 +13,8 @@ struct FaultPlan {
     /// Servers take so many connections at a time and refuse the others; 0: any number.
     var connectionsMost = 0
     var resolveFailure = 0.0
-    /// Chance of a look-up to take up to a minute: of several name servers all but the last are silent.
+    /// Chance of a look-up to take up to a minute: of several name servers all but the last are silent. 1: each
+    /// takes up to four minutes, longer than any run waits for responses.
     var silentNames = 0.0
     /// Chance of a connection to be reset, or to fall silent, some time in its life.
     var reset = 0.0
