@@ -43,6 +43,7 @@ extension Plan {
         if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
         settings.pace = options.pace
+        settings.nameToResolve = route.nameToResolve.host
         settings.tunnelTarget = route.tunnel?.target
         settings.sendsContentLength = options.sendsContentLength
         settings.indexingPolicy =

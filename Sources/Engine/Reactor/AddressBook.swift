@@ -15,7 +15,8 @@ struct AddressBook {
     }
 
     enum Resolution {
-        case none, asked
+        case none
+        case asked(since: UInt64)
         case fresh(until: UInt64)
     }
 

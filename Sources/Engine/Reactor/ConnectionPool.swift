@@ -29,7 +29,10 @@ import Support
     var expiredOn: [(slot: Int, isFirst: Bool)] = []
     /// Attempts at a connection so far.
     var begun = 0
+    /// Look-ups of the name that failed.
     var resolutionFailures = 0
+    /// Whether it was told that the look-up which is out takes long.
+    var hasToldSlowLookup = false
     /// Where the round over the connections starts, so that none is always first.
     private var rotation = 0
     /// Since when no connection is ready, monotonic nanoseconds; nil while one is.

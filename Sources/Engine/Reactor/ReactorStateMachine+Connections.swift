@@ -51,8 +51,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             break
         case .none, .fresh:
             if let due = connections.addresses.nextAttempt, due > now.nanoseconds { return }
-            connections.addresses.resolution = .asked
-            submissions.append(.resolve)
+            lookUpName(now)
             return
         }
         let limit =
@@ -80,28 +79,6 @@ extension ReactorStateMachine where Records: ~Copyable {
             submissions.append(
                 .connect(connection: index, address: connections.addresses.entries[address].address)
             )
-        }
-    }
-
-    mutating func resolved(_ result: Result<[SocketAddress], ResolutionFailure>, now: Now) {
-        switch result {
-        case .success(let found):
-            var used = Set<Int>()
-            for index in 0..<connections.count where connections[index].phase != .idle {
-                used.insert(connections[index].address)
-            }
-            connections.addresses.update(found, now: now.nanoseconds, isInUse: used.contains)
-        case .failure(let failure):
-            run.note(ConnectionTrouble(.resolve, failure.message))
-            connections.addresses.resolution = .none
-            connections.addresses.wait(until: now.nanoseconds + second)
-            connections.resolutionFailures += 1
-            if connections.resolutionFailures >= Self.hopelessAttempts,
-                connections.addresses.entries.isEmpty,
-                !settings.giveUpAfterIsExplicit
-            {
-                run.stop(.gaveUp(ConnectionTrouble(.resolve, failure.message)))
-            }
         }
     }
 

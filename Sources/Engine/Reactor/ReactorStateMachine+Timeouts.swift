@@ -36,6 +36,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         renewPaceBase()
         replaceOutdated(now)
         handOverRows(now)
+        checkLookup(now)
         // No response comes to what a pause, or a process that was stopped, keeps from being asked.
         guard case .running = phase, hasWork || rows.inFlight > 0, !run.directives.isPaused else {
             return
@@ -45,6 +46,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             run.directives.lastPauseEnd)
         let limit = settings.giveUpAfter + pauseBetweenRequests
         if now.nanoseconds > last, now.nanoseconds - last > limit {
+            // Without addresses there is nowhere for a response to come from.
+            if let trouble = slowLookup(now) { run.note(trouble) }
             run.giveUp(.noResponse(seconds: limit / second))
         }
     }

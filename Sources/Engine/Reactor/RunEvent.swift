@@ -19,6 +19,7 @@ package struct RunEvent: Sendable, Equatable {
     package enum Kind: String, Sendable, Codable {
         case started
         case ledgerCopied = "ledger-copied"
+        case lookup
         case connectionOpen = "connection-open"
         case connectionDrained = "connection-drained"
         case connectionClosed = "connection-closed"

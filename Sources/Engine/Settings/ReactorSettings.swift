@@ -47,6 +47,8 @@ package struct ReactorSettings: Sendable {
     var payload: [UInt8]
     /// What rows get where they get different things; nil: the payload above.
     package var personal: PayloadSet?
+    /// Whose addresses are looked up, for messages.
+    package var nameToResolve: String
     /// `HOST:PORT` at the other end of a proxy's tunnel; nil where connections go straight there.
     package var tunnelTarget: String?
 
@@ -95,6 +97,7 @@ package struct ReactorSettings: Sendable {
     ) {
         self.campaign = campaign
         self.authority = authority
+        nameToResolve = String(decoding: authority, as: UTF8.self)
         self.topic = topic
         self.pushType = pushType
         self.priority = priority

@@ -178,7 +178,11 @@ package struct StopAdvice {
     private mutating func afterGivingUp(_ trouble: ConnectionTrouble?) {
         guard !circumstances.wasAnswered else { return resume("--resume continues") }
         switch trouble?.kind ?? .silent {
-        case .resolve, .connect, .proxy:
+        case .resolve:
+            doctor(
+                (circumstances.hasEndpoint ? "check --endpoint and" : "check")
+                    + " the name servers of this machine (/etc/resolv.conf); doctor shows more")
+        case .connect, .proxy:
             doctor(
                 circumstances.hasEndpoint
                     ? "check --endpoint, and that a server listens there; doctor shows more"

@@ -1,4 +1,5 @@
 import Campaign
+import Glibc
 import Support
 import Testing
 
@@ -142,6 +143,45 @@ struct ConnectionRuleTests {
                 Issue.record("\(String(describing: run.coordinator.stopCause))")
             }
         }
+    }
+
+    @Test(arguments: [4, 60] as [UInt64])
+    func `A name server that never replies is told of soon, and is the reason to give up`(
+        seconds: UInt64
+    ) throws {
+        let run = try ScriptedRun(rows: 5) {
+            $0.giveUpAfter = seconds * second
+            $0.nameToResolve = "push.example"
+        }
+        run.holdsLookups = true
+        run.run { !run.events.isEmpty }
+        let patience = min(5, seconds / 2)
+        #expect(run.time >= patience * second && run.time <= patience * second + Self.slack)
+        #expect(run.coordinator.lastTrouble?.kind == .resolve)
+        run.run(for: 300 * second)
+        #expect(
+            run.coordinator.stopCause
+                == .noResponse(
+                    seconds: seconds,
+                    last: ConnectionTrouble(
+                        .resolve,
+                        "no name server has replied for \(seconds) s to the look-up of push.example"
+                    ))
+        )
+        #expect(run.events.map(\.kind) == [.lookup] && run.resolutions == 1)
+    }
+
+    @Test func `A look-up that has only begun is no reason to give up`() throws {
+        let run = try ScriptedRun(rows: 1) { $0.giveUpAfter = 30 * second }
+        run.opening = { _ in .fails(errno: ECONNREFUSED) }
+        run.run { run.time > 27 * second }
+        run.holdsLookups = true
+        run.run(for: 300 * second)
+        guard case .noResponse(30, let trouble?) = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
+            return
+        }
+        #expect(trouble.kind == .connect)
     }
 
     @Test func `At most ten connections a second begin in place of others`() throws {

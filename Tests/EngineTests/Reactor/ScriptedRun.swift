@@ -10,72 +10,6 @@ import Testing
 /// A run whose reactors a test drives: no network, no disk, no clock. Connections open and are
 /// answered at once unless the test says otherwise; time passes only where all wait for it.
 final class ScriptedRun {
-    /// What a server does with a request.
-    enum Reply {
-        case status(Int, String? = nil, retryAfter: String? = nil)
-        /// RST_STREAM with REFUSED_STREAM: not acted on.
-        case refuse
-        /// RST_STREAM with INTERNAL_ERROR.
-        case reset
-        /// No answer, ever.
-        case silence
-    }
-
-    /// What becomes of an attempt at a connection.
-    enum Opening {
-        case open
-        case fails(errno: Int32)
-        /// TCP never says anything.
-        case silent
-        /// TCP stands, the server's SETTINGS never come.
-        case noSettings
-    }
-
-    /// A connection, or an attempt at one.
-    struct Link {
-        let reactor: Int
-        let slot: Int
-        /// The address, counted from 0.
-        let address: Int
-        /// Nanoseconds since the run began.
-        let begun: UInt64
-        var closed: UInt64?
-        var pings: [UInt64] = []
-        /// Answers no PING any more.
-        var isDeaf = false
-        /// What the network has been given and does not take; nil: it takes all at once.
-        var held: [UInt8]?
-        /// The network takes nothing any more, and says why.
-        var sendErrno: Int?
-        let server = ScriptedServer()
-        /// What a legacy gateway reads.
-        var notifications = BinaryNotificationReader()
-    }
-
-    enum Delivery {
-        case completion(ReactorCompletion)
-        case bytes(link: Int, [UInt8])
-    }
-
-    final class Reactor {
-        var machine: ReactorStateMachine<TransparentRecords>
-        var inbox: [Delivery] = []
-        var linkOfSlot: [Int: Int] = [:]
-        var segment: [UInt8] = []
-
-        init(_ machine: consuming ReactorStateMachine<TransparentRecords>) {
-            self.machine = machine
-        }
-    }
-
-    /// What a row of the ledger says.
-    struct Row: Equatable {
-        var state: RowState
-        var status: Int
-        var reason: String?
-        var attempts: Int
-    }
-
     let coordinator: RunCoordinator
     private let source: ListSource
     private(set) var reactors: [Reactor] = []
@@ -112,6 +46,8 @@ final class ScriptedRun {
     var resolves = true
     /// How often it was asked for.
     private(set) var resolutions = 0
+    /// Name servers never reply.
+    var holdsLookups = false
     /// Changes each chunk of the list before a reactor gets it, as an earlier run's rows would.
     var adjustChunk: (RowChunk) -> Void = { _ in }
     /// Writes of the ledger never come to an end.
@@ -270,6 +206,7 @@ final class ScriptedRun {
         switch submission {
         case .resolve:
             resolutions += 1
+            guard !holdsLookups else { return }
             guard resolves else {
                 return complete(.resolved(.failure(ResolutionFailure(message: "no such name"))))
             }

@@ -88,6 +88,7 @@ import Testing
             Self.advice(.refused(Self.refusal(.invalidProviderToken))).steps[0].command == doctor)
         let unreachable = Self.advice(.gaveUp(.init(.resolve, "x")), wasAnswered: false)
         #expect(unreachable.steps.map(\.command) == [doctor, Self.resume])
+        #expect(unreachable.steps[0].text.hasPrefix("check the name servers of this machine"))
         // The environment is part of the campaign: another one needs a new ledger.
         let strangers = Self.advice(
             .onlyBadTokens(Self.refusal(.badDeviceToken, 400, isCredential: false)))
