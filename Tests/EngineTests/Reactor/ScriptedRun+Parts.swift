@@ -1,3 +1,4 @@
+import APNs
 import Campaign
 import Ring
 
