@@ -27,6 +27,8 @@ final class SimulatedReactor {
     var pendingWrite: PendingWrite?
     /// All up to here is written: a write that was cut off counts once the rest of it is.
     var writtenPosition: UInt64 = 0
+    /// The same before the last write came to its end.
+    var writtenBefore: UInt64 = 0
     /// What of it is safe.
     var reservations = Simulation.Reservations()
     /// What the sync under way will make safe.

@@ -37,7 +37,7 @@ public enum Fault: String, CaseIterable, Sendable {
     ]
 
     private var isGoAway: Bool {
-        self == .goAway || self == .goAwayError || self == .goAwayAlways
+        self == .goAwayNotice || self == .goAway || self == .goAwayError || self == .goAwayAlways
     }
 
     /// Whether it can meet a row like that: a response to what has not come whole is an early one.
@@ -60,6 +60,8 @@ public enum Fault: String, CaseIterable, Sendable {
         case (_, .leaving), (_, .outage):
             !Fault.ofGateways.contains(self) && !(connection == .leaving && isGoAway)
         case (.goAwayRaised, .new), (.goAwayRaised, .proven), (.goAwayRaised, .blocked): false
+        // What a server does when a request comes in: that made room.
+        case (.silent, .blocked), (.early, .blocked): false
         case (.sendBlocked, .new), (.sendBlocked, .proven), (.shortSend, .blocked): false
         default: true
         }

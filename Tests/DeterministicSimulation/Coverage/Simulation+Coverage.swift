@@ -82,7 +82,7 @@ extension SimulatedServer {
             if let state = streams[stream], !state.isAnswered { cover(.refused, stream) }
         case .reset(let stream):
             if let state = streams[stream], !state.isAnswered { cover(.reset, stream) }
-        case .announceEnd: simulation.cover(.goAwayNotice, link: link)
+        case .announceEnd: if !hasSaidGoAway { simulation.cover(.goAwayNotice, link: link) }
         case .goAway: if !hasSaidGoAway { simulation.cover(.goAway, link: link) }
         case .raiseGoAway: simulation.cover(.goAwayRaised, link: link)
         case .disown: if !hasSaidGoAway { simulation.cover(.goAwayAlways, link: link) }

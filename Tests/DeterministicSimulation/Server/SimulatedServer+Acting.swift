@@ -136,6 +136,7 @@ extension SimulatedServer {
             openWindow(stream: 0, count: owed)
             owed = 0
         case .announceEnd:
+            guard !hasSaidGoAway else { break }
             nghttp2_submit_shutdown_notice(session)
         case .goAway(let closesAfter):
             goAway(closesAfter: closesAfter)
