@@ -100,6 +100,8 @@ final class SimulatedProcess {
     var stoppedAtOnceAt: UInt64?
     /// Addresses that surely count as losing requests, and since when.
     var lossySince: [Int: UInt64] = [:]
+    /// What still waits for its victim.
+    var ambush: Ambush?
     /// The trouble that the trace has told of.
     var toldTrouble: String?
     /// The end of a connection for which its server is to blame.
@@ -166,6 +168,7 @@ final class SimulatedProcess {
         self.epoch = epoch
         self.faults = faults
         current = faults
+        ambush = faults.ambush
         self.coordinator = coordinator
         self.reopens = reopens
         self.list = list

@@ -63,6 +63,9 @@ extension Simulation {
         case .syncDone(let reactor, let epoch):
             guard epoch == process.epoch else { return }
             syncDone(process.reactors[reactor])
+        case .readChunk(let reactor, let epoch, let rowLimit):
+            guard epoch == process.epoch else { return }
+            readChunk(rowLimit: rowLimit, for: process.reactors[reactor])
         case .signal(let epoch, let isSecond):
             guard epoch == process.epoch, process.calmSince == nil else { return }
             signal(isSecond: isSecond)
@@ -175,7 +178,9 @@ extension Simulation {
             reactor.lookingUpSince = clock
             let fails = random.chance(faults.resolveFailure)
             if fails { cover(.noName) }
-            let isSilent = faults.silentNames > 0 && random.chance(faults.silentNames)
+            let isSilent =
+                faults.silentNames > 0
+                && (random.chance(faults.silentNames) || springs(.silentName) != nil)
             if isSilent { cover(.silentName) }
             var addresses = (0..<plan.addresses).map {
                 SocketAddress.v4(0x0a00_0001 + UInt32($0), port: 443)
@@ -196,22 +201,10 @@ extension Simulation {
                     ? UInt64(random.between(1...60)) * (faults.silentNames == 1 ? 4 : 1) * second
                     : random.skewedDelay(100 * millisecond))
         case .requestChunk(let rowLimit):
-            do {
-                let isPending = process.coordinator.canary?.isPending ?? false
-                let chunk = try process.list.next(rowLimit: rowLimit)
-                if let chunk { checkUnchanged(chunk) }
-                if isPending, let chunk { noteCanaryRows(chunk) }
-                if chunk == nil, !process.list.isHeld { process.hasListEnded = true }
-                answer(
-                    chunk.map { .chunk($0) } ?? (process.list.isHeld ? .listHeld : .listEnded),
-                    after: random.skewedDelay(20 * millisecond))
-            } catch {
-                noteChange(error)
-                let cause: StopCause =
-                    error.isChange
-                    ? .listChanged(detail: error.message) : .listFailed(detail: error.message)
-                answer(.listFailed(cause), after: random.skewedDelay(20 * millisecond))
-            }
+            guard faults.listDelay > 0 else { return readChunk(rowLimit: rowLimit, for: reactor) }
+            events.insert(
+                .readChunk(reactor: reactor.index, epoch: process.epoch, rowLimit: rowLimit),
+                at: clock + random.skewedDelay(faults.listDelay))
         case .connect(let slot, let address):
             connect(slot: slot, to: address, for: reactor)
         case .receive(let slot):

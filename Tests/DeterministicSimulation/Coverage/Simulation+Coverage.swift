@@ -28,7 +28,7 @@ extension Simulation {
     }
 
     /// Of many requests in flight the first few tell enough.
-    private func rowConditions(of id: Int) -> [RowCondition] {
+    func rowConditions(of id: Int) -> [RowCondition] {
         if let gateway = gateways[id] {
             let conditions = gateway.lastCopies.map {
                 condition(ofRow: journal.copies[$0].row, isWhole: true)
@@ -45,7 +45,7 @@ extension Simulation {
         return conditions.isEmpty ? [.none] : conditions
     }
 
-    private func condition(ofRow row: Int?, isWhole: Bool) -> RowCondition {
+    func condition(ofRow row: Int?, isWhole: Bool) -> RowCondition {
         guard let row else { return .none }
         if !isWhole { return .inParts }
         let copies = journal.copiesOfRow[row]
@@ -54,7 +54,7 @@ extension Simulation {
         return copies.count > 1 ? .again : .first
     }
 
-    private func condition(of id: Int) -> ConnectionCondition {
+    func condition(of id: Int) -> ConnectionCondition {
         let link = links[id]
         if process.facts.addresses[link.address]?.isOutage == true { return .outage }
         if servers[id]?.hasSaidGoAway == true { return .leaving }

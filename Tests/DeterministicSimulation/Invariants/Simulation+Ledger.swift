@@ -227,7 +227,8 @@ extension Simulation {
             let isGatewayTroubled =
                 plan.gateway.map { faults.gateway.isTroubled(command: $0.command) } ?? false
             isJustified =
-                trouble > 0 || isNameless(process) || isGatewayTroubled || faults.hostility != nil
+                trouble > Ambush.chance || hasSprung(process) || isNameless(process)
+                || isGatewayTroubled || faults.hostility != nil
                 || isStarved
                 || isSlow
                 || faults.requestsPerConnection > 0
@@ -235,7 +236,7 @@ extension Simulation {
         case .superseded:
             isJustified = process.claimedAt != nil
         case .ledgerFailed:
-            isJustified = faults.diskFailure > 0
+            isJustified = faults.diskFailure > Ambush.chance || hasSprung(process)
         case .listFailed, .listChanged:
             isJustified = process.changedRows != nil
         case .ledgerGone, .failed:

@@ -15,13 +15,13 @@ extension Simulation {
             at: clock + random.skewedDelay(process.current.writeDelay))
     }
 
-    func writeDone(_ reactor: SimulatedReactor) {
+    func writeDone(_ reactor: SimulatedReactor, fails: Bool = false) {
         guard let write = reactor.pendingWrite else { return }
         reactor.pendingWrite = nil
         if !isEqual(write.bytes, write.copy) {
             fail("the ledger's bytes changed while they were being written")
         }
-        if random.chance(process.current.diskFailure) {
+        if fails || random.chance(process.current.diskFailure) {
             cover(.writeFails)
             deliver(.completion(.wrote(result: -28)), to: reactor)
             return
@@ -61,10 +61,10 @@ extension Simulation {
         return isUntold ? reactor.writtenBefore : reactor.writtenPosition
     }
 
-    func syncDone(_ reactor: SimulatedReactor) {
+    func syncDone(_ reactor: SimulatedReactor, fails: Bool = false) {
         guard let count = reactor.pendingSync else { return }
         reactor.pendingSync = nil
-        if random.chance(process.current.diskFailure) {
+        if fails || random.chance(process.current.diskFailure) {
             cover(.syncFails)
             deliver(.completion(.synced(result: -5)), to: reactor)
             return

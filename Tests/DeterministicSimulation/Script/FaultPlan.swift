@@ -32,6 +32,12 @@ struct FaultPlan {
     var shortWrite = 0.0
     var diskFailure = 0.0
 
+    // The list.
+    /// Chance that two rows of a reserved chunk have changed places when the process begins.
+    var listChange = 0.15
+    /// Reading a chunk takes up to so long; 0: a moment.
+    var listDelay: UInt64 = 0
+
     // The server's answers; what is left of 1 is what the token deserves.
     var answerDelay: UInt64 = 20 * millisecond
     var busy = 0.0
@@ -101,6 +107,8 @@ struct FaultPlan {
     var deathStep = 0
     /// Chance that the rate is changed while the process runs.
     var rateChange = 0.0
+    /// What waits for its victim.
+    var ambush: Ambush?
     /// The instant of a signal or death is drawn up to here after the start.
     var life: UInt64 = 3 * second
 

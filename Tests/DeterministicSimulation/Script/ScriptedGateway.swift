@@ -143,7 +143,8 @@ struct GatewayFaults {
     /// - Parameter command: With 0 each error costs what is in flight.
     func isTroubled(command: Int) -> Bool {
         (command == 0 && refusing + credential > 0)
-            || transient + nameless + wordless + half + junk + goodbye > 0 || shutdownAfter > 0
+            || transient + nameless + wordless + half + junk + goodbye > Ambush.chance
+            || shutdownAfter > 0
             || endings.contains { $0 == .reset } || isStubborn
     }
 }

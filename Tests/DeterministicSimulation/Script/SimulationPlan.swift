@@ -116,6 +116,9 @@ struct SimulationPlan {
                     GatewayFaults(
                         seed: seed, process: process, rows: rowCount, silence: timeout / 6),
                     seed: seed)
+                if let ambush = Ambush(seed: seed, process: process, isGateways: true) {
+                    faults.add(ambush, isGateways: true)
+                }
                 return faults
             }
             faults.addWrongSetting(seed: seed, process: process)
@@ -138,6 +141,12 @@ struct SimulationPlan {
             }
             faults.halves = Halves(seed: seed, process: process)
             faults.oddStatuses = OddStatuses(seed: seed, process: process)
+            // Not where nothing else goes wrong, so that there is no other reason to give up.
+            if !isUseless, starvation == nil, hostility == nil,
+                let ambush = Ambush(seed: seed, process: process, isGateways: false)
+            {
+                faults.add(ambush, isGateways: false)
+            }
             return faults
         }
         canary =

@@ -24,6 +24,8 @@ enum SimulationEvent {
     case gatewayLeaves(link: Int)
     case writeDone(reactor: Int, epoch: Int)
     case syncDone(reactor: Int, epoch: Int)
+    /// The list, on a slow disk, gives a chunk.
+    case readChunk(reactor: Int, epoch: Int, rowLimit: Int)
     /// The operator's word to stop; the second time at once.
     case signal(epoch: Int, isSecond: Bool)
     /// The process is stopped as a whole (SIGSTOP, a frozen container), for so long.
@@ -49,7 +51,7 @@ enum SimulationEvent {
     /// and death do not.
     var isOfProcess: Bool {
         switch self {
-        case .turn, .signal, .rate, .pause, .growth, .renewal, .reload: true
+        case .turn, .readChunk, .signal, .rate, .pause, .growth, .renewal, .reload: true
         default: false
         }
     }

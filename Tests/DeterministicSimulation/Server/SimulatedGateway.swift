@@ -82,8 +82,12 @@ final class SimulatedGateway {
 
     private func decide(_ notification: NotificationReader.Notification, _ copy: Int) {
         let last = copies.count - 1
-        let fate = faults.gateway.fate(
+        var fate = faults.gateway.fate(
             of: notification.token, command: notification.command, taken: taken, random: &random)
+        let row = simulation.journal.copies[copy].row
+        if simulation.springs(.gatewayJunk, link: link, row: row) { fate = .junk }
+        if simulation.springs(.gatewayHalf, link: link, row: row) { fate = .half(status: 8) }
+        if simulation.springs(.gatewayWordless, link: link, row: row) { fate = .wordless }
         switch fate {
         case .take, .shutDown:
             taken += 1

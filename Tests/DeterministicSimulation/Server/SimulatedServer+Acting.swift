@@ -69,6 +69,13 @@ extension SimulatedServer {
         if state.copy != nil, state.body != expectedPayload(stream) {
             simulation.fail("stream \(stream) of link \(link) carries another payload")
         }
+        if case .answer = state.fate, let copy = state.copy,
+            simulation.springs(.silent, link: link, row: simulation.journal.copies[copy].row)
+        {
+            streams[stream]?.fate = .silence
+            cover(.silent, stream)
+            return
+        }
         switch state.fate {
         case .answer(let answer):
             streams[stream]?.answer = answer
