@@ -11,14 +11,14 @@ struct Ambush {
     /// Not before so long after the process' start.
     let delay: UInt64
 
-    /// Below this chance, which tells judges what there may be, nothing happens by itself.
+    /// Below this chance, which tells judges what there may be, nothing happens but by an ambush.
     static let chance = 1e-14
 
     private typealias Choices = (
         faults: [Fault], rows: [RowCondition], connections: [ConnectionCondition]
     )
 
-    /// What by itself happens less than a thousand times in a million seeds.
+    /// What without an ambush happens less than a thousand times in a million seeds.
     private static let rare: [Choices] = [
         ([.secondSignal, .writeFails], [.again, .resumed], [.leaving, .blocked, .outage]),
         ([.claimed, .newRate], [.again, .resumed], [.blocked, .outage]),
@@ -86,6 +86,9 @@ extension FaultPlan {
         }
         if ambush.row == .again { refused = max(refused, 0.1) }
         let next = Ambush.chance / 10
+        // A gateway decides when a notification comes in, which never meets a connection that waits: there
+        // the word has to be frequent.
+        let word = ambush.connection == .blocked ? 0.03 : next
         switch ambush.fault {
         case .silentName: silentNames = max(silentNames, next)
         case .secondResponse: duplicate = max(duplicate, next)
@@ -96,13 +99,9 @@ extension FaultPlan {
         case .listChanged:
             listChange = 1
             listDelay = 2 * second
-        // What a gateway does when a notification comes in meets no connection that waits.
-        case .gatewayJunk:
-            gateway.junk = max(gateway.junk, ambush.connection == .blocked ? 0.03 : next)
-        case .gatewayHalf:
-            gateway.half = max(gateway.half, ambush.connection == .blocked ? 0.03 : next)
-        case .gatewayWordless:
-            gateway.wordless = max(gateway.wordless, ambush.connection == .blocked ? 0.03 : next)
+        case .gatewayJunk: gateway.junk = max(gateway.junk, word)
+        case .gatewayHalf: gateway.half = max(gateway.half, word)
+        case .gatewayWordless: gateway.wordless = max(gateway.wordless, word)
         default: break
         }
     }

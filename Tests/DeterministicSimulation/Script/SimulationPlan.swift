@@ -141,7 +141,7 @@ struct SimulationPlan {
             }
             faults.halves = Halves(seed: seed, process: process)
             faults.oddStatuses = OddStatuses(seed: seed, process: process)
-            // Not where nothing else goes wrong, so that there is no other reason to give up.
+            // Not where nothing else goes wrong: the judges allow no other reason to give up there.
             if !isUseless, starvation == nil, hostility == nil,
                 let ambush = Ambush(seed: seed, process: process, isGateways: false)
             {

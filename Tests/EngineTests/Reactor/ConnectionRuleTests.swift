@@ -171,7 +171,7 @@ struct ConnectionRuleTests {
         #expect(run.events.map(\.kind) == [.lookup] && run.resolutions == 1)
     }
 
-    @Test func `A look-up that has only begun is no reason to give up`() throws {
+    @Test func `A look-up that has only begun is not the reason to give up`() throws {
         let run = try ScriptedRun(rows: 1) { $0.giveUpAfter = 30 * second }
         run.opening = { _ in .fails(errno: ECONNREFUSED) }
         run.run { run.time > 27 * second }
