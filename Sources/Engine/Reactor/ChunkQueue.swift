@@ -127,6 +127,13 @@ struct ChunkQueue: ~Copyable {
         waiting.append(Waiting(chunk: chunk, reservedAt: nil))
     }
 
+    /// A chunk came too late to be reserved: no record is about its rows, they stay what they were.
+    mutating func refuse(_ chunk: RowChunk) {
+        precondition(asked > 0)
+        asked -= 1
+        pool.giveBack(chunk)
+    }
+
     /// The first chunk that is not reserved; nil where all are.
     var firstUnreserved: RowChunk? {
         reservedCount < waiting.count ? waiting[reservedCount].chunk : nil

@@ -55,6 +55,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func arrived(_ chunk: RowChunk, now: Now) {
+        guard case .running = phase else { return rows.chunks.refuse(chunk) }
         rows.chunks.put(chunk)
         noteRows()
         reserveAhead(now)

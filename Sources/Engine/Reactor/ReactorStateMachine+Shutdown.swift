@@ -56,7 +56,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             beginClosing(now)
         case .draining:
-            guard rows.inFlight == 0, rows.chunks.asked == 0 else { return }
+            // Nor are chunks awaited that were asked for: the list's disk may hang.
+            guard rows.inFlight == 0 else { return }
             releaseEverything(now)
             beginClosing(now)
         case .closing(let since):

@@ -48,6 +48,9 @@ final class ScriptedRun {
     private(set) var resolutions = 0
     /// Name servers never reply.
     var holdsLookups = false
+    /// Reads of the list take until the test ends them.
+    var holdsReads = false
+    private var heldReads: [(reactor: Int, rowLimit: Int)] = []
     /// Changes each chunk of the list before a reactor gets it, as an earlier run's rows would.
     var adjustChunk: (RowChunk) -> Void = { _ in }
     /// Writes of the ledger never come to an end.
@@ -198,6 +201,21 @@ final class ScriptedRun {
         }
     }
 
+    private func read(_ rowLimit: Int) -> ReactorCompletion {
+        guard let chunk = try? source.next(rowLimit: rowLimit) else { return .listEnded }
+        adjustChunk(chunk)
+        return .chunk(chunk)
+    }
+
+    /// The reads that are held come to their end.
+    func endReads() {
+        holdsReads = false
+        for (reactor, rowLimit) in heldReads {
+            reactors[reactor].inbox.append(.completion(read(rowLimit)))
+        }
+        heldReads = []
+    }
+
     private func perform(_ submission: ReactorSubmission, _ index: Int) {
         let reactor = reactors[index]
         func complete(_ completion: ReactorCompletion) {
@@ -216,11 +234,8 @@ final class ScriptedRun {
         case .requestChunk(let rowLimit):
             chunkRequests += 1
             if reactor.machine.rows.chunks.firstUnreserved != nil { asksWhileChunksWait += 1 }
-            guard let chunk = try? source.next(rowLimit: rowLimit) else {
-                return complete(.listEnded)
-            }
-            adjustChunk(chunk)
-            complete(.chunk(chunk))
+            guard !holdsReads else { return heldReads.append((index, rowLimit)) }
+            complete(read(rowLimit))
         case .connect(let slot, let address):
             let number = (0..<addressCount).first {
                 .v4(0x0a00_0001 + UInt32($0), port: 443) == address

@@ -59,6 +59,32 @@ struct StoppingTests {
         #expect(try run.rows().count { $0.state == .unknown } == 3)
     }
 
+    @Test(arguments: [false, true])
+    func `A read of the list that does not end is not awaited`(isLate: Bool) throws {
+        // 1,000 a second, so that a chunk is a part of the list.
+        let run = try ScriptedRun(rows: 20_000) { $0.milliRatePerConnection = 1_000_000 }
+        run.run { run.requests.count >= 100 }
+        run.holdsReads = true
+        let requests = run.requests.count
+        let reads = run.chunkRequests
+        run.run { run.chunkRequests > reads && run.requests.count > requests }
+        run.run(for: 5 * second)
+        run.coordinator.stop(.signal)
+        if isLate {
+            // Chunks that come now are not reserved.
+            run.holdsCloses = true
+            run.run(for: second / 2)
+            #expect(!run.isFinished)
+            run.endReads()
+        }
+        run.run()
+        let sent = run.requests.count
+        let rows = try run.rows()
+        #expect(rows.count { $0.state == .accepted } == sent && sent < 20_000)
+        #expect(rows.allSatisfy { $0.state == .accepted || $0.state == .remaining })
+        #expect(run.isFinished && run.time < 12 * second)
+    }
+
     @Test func `An abort awaits its answers likewise`() throws {
         let run = try ScriptedRun(rows: 30, abortAfter: 4) { $0.requestTimeout = 25 * second }
         run.maxStreams = 10
