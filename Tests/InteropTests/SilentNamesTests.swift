@@ -11,11 +11,14 @@ struct SilentNamesTests {
         private let server: PythonServer
         private let hosts: String
 
-        init(known: Bool) throws {
+        /// - Parameter after: Seconds after which the name server replies; nil: it never does.
+        init(known: Bool, after: Double? = nil) throws {
             directory = try TemporaryDirectory()
             let address =
                 "127.\((1...250).randomElement()!).\(getpid() >> 8 & 0x7f).\(getpid() & 0x7f)"
-            server = try PythonServer("silent_names.py", ["--address", address], in: directory)
+            let delay = after.map { ["--after", "\($0)"] } ?? []
+            server = try PythonServer(
+                "silent_names.py", ["--address", address] + delay, in: directory)
             // Three times half a minute: longer than any test here waits for a process.
             try directory.write(
                 "nameserver \(address)\noptions timeout:30 attempts:3\n", to: "resolv.conf")
@@ -46,7 +49,10 @@ struct SilentNamesTests {
         }
 
         /// Whether a lookup is on its way.
-        var isAsked: Bool { server.output.contains("asked") }
+        var isAsked: Bool { questions > 0 }
+
+        /// How many questions came: two for a look-up, one for each kind of address.
+        var questions: Int { server.output.split(separator: "\n").count { $0 == "asked" } }
     }
 
     /// Whether this user may mount what nobody else sees, and be a name server.
@@ -77,6 +83,23 @@ struct SilentNamesTests {
         #expect(sent.errors.contains("to the look-up of \(Names.name))"), "\(sent.errors)")
         #expect(sent.errors.contains("/etc/resolv.conf"), "\(sent.errors)")
         #expect(try campaign.statistics().remaining == 20)
+    }
+
+    @Test("A slow name server is asked once for all reactors", .enabled(if: isAllowed))
+    func asksOnce() throws {
+        let names = try Names(known: false, after: 3)
+        let server = try RecordingServer(identity: TestAuthority.shared().otherName)
+        let campaign = try Campaign(rows: 300)
+        let process = try names.start(
+            campaign.arguments(
+                to: "\(Names.name):\(server.port)",
+                ["--reactors", "3", "--connections", "3", "--log", "text"]))
+        let sent = try process.wait(limit: Self.limit)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(names.questions == 2)
+        // One after the other they would take nine seconds, and be told of after five.
+        #expect(!sent.errors.contains("no name server has"), "\(sent.errors)")
+        #expect(try campaign.statistics().accepted == 300)
     }
 
     @Test(

@@ -39,4 +39,16 @@ import Testing
         queue.put(1)
         #expect(queue.take() == nil)
     }
+
+    @Test func `All that wait are taken at once, in their order, and none after a close`() {
+        let queue = BlockingQueue<Int>()
+        #expect(queue.takeWaiting() == [])
+        for number in 0..<3 { queue.put(number) }
+        #expect(queue.take() == 0)
+        #expect(queue.takeWaiting() == [1, 2])
+        #expect(queue.takeWaiting() == [])
+        queue.put(3)
+        queue.close()
+        #expect(queue.takeWaiting() == [])
+    }
 }

@@ -41,7 +41,8 @@ package final class ReactorServices: @unchecked Sendable {
         return true
     }
 
-    /// Looks the name up anew; no answer is kept, as Apple advises.
+    /// Looks the name up anew; no answer is kept, as Apple advises. Who asks while a look-up is out gets
+    /// its answer: a name server that takes seconds is asked once for all reactors.
     func resolve(for inbox: Inbox) {
         lookups.put(inbox)
     }
@@ -79,14 +80,14 @@ package final class ReactorServices: @unchecked Sendable {
     private func resolveForever() {
         let (host, port) = route.nameToResolve
         let whose = route.proxy == nil ? "" : "the proxy: "
-        while let inbox = lookups.take() {
+        while let first = lookups.take() {
+            let result: Result<[SocketAddress], ResolutionFailure>
             do {
-                let addresses = try Resolver.resolve(host, port: port)
-                inbox.put(.resolved(.success(addresses)))
+                result = .success(try Resolver.resolve(host, port: port))
             } catch {
-                inbox.put(
-                    .resolved(.failure(ResolutionFailure(message: "\(whose)\(error)"))))
+                result = .failure(ResolutionFailure(message: "\(whose)\(error)"))
             }
+            for inbox in [first] + lookups.takeWaiting() { inbox.put(.resolved(result)) }
         }
     }
 

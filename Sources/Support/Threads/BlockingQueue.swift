@@ -24,6 +24,15 @@ package final class BlockingQueue<Element>: @unchecked Sendable {
         }
     }
 
+    /// All jobs that wait, without waiting for one; none once the queue is closed.
+    package func takeWaiting() -> [Element] {
+        monitor.locked {
+            guard !isClosed else { return [] }
+            defer { elements = [] }
+            return elements
+        }
+    }
+
     /// No job is taken any more.
     package func close() {
         monitor.locked {
