@@ -57,24 +57,31 @@ struct AddressBook {
         for index in entries.indices {
             entries[index].isNamed = addresses.contains(entries[index].address)
         }
+        var reusable: [Int]?
         for address in addresses.prefix(Self.entriesLimit)
         where !entries.contains(where: { $0.address == address }) {
             let entry = Entry(address: address)
-            if let place = placeToReuse(isInUse) {
-                entries[place] = entry
-            } else {
-                entries.append(entry)
+            if entries.count >= Self.entriesLimit {
+                var places = reusable ?? reusablePlaces(isInUse)
+                let place = places.popLast()
+                reusable = places
+                if let place {
+                    entries[place] = entry
+                    continue
+                }
             }
+            entries.append(entry)
         }
         resolution = .fresh(until: now + Self.freshness)
     }
 
-    /// The index of an address that may be forgotten; nil where there is room, or none to forget.
-    /// Others keep their indices, which connections hold.
-    private func placeToReuse(_ isInUse: (Int) -> Bool) -> Int? {
-        guard entries.count >= Self.entriesLimit else { return nil }
-        return entries.indices.filter { !entries[$0].isNamed && !isInUse($0) }
-            .min { state($0).notBefore < state($1).notBefore }
+    /// The indices of addresses that may be forgotten, the one last whose pause is over first. Others keep
+    /// their indices, which connections hold.
+    private func reusablePlaces(_ isInUse: (Int) -> Bool) -> [Int] {
+        entries.indices.filter { !entries[$0].isNamed && !isInUse($0) }
+            .map { (index: $0, notBefore: state($0).notBefore) }
+            .sorted { ($0.notBefore, $0.index) > ($1.notBefore, $1.index) }
+            .map(\.index)
     }
 
     /// The address that a slot's connection goes to now; nil where all wait, and `nextAttempt` says
