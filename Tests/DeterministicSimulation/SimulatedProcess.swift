@@ -76,6 +76,8 @@ final class SimulatedProcess {
     var reactors: [SimulatedReactor] = []
     /// Rows that earlier processes reserved, and whose bytes are others now; nil: the list is as it was.
     var changedRows: Range<UInt64>?
+    /// Reactors that do not know yet that reading the list found that out.
+    var untoldChanges: [(reactor: Int, cause: StopCause)] = []
     var hasDied = false
     /// A provider token is on its way.
     var isTokenAsked = false
@@ -101,7 +103,7 @@ final class SimulatedProcess {
     /// Addresses that surely count as losing requests, and since when.
     var lossySince: [Int: UInt64] = [:]
     /// What still waits for its victim.
-    var ambush: Ambush?
+    var ambushes: [Ambush]
     /// The trouble that the trace has told of.
     var toldTrouble: String?
     /// The end of a connection for which its server is to blame.
@@ -168,7 +170,7 @@ final class SimulatedProcess {
         self.epoch = epoch
         self.faults = faults
         current = faults
-        ambush = faults.ambush
+        ambushes = faults.ambushes
         self.coordinator = coordinator
         self.reopens = reopens
         self.list = list

@@ -66,6 +66,9 @@ extension Simulation {
         case .readChunk(let reactor, let epoch, let rowLimit):
             guard epoch == process.epoch else { return }
             readChunk(rowLimit: rowLimit, for: process.reactors[reactor])
+        case .changesTold(let epoch):
+            guard epoch == process.epoch else { return }
+            tellChanges()
         case .signal(let epoch, let isSecond):
             guard epoch == process.epoch, process.calmSince == nil else { return }
             signal(isSecond: isSecond)
@@ -180,7 +183,7 @@ extension Simulation {
             if fails { cover(.noName) }
             let isSilent =
                 faults.silentNames > 0
-                && (random.chance(faults.silentNames) || springs(.silentName) != nil)
+                && (random.chance(faults.silentNames) || springs(.silentName))
             if isSilent { cover(.silentName) }
             var addresses = (0..<plan.addresses).map {
                 SocketAddress.v4(0x0a00_0001 + UInt32($0), port: 443)

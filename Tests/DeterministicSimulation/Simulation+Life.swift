@@ -31,7 +31,7 @@ extension Simulation {
             let coordinator = makeCoordinator(
                 canary: canary,
                 rowsRead: makeInvalidRowsGuard(states, reopens: reopens))
-            let list = listAsItIs(epoch: epoch, index)
+            let list = listAsItIs(epoch: epoch, index, states)
             let source = try ListSource(
                 list: TokenList(lines: list.bytes, layout: plan.list.layout),
                 pool: pool, plan: resumePlan,

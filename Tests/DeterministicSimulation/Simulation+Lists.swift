@@ -6,17 +6,26 @@ import Support
 /// Lists that somebody edits between two processes: of a chunk that was reserved two rows change places.
 extension Simulation {
     /// The list as a process finds it.
-    func listAsItIs(epoch: Int, _ index: LedgerIndex) -> (bytes: [UInt8], changed: Range<UInt64>?) {
+    ///
+    /// - Parameter states: What the ledger says of each row.
+    func listAsItIs(
+        epoch: Int, _ index: LedgerIndex, _ states: [RowState]
+    ) -> (bytes: [UInt8], changed: Range<UInt64>?) {
         let bytes = plan.list.bytes
         var random = SimulationRandom(
             seed: plan.seed ^ 0x6c69_7374_7300_0001 &+ UInt64(epoch) << 32)
         guard epoch > 1, epoch <= plan.faultPlans.count, !plan.hasSenders, index.chunkCount > 0,
             random.chance(plan.faultPlans[epoch - 1].listChange)
         else { return (bytes, nil) }
-        // Of slow lists the last one, which is read while others are sent.
-        let isLast = plan.faultPlans[epoch - 1].listDelay > 0
-        let rows =
-            index.chunk(isLast ? index.chunkCount - 1 : random.below(index.chunkCount)).rows
+        var number = random.below(index.chunkCount)
+        if plan.faultPlans[epoch - 1].ambushes.contains(where: { $0.fault == .listChanged }) {
+            // The last one that is read again, while others are sent.
+            number =
+                (0..<index.chunkCount).last { number in
+                    index.chunk(number).rows.contains { isReadAgain(states[Int($0)]) }
+                } ?? number
+        }
+        let rows = index.chunk(number).rows
         let first = Int(rows.lowerBound) + random.below(rows.count)
         let range = plan.list.ranges[first]
         let second = rows.first { other in
@@ -30,6 +39,10 @@ extension Simulation {
         changed.replaceSubrange(otherRange, with: bytes[range])
         note { "rows \(first) and \(second) of the list have changed places" }
         return (changed, rows)
+    }
+
+    private func isReadAgain(_ state: RowState) -> Bool {
+        state == .remaining || (state == .inDoubt && plan.onLost == .resend)
     }
 
     /// Reads the next rows for a reactor, and tells it a moment later.
@@ -52,8 +65,24 @@ extension Simulation {
             let cause: StopCause =
                 error.isChange
                 ? .listChanged(detail: error.message) : .listFailed(detail: error.message)
-            answer(.listFailed(cause))
+            process.untoldChanges.append((reactor.index, cause))
+            // Where a moment is awaited in which that is news, the disk is slower still.
+            guard awaits(.listChanged) else { return tellChanges() }
+            events.insert(.changesTold(epoch: process.epoch), at: clock + 20 * second)
         }
+    }
+
+    /// Lets the reactors know that the list is not what it was.
+    func tellChanges() {
+        guard !process.untoldChanges.isEmpty else { return }
+        cover(.listChanged)
+        for (reactor, cause) in process.untoldChanges {
+            events.insert(
+                .deliver(
+                    reactor: reactor, epoch: process.epoch, .listFailed(cause)),
+                at: clock + random.skewedDelay(20 * millisecond))
+        }
+        process.untoldChanges = []
     }
 
     /// What was reserved is read again as it was, or not at all.
@@ -70,6 +99,5 @@ extension Simulation {
             return fail("the list can't be read: \(error.message)")
         }
         note { error.message }
-        cover(.listChanged)
     }
 }

@@ -96,7 +96,7 @@ extension Simulation {
             .gatewayLeaves(let link):
             return process(links[link].epoch)
         case .deliver(_, let epoch, _), .writeDone(_, let epoch), .syncDone(_, let epoch),
-            .readChunk(_, let epoch, _),
+            .readChunk(_, let epoch, _), .changesTold(let epoch),
             .signal(let epoch, _), .freeze(let epoch, _), .claim(let epoch), .rate(let epoch, _),
             .growth(let epoch, _, _), .renewal(let epoch), .reload(let epoch), .pause(let epoch, _),
             .calm(let epoch), .death(let epoch, _):

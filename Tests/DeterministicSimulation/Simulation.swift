@@ -144,12 +144,10 @@ public final class Simulation {
             // A gateway knows no provider tokens.
         } else if faults.hostility?.kind == .wrongClock {
             // What becomes of a token that is too old, or too new, is told by other seeds.
-        } else if !isCalm, random.chance(faults.ambush?.fault == .expired ? 1 : 0.25) {
+        } else if !isCalm, random.chance(0.25) {
             let seconds = now.wallMilliseconds / 1000
             faultsNow.expiresTokensBefore = seconds - seconds % 1800
-        } else if !isCalm, random.chance(faults.ambush?.fault == .tooManyTokens ? 1 : 0.3),
-            plan.list.tokens.count <= 300
-        {
+        } else if !isCalm, random.chance(0.3), plan.list.tokens.count <= 300 {
             // Rows go round for 20 minutes: few of them, by a token that is soon made.
             if epoch == 1 { setClock(tokenAge: 2099) }
             faultsNow.refusesTokensFrom = now.wallMilliseconds / 1000 - 300 + 1
@@ -229,7 +227,7 @@ public final class Simulation {
             // While an older one runs, the newest may be dead already.
             if !process.hasDied || older.isEmpty || !event.isOfLiving { handle(event, at: time) }
             process.steps += 1
-            springAmbush()
+            springAmbushes()
             if process.steps == process.current.deathStep, !process.isOver {
                 die(isPowerCut: random.chance(process.faults.powerCut))
             }

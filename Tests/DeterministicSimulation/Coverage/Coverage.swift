@@ -60,8 +60,6 @@ public enum Fault: String, CaseIterable, Sendable {
         case (_, .leaving), (_, .outage):
             !Fault.ofGateways.contains(self) && !(connection == .leaving && isGoAway)
         case (.goAwayRaised, .new), (.goAwayRaised, .proven), (.goAwayRaised, .blocked): false
-        // What a server does when a request comes in: that made room.
-        case (.silent, .blocked), (.early, .blocked): false
         case (.sendBlocked, .new), (.sendBlocked, .proven), (.shortSend, .blocked): false
         default: true
         }

@@ -162,8 +162,7 @@ extension Simulation {
                 to: reactor(of: id))
             return
         }
-        let limit = links[id].isSlow ? 1000 : process.current.sendBufferCount
-        let room = limit - links[id].countToServer
+        let room = sendBufferCount(of: id) - links[id].countToServer
         if room < pending.copy.count { links[id].wasSendBlocked = true }
         guard room > 0 else {
             links[id].isSendBlocked = true
@@ -182,6 +181,16 @@ extension Simulation {
         take(pending.copy.prefix(count), from: id)
         deliver(
             .completion(.sent(connection: links[id].slot, result: count)), to: reactor(of: id))
+    }
+
+    private func sendBufferCount(of id: Int) -> Int {
+        links[id].isSlow ? 1000 : process.current.sendBufferCount
+    }
+
+    /// A socket that was full takes bytes again once a third of its buffer is free, as kernels do.
+    private func hasRoomAgain(_ id: Int) -> Bool {
+        let limit = sendBufferCount(of: id)
+        return links[id].countToServer <= limit - max(1, limit / 3)
     }
 
     /// Bytes leave the client's machine, in pieces.
@@ -231,7 +240,7 @@ extension Simulation {
     func bytesArrived(_ bytes: [UInt8], atServerOf id: Int) {
         guard !links[id].isSilent else { return }
         links[id].countToServer -= bytes.count
-        if links[id].isSendBlocked {
+        if links[id].isSendBlocked, hasRoomAgain(id) {
             links[id].isSendBlocked = false
             sendDone(id)
         }
@@ -270,6 +279,8 @@ extension Simulation {
             links[id].endedWhileSending || links[id].pendingSend != nil || isHeardFirst
             || (links[id].endWasTold
                 && clock - max(links[id].lastSendDone, links[id].sentToldAt) < 50_000)
+            // Behind a stop of the process it has not read that news yet.
+            || links[id].sentToldAt < links[id].lastSendDone
             // The last word and the news that bytes were taken may come together.
             || (links[id].firstWordAt != nil && links[id].sentToldAt == clock)
             // So may that news and the second signal's end, with more written behind.

@@ -14,29 +14,43 @@ struct Ambush {
     /// Below this chance, which tells judges what there may be, nothing happens but by an ambush.
     static let chance = 1e-14
 
+    /// How much more often than others they are drawn, each with one of the conditions.
     private typealias Choices = (
-        faults: [Fault], rows: [RowCondition], connections: [ConnectionCondition]
+        weight: Int, faults: [Fault], rows: [RowCondition], connections: [ConnectionCondition]
     )
 
     /// What without an ambush happens less than a thousand times in a million seeds.
     private static let rare: [Choices] = [
-        ([.secondSignal, .writeFails], [.again, .resumed], [.leaving, .blocked, .outage]),
-        ([.claimed, .newRate], [.again, .resumed], [.blocked, .outage]),
         (
-            [.syncFails], [.none, .first, .again, .again, .resumed, .inParts],
-            [.proven, .leaving, .blocked, .blocked, .outage]
+            1, [.secondSignal, .writeFails, .kill, .powerCut], [.again],
+            [.leaving, .blocked, .outage]
         ),
-        ([.silentName], [.again, .resumed], [.leaving, .blocked, .blocked, .outage]),
-        ([.secondResponse], [.again, .resumed], [.leaving, .leaving, .blocked]),
-        ([.violation, .silence, .silent, .silent], [], [.leaving]),
-        ([.expired, .tooManyTokens], [.resumed], [.outage]),
-        ([.listChanged, .listChanged], [.again, .resumed], [.leaving, .blocked, .outage]),
+        (2, [.kill, .powerCut], [.resumed], []),
+        (2, [.secondSignal, .writeFails, .claimed], [.resumed], []),
+        (1, [.secondSignal, .writeFails, .syncFails], [], [.none]),
+        (1, [.claimed], [.again], [.blocked, .outage]),
+        (1, [.newRate], [.again, .resumed], [.blocked, .outage]),
+        (1, [.freeze], [.again], [.outage]),
+        (1, [.syncFails], [.none, .first, .again, .inParts], [.proven, .leaving]),
+        (2, [.syncFails], [.again, .resumed, .resumed, .resumed], [.leaving, .blocked, .outage]),
+        (1, [.silentName], [.again], [.leaving, .blocked, .outage]),
+        (8, [.silentName], [.resumed], []),
+        (1, [.silentName], [], [.blocked]),
+        (1, [.secondResponse], [.again], [.leaving, .blocked, .outage]),
+        (4, [.secondResponse], [.resumed], [.leaving]),
+        (2, [.silence, .goAwayRaised], [.resumed], []),
+        (1, [.silent, .goAwayAlways], [], [.blocked]),
+        (1, [.violation, .silence, .stall], [], [.leaving]),
+        (2, [.silent, .early], [], [.leaving]),
+        (3, [.goAwayRaised], [.none], []),
+        (1, [.expired, .tooManyTokens], [.resumed], [.leaving, .blocked, .outage]),
+        (3, [.tooManyTokens], [.resumed], [.blocked]),
+        (6, [.listChanged], [.first, .resumed, .inParts], [.leaving]),
+        (15, [.listChanged], [.again], [.blocked, .outage]),
     ]
     private static let ofGateways: [Choices] = [
-        (
-            [.gatewayJunk, .gatewayHalf, .gatewayWordless], [.resumed],
-            [.proven, .blocked, .blocked]
-        )
+        (3, [.gatewayJunk], [.resumed], [.blocked]),
+        (1, [.gatewayHalf], [.resumed], [.proven, .blocked]),
     ]
     /// How much more often one of them is drawn that waits for a row of an earlier process: most processes have
     /// none.
@@ -44,47 +58,68 @@ struct Ambush {
 
     /// What a seed draws for one of its processes, of a generator of its own, so that its other draws
     /// stay what they are; nil for most.
-    init?(seed: UInt64, process: Int, isGateways: Bool) {
+    ///
+    /// - Parameter number: Which of several it is.
+    private init?(seed: UInt64, process: Int, number: UInt64, isGateways: Bool) {
         var random = SimulationRandom(
-            seed: seed ^ 0x616d_6275_7368_0001 &+ UInt64(process) << 32)
-        guard random.chance(0.5) else { return nil }
+            seed: seed ^ (0x616d_6275_7368_0001 + number) &+ UInt64(process) << 32)
+        guard random.chance(0.75) else { return nil }
         var choices: [(Fault, RowCondition?, ConnectionCondition?)] = []
-        for (faults, rows, connections) in isGateways ? Self.ofGateways : Self.rare {
+        for (weight, faults, rows, connections) in isGateways ? Self.ofGateways : Self.rare {
             for fault in faults {
                 // A first process has no rows of an earlier one, and its list is what it is.
                 if process == 0, fault == .listChanged { continue }
                 for row in rows where row != .resumed || process > 0 {
-                    let weight = row == .resumed ? Self.resumedWeight : 1
-                    choices += Array(repeating: (fault, row, nil), count: weight)
+                    let ofRow = row == .resumed ? Self.resumedWeight : 1
+                    choices += Array(repeating: (fault, row, nil), count: weight * ofRow)
                 }
-                choices += connections.map { (fault, nil, $0) }
+                for connection in connections {
+                    choices += Array(repeating: (fault, nil, connection), count: weight)
+                }
             }
         }
         (fault, row, connection) = random.pick(choices)
         // Rows of an earlier process come first.
-        delay = row == .resumed ? 0 : random.skewedDelay(second / 4)
+        delay =
+            row == .resumed || connection == ConnectionCondition.none
+            ? 0 : random.skewedDelay(second / 4)
+    }
+}
+
+extension Ambush {
+    /// What waits for its victim in one of a seed's processes; in most of them something does.
+    static func all(seed: UInt64, process: Int, isGateways: Bool) -> [Ambush] {
+        (0..<2).compactMap {
+            Ambush(seed: seed, process: process, number: $0, isGateways: isGateways)
+        }
     }
 }
 
 extension FaultPlan {
-    /// - Parameter ambush: What happens beside all else; the judges look at what there may be.
-    mutating func add(_ ambush: Ambush, isGateways: Bool) {
-        self.ambush = ambush
+    /// What happens beside all else; the judges look at what there may be.
+    mutating func addAmbushes(seed: UInt64, process: Int, isGateways: Bool) {
+        ambushes = Ambush.all(seed: seed, process: process, isGateways: isGateways)
+        for ambush in ambushes { prepare(ambush, isGateways: isGateways) }
+    }
+
+    private mutating func prepare(_ ambush: Ambush, isGateways: Bool) {
         // Nothing ends the process before.
         death = 0
         deathStep = 0
-        signal = 0
+        if ambush.fault != .secondSignal { signal = 0 }
         // What it waits for comes to many.
         switch ambush.connection {
         case .leaving:
             goAway = 0.9
             answerDelay = max(answerDelay, second / 2)
         case .blocked where isGateways: slowReading = 0.5
-        case .blocked: sendBufferCount = min(sendBufferCount, 1000)
-        case .outage: trouble = max(trouble, 0.1)
+        case .blocked:
+            sendBufferCount = min(sendBufferCount, 1000)
+            if ambush.fault == .listChanged { slowReading = max(slowReading, 0.3) }
+        case .outage: trouble = max(trouble, ambush.fault == .listChanged ? 0.4 : 0.1)
         case .new, .proven, .none?, nil: break
         }
-        if ambush.row == .again { refused = max(refused, 0.1) }
+        if ambush.row == .again { refused = max(refused, 0.2) }
         let next = Ambush.chance / 10
         // A gateway decides when a notification comes in, which never meets a connection that waits: there
         // the word has to be frequent.
@@ -95,10 +130,22 @@ extension FaultPlan {
         case .violation: violation = max(violation, next)
         case .silence: silence = max(silence, next)
         case .silent: silentStream = max(silentStream, next)
-        case .writeFails, .syncFails: diskFailure = max(diskFailure, next)
+        case .early: earlyAnswer = max(earlyAnswer, next)
+        case .stall: stall = max(stall, next)
+        case .goAwayAlways: goAway = max(goAway, next)
+        case .goAwayRaised: goAway = 0.9
+        // Of no token, by its age: the judges know that there is such a response.
+        case .expired: expiresTokensBefore = 1
+        case .tooManyTokens: refusesTokensFrom = .max
+        case .writeFails: diskFailure = max(diskFailure, next)
+        case .syncFails:
+            diskFailure = max(diskFailure, next)
+            // That is done before a request leaves: others still wait for their responses.
+            syncDelay = max(syncDelay, second / 5)
+            answerDelay = max(answerDelay, second)
         case .listChanged:
             listChange = 1
-            listDelay = 2 * second
+            listDelay = max(listDelay, second)
         case .gatewayJunk: gateway.junk = max(gateway.junk, word)
         case .gatewayHalf: gateway.half = max(gateway.half, word)
         case .gatewayWordless: gateway.wordless = max(gateway.wordless, word)
@@ -108,23 +155,33 @@ extension FaultPlan {
 }
 
 extension Simulation {
-    /// Whether the process' ambush is one by that fault, and its time has come on a link; it is over then.
+    /// Whether that fault waits for its victim in the process.
+    func awaits(_ fault: Fault) -> Bool { process.ambushes.contains { $0.fault == fault } }
+
+    /// Whether it does, and its time has come on a link, or where none is open; it is over then.
     ///
     /// - Parameter row: The row that is in question; nil: any in flight on the link.
-    func springs(_ fault: Fault, link id: Int, row: Int? = nil) -> Bool {
-        guard let ambush = process.ambush, ambush.fault == fault, process.calmSince == nil,
-            clock - process.startedAt >= ambush.delay, isMet(ambush, link: id, row: row)
-        else { return false }
-        process.ambush = nil
+    func springs(_ fault: Fault, link id: Int?, row: Int? = nil) -> Bool {
+        guard !process.ambushes.isEmpty, process.calmSince == nil else { return false }
+        let index = process.ambushes.firstIndex {
+            $0.fault == fault && clock - process.startedAt >= $0.delay
+                && isMet($0, link: id, row: row)
+        }
+        guard let index else { return false }
+        process.ambushes.remove(at: index)
+        note {
+            "what has been waiting for it happens: \(fault), \(id.map { "link \($0)" } ?? "no link")"
+        }
         return true
     }
 
-    /// Whether what waited for its victim in a process found it.
+    /// Whether something that waited for its victim in a process found it.
     func hasSprung(_ process: SimulatedProcess) -> Bool {
-        process.faults.ambush != nil && process.ambush == nil
+        process.ambushes.count < process.faults.ambushes.count
     }
 
-    private func isMet(_ ambush: Ambush, link id: Int, row: Int?) -> Bool {
+    private func isMet(_ ambush: Ambush, link id: Int?, row: Int?) -> Bool {
+        guard let id else { return ambush.connection == ConnectionCondition.none }
         guard links[id].isOpenAtClient else { return false }
         if let connection = ambush.connection, condition(of: id) != connection { return false }
         guard let wanted = ambush.row else { return true }
@@ -132,59 +189,132 @@ extension Simulation {
         return rowConditions(of: id).contains(wanted)
     }
 
-    /// The same of the process' links; the first that meets it.
-    func springs(_ fault: Fault) -> Int? {
+    /// The same of any of the process' links.
+    func springs(_ fault: Fault) -> Bool {
+        var hasLink = false
         for reactor in process.reactors {
-            for id in reactor.linkOfSlot.values.sorted() where springs(fault, link: id) {
-                return id
+            for id in reactor.linkOfSlot.values.sorted() where links[id].isOpenAtClient {
+                if springs(fault, link: id) { return true }
+                hasLink = true
             }
         }
-        return nil
+        return !hasLink && springs(fault, link: nil)
     }
 
     /// After an event: lets happen what has been waiting for its victim.
-    func springAmbush() {
-        guard let ambush = process.ambush, !process.isOver else { return }
+    func springAmbushes() {
+        for ambush in process.ambushes where !process.isOver { spring(ambush) }
+    }
+
+    private func spring(_ ambush: Ambush) {
         switch ambush.fault {
         case .secondSignal:
-            guard springs(.secondSignal) != nil else { return }
+            guard springs(.secondSignal) else { return }
             let isSecond = process.coordinator.isStopping
             handle(.signal(epoch: process.epoch, isSecond: isSecond), at: clock)
-            if !isSecond { process.ambush = ambush }
+            if !isSecond { process.ambushes.append(ambush) }
         case .newRate:
-            guard springs(.newRate) != nil else { return }
+            guard springs(.newRate) else { return }
             handle(.rate(epoch: process.epoch, [20, 500, nil][Int(ambush.delay % 3)]), at: clock)
+        case .freeze:
+            guard springs(.freeze) else { return }
+            handle(.freeze(epoch: process.epoch, (1 + ambush.delay % 40) * second), at: clock)
         case .claimed:
-            guard !plan.hasSenders, springs(.claimed) != nil else { return }
+            guard !plan.hasSenders, springs(.claimed) else { return }
             handle(.claim(epoch: process.epoch), at: clock)
         case .writeFails:
             guard let reactor = process.reactors.first(where: { $0.pendingWrite != nil }),
-                springs(.writeFails) != nil
+                springs(.writeFails)
             else { return }
             writeDone(reactor, fails: true)
         case .syncFails:
             guard let reactor = process.reactors.first(where: { $0.pendingSync != nil }),
-                springs(.syncFails) != nil
+                springs(.syncFails)
             else { return }
             syncDone(reactor, fails: true)
-        case .secondResponse: spring(.answerTwice, by: ambush)
-        case .violation: spring(.violate, by: ambush)
-        case .silence: spring(.fallSilent, by: ambush)
+        case .kill, .powerCut:
+            guard springs(ambush.fault) else { return }
+            die(isPowerCut: ambush.fault == .powerCut)
+        case .listChanged:
+            guard !process.untoldChanges.isEmpty, springs(.listChanged) else { return }
+            tellChanges()
+        case .secondResponse: spring(.answerTwice, by: ambush, where: \.canMisbehave)
+        case .violation: spring(.violate, by: ambush, where: \.canMisbehave)
+        case .silence: spring(.fallSilent, by: ambush, where: \.canMisbehave)
+        case .stall: spring(.stall(ambush.delay * 100), by: ambush, where: \.canMisbehave)
+        case .goAwayAlways: spring(.disown, by: ambush) { !$0.isMute && !$0.hasSaidGoAway }
+        case .goAwayRaised: spring(.raiseGoAway, by: ambush) { !$0.isMute && $0.namedLast > 0 }
+        case .early:
+            guard let (id, stream) = springsEarly(ambush) else { return }
+            handle(.server(link: id, .answer(stream: stream)), at: clock)
         default: break
         }
     }
 
-    private func spring(_ act: ServerAct, by ambush: Ambush) {
-        guard let id = springs(ambush.fault) else { return }
-        guard let server = servers[id], server.canMisbehave else {
-            process.ambush = ambush
-            return
+    private func spring(
+        _ act: ServerAct, by ambush: Ambush, where canAct: (SimulatedServer) -> Bool
+    ) {
+        for reactor in process.reactors {
+            for id in reactor.linkOfSlot.values.sorted() {
+                guard let server = servers[id], canAct(server), springs(ambush.fault, link: id)
+                else { continue }
+                handle(.server(link: id, act), at: clock)
+                return
+            }
         }
-        handle(.server(link: id, act), at: clock)
+    }
+
+    /// A request that is answered before it is whole.
+    private func springsEarly(_ ambush: Ambush) -> (link: Int, stream: Int32)? {
+        for reactor in process.reactors {
+            for id in reactor.linkOfSlot.values.sorted() {
+                guard let server = servers[id], let stream = server.unfinishedStream,
+                    springs(.early, link: id)
+                else { continue }
+                server.answersEarly(stream)
+                return (id, stream)
+            }
+        }
+        return nil
     }
 }
 
 extension SimulatedServer {
     /// Whether a wrong word from it is one, and a second response possible.
     fileprivate var canMisbehave: Bool { !isMute && lastAnswered != nil }
+
+    /// A request of which a part is there, and whose response is not decided otherwise.
+    fileprivate var unfinishedStream: Int32? {
+        guard !isMute else { return nil }
+        return order.first { stream in
+            guard let state = streams[stream], !state.isWhole, !state.isAnswered,
+                case .answer = state.fate
+            else { return false }
+            return true
+        }
+    }
+
+    fileprivate func answersEarly(_ stream: Int32) {
+        let answer = FaultPlan.earlyAnswer
+        streams[stream]?.fate = .earlyAnswer(answer)
+        streams[stream]?.answer = answer
+    }
+
+    /// Lets a response that is due be another one, or none, where that is what has been waiting for it.
+    func ambush(_ stream: Int32) {
+        guard let state = streams[stream], !state.isAnswered, case .answer = state.fate,
+            let copy = state.copy.map({ simulation.journal.copies[$0] })
+        else { return }
+        if simulation.springs(.silent, link: link, row: copy.row) {
+            streams[stream]?.fate = .silence
+            streams[stream]?.answer = nil
+            cover(.silent, stream)
+        } else if copy.tokenIssued != nil {
+            if simulation.springs(.expired, link: link, row: copy.row) {
+                streams[stream]?.answer = FaultPlan.expiredToken
+            } else if simulation.springs(.tooManyTokens, link: link, row: copy.row) {
+                streams[stream]?.answer = FaultPlan.tooManyTokens
+            }
+        }
+    }
 }

@@ -108,7 +108,7 @@ struct FaultPlan {
     /// Chance that the rate is changed while the process runs.
     var rateChange = 0.0
     /// What waits for its victim.
-    var ambush: Ambush?
+    var ambushes: [Ambush] = []
     /// The instant of a signal or death is drawn up to here after the start.
     var life: UInt64 = 3 * second
 
@@ -142,6 +142,12 @@ struct FaultPlan {
     /// Name servers that are silent, in a few seeds. No draws of its own.
     mutating func addSilentNames(seed: UInt64, process: Int) {
         if (seed / 17 + UInt64(process)) % 16 == 3 { silentNames = seed % 2 == 0 ? 0.3 : 1 }
+    }
+
+    /// A list on a disk that hangs now and then, in a few seeds. No draws of its own.
+    mutating func addSlowList(seed: UInt64, process: Int) {
+        guard (seed / 19 + UInt64(process)) % 16 == 6 else { return }
+        listDelay = (seed % 3 == 0 ? 60 : 4) * second
     }
 
     /// Servers that refuse the credential of each request, and are busy now and then, in a few seeds. No draws

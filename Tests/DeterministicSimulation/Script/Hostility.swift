@@ -92,7 +92,7 @@ extension SimulatedServer {
                 ServerAnswer(
                     status: 503, reason: "ServiceUnavailable", retryAfter: hostility.retryAfter))
         case .wrongClock:
-            return .answer(ServerAnswer(status: 403, reason: "ExpiredProviderToken"))
+            return .answer(FaultPlan.expiredToken)
         }
     }
 

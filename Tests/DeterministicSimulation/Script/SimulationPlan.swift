@@ -116,13 +116,12 @@ struct SimulationPlan {
                     GatewayFaults(
                         seed: seed, process: process, rows: rowCount, silence: timeout / 6),
                     seed: seed)
-                if let ambush = Ambush(seed: seed, process: process, isGateways: true) {
-                    faults.add(ambush, isGateways: true)
-                }
+                faults.addAmbushes(seed: seed, process: process, isGateways: true)
                 return faults
             }
             faults.addWrongSetting(seed: seed, process: process)
             faults.addSilentNames(seed: seed, process: process)
+            faults.addSlowList(seed: seed, process: process)
             faults.addFullServers(seed: seed, process: process, reactors: reactorCount)
             let isUseless = faults.addUselessServers(seed: seed, canWait: canWait)
             let starvation = Starvation(
@@ -142,10 +141,8 @@ struct SimulationPlan {
             faults.halves = Halves(seed: seed, process: process)
             faults.oddStatuses = OddStatuses(seed: seed, process: process)
             // Not where nothing else goes wrong: the judges allow no other reason to give up there.
-            if !isUseless, starvation == nil, hostility == nil,
-                let ambush = Ambush(seed: seed, process: process, isGateways: false)
-            {
-                faults.add(ambush, isGateways: false)
+            if !isUseless, starvation == nil, hostility == nil {
+                faults.addAmbushes(seed: seed, process: process, isGateways: false)
             }
             return faults
         }

@@ -26,6 +26,8 @@ enum SimulationEvent {
     case syncDone(reactor: Int, epoch: Int)
     /// The list, on a slow disk, gives a chunk.
     case readChunk(reactor: Int, epoch: Int, rowLimit: Int)
+    /// Reactors learn that the list has changed, at the latest.
+    case changesTold(epoch: Int)
     /// The operator's word to stop; the second time at once.
     case signal(epoch: Int, isSecond: Bool)
     /// The process is stopped as a whole (SIGSTOP, a frozen container), for so long.
@@ -51,7 +53,8 @@ enum SimulationEvent {
     /// and death do not.
     var isOfProcess: Bool {
         switch self {
-        case .turn, .readChunk, .signal, .rate, .pause, .growth, .renewal, .reload: true
+        case .turn, .readChunk, .changesTold, .signal, .rate, .pause, .growth, .renewal, .reload:
+            true
         default: false
         }
     }

@@ -87,6 +87,10 @@ enum Fate {
 }
 
 extension FaultPlan {
+    static let expiredToken = ServerAnswer(status: 403, reason: "ExpiredProviderToken")
+    static let tooManyTokens = ServerAnswer(status: 429, reason: "TooManyProviderTokenUpdates")
+    static let earlyAnswer = ServerAnswer(status: 413, reason: "PayloadTooLarge")
+
     /// What becomes of a request.
     func fate(
         token: [UInt8], copy: Int, authorization: [UInt8]?, random: inout SimulationRandom
@@ -95,13 +99,13 @@ extension FaultPlan {
             let issued = UInt64(String(decoding: authorization.dropFirst(7), as: UTF8.self)),
             issued < expiresTokensBefore
         {
-            return .answer(ServerAnswer(status: 403, reason: "ExpiredProviderToken"))
+            return .answer(Self.expiredToken)
         }
         if let authorization, refusesTokensFrom > 0,
             let issued = UInt64(String(decoding: authorization.dropFirst(7), as: UTF8.self)),
             issued >= refusesTokensFrom
         {
-            return .answer(ServerAnswer(status: 429, reason: "TooManyProviderTokenUpdates"))
+            return .answer(Self.tooManyTokens)
         }
         if random.chance(refused) { return .refuse }
         if random.chance(resetStream) { return .reset }
@@ -130,7 +134,7 @@ extension FaultPlan {
             return .answer(ServerAnswer(status: 400, reason: "PhaseOfTheMoon" + name))
         }
         if random.chance(earlyAnswer) {
-            return .earlyAnswer(ServerAnswer(status: 413, reason: "PayloadTooLarge"))
+            return .earlyAnswer(Self.earlyAnswer)
         }
         if oddStatuses.chance > 0, random.chance(oddStatuses.chance) {
             return .answer(OddStatuses.draw(&random))

@@ -69,13 +69,6 @@ extension SimulatedServer {
         if state.copy != nil, state.body != expectedPayload(stream) {
             simulation.fail("stream \(stream) of link \(link) carries another payload")
         }
-        if case .answer = state.fate, let copy = state.copy,
-            simulation.springs(.silent, link: link, row: simulation.journal.copies[copy].row)
-        {
-            streams[stream]?.fate = .silence
-            cover(.silent, stream)
-            return
-        }
         switch state.fate {
         case .answer(let answer):
             streams[stream]?.answer = answer
@@ -115,6 +108,7 @@ extension SimulatedServer {
 
     /// Does what it had meant to do.
     func perform(_ act: ServerAct) {
+        if case .answer(let stream) = act { ambush(stream) }
         cover(act)
         switch act {
         case .answer(let stream):
