@@ -21,8 +21,10 @@ public struct RateLimiter: Sendable {
     public private(set) var quantum: Int
     /// The instant up to which the rate is used up, nanoseconds, rounded down.
     private var usedUntil: UInt64
-    /// What `usedUntil` lacks, in nanoseconds times `milliRate`; below `milliRate`.
+    /// What `usedUntil` lacks, in nanoseconds times `countedRate`; below that.
     private var remainder: UInt64 = 0
+    /// The rate that both count by: `milliRate`, and through a pause the one before it.
+    private var countedRate: UInt64?
 
     /// One request takes this many of nanoseconds times milli-requests a second.
     private static var unit: UInt64 { 1_000_000_000_000 }
@@ -38,6 +40,7 @@ public struct RateLimiter: Sendable {
         burst = RateLimiter.usedBurst(milliRate)
         quantum = RateLimiter.quantum(milliRate)
         usedUntil = now
+        countedRate = milliRate
     }
 
     /// The contract's burst: max(1, rate x 10 ms).
@@ -116,15 +119,18 @@ public struct RateLimiter: Sendable {
     /// Changes the rate from now on.
     ///
     /// What was let through ahead of time stays counted, as requests; but never as more than one
-    /// burst of the new rate, so that a slow rate does not wait for what a fast one allowed.
+    /// burst of the new rate, so that a slow rate does not wait for what a fast one allowed. A pause
+    /// forgives none of it but what its time is worth.
     public mutating func setRate(milliRate new: UInt64?, now: UInt64) {
         let level = levelInUnits(now: now)
         milliRate = new
         burst = RateLimiter.usedBurst(new)
         quantum = RateLimiter.quantum(new)
+        if new == 0 { return }
+        countedRate = new
         usedUntil = now
         remainder = 0
-        guard let new, new > 0 else { return }
+        guard let new else { return }
         let (nanoseconds, rest) = min(level, burst * RateLimiter.unit)
             .quotientAndRemainder(dividingBy: new)
         usedUntil = now + nanoseconds
@@ -133,8 +139,8 @@ public struct RateLimiter: Sendable {
 
     /// How far the state is ahead of `now`, as requests times `unit`.
     private func levelInUnits(now: UInt64) -> UInt64 {
-        guard let milliRate, usedUntil >= now else { return 0 }
-        let (ahead, overflow) = (usedUntil - now).multipliedReportingOverflow(by: milliRate)
+        guard let countedRate, usedUntil >= now else { return 0 }
+        let (ahead, overflow) = (usedUntil - now).multipliedReportingOverflow(by: countedRate)
         let (level, overflow2) = ahead.addingReportingOverflow(remainder)
         return overflow || overflow2 ? .max : level
     }

@@ -208,4 +208,24 @@ import Testing
         rateLimiter.setRate(milliRate: 1_000, now: start)
         #expect(rateLimiter.nextAllowed(now: start) == start + 1_000_000_000)
     }
+
+    /// What a pause is worth is its time at the rate before it: a short one gives no burst.
+    @Test func `A pause forgives nothing but its time`() {
+        var rateLimiter = RateLimiter(milliRate: 20_000, now: start)
+        rateLimiter.take(1, now: start)
+        rateLimiter.setRate(milliRate: 0, now: start + 1_000_000)
+        rateLimiter.setRate(milliRate: 20_000, now: start + 7_000_000)
+        #expect(rateLimiter.nextAllowed(now: start + 7_000_000) == start + 50_000_000)
+        // Twice, and to another rate: half a request of debt is half a request.
+        rateLimiter.setRate(milliRate: 0, now: start + 10_000_000)
+        rateLimiter.setRate(milliRate: 0, now: start + 20_000_000)
+        rateLimiter.setRate(milliRate: 1_000_000, now: start + 25_000_000)
+        #expect(rateLimiter.allowance(now: start + 25_000_000) == 4)
+        rateLimiter.take(4, now: start + 25_000_000)
+        #expect(rateLimiter.nextAllowed(now: start + 25_000_000) == start + 25_500_000)
+        // A long one leaves none.
+        rateLimiter.setRate(milliRate: 0, now: start + 26_000_000)
+        rateLimiter.setRate(milliRate: 20_000, now: start + 90_000_000)
+        #expect(rateLimiter.allowance(now: start + 90_000_000) == 1)
+    }
 }
