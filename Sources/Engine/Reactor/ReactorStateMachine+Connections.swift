@@ -46,6 +46,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         switch connections.addresses.resolution {
         case .asked:
+            // Nothing but the reply is waited for.
+            connections.addresses.stopWaiting()
             return
         case .fresh(let until) where now.nanoseconds < until:
             break

@@ -171,6 +171,30 @@ struct ConnectionRuleTests {
         #expect(run.events.map(\.kind) == [.lookup] && run.resolutions == 1)
     }
 
+    @Test(arguments: [false, true])
+    func `Who waits for a name server sleeps`(hasTried: Bool) throws {
+        let run = try ScriptedRun(rows: 500, reactors: 2, connections: 2) {
+            $0.giveUpAfter = 300 * second
+        }
+        run.holdsLookups = !hasTried
+        if hasTried {
+            run.opening = { _ in .fails(errno: ECONNREFUSED) }
+            run.run { run.time > 20 * second }
+            run.holdsLookups = true
+            run.run(for: 80 * second)
+        }
+        run.run(for: second)
+        let resolutions = run.resolutions
+        var turns = 0
+        run.run(for: 10 * second) {
+            turns += 1
+            return false
+        }
+        #expect(run.resolutions == resolutions)
+        // The clock is looked at every 50 ms.
+        #expect(turns < 10 * 25 * run.reactors.count, "\(turns)")
+    }
+
     @Test func `A look-up that has only begun is not the reason to give up`() throws {
         let run = try ScriptedRun(rows: 1) { $0.giveUpAfter = 30 * second }
         run.opening = { _ in .fails(errno: ECONNREFUSED) }
