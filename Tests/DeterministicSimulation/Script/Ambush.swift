@@ -87,11 +87,25 @@ struct Ambush {
 }
 
 extension Ambush {
+    private init(
+        fault: Fault, row: RowCondition?, connection: ConnectionCondition?, delay: UInt64
+    ) {
+        self.fault = fault
+        self.row = row
+        self.connection = connection
+        self.delay = delay
+    }
+
     /// What waits for its victim in one of a seed's processes; in most of them something does.
     static func all(seed: UInt64, process: Int, isGateways: Bool) -> [Ambush] {
-        (0..<2).compactMap {
+        let drawn = (0..<2).compactMap {
             Ambush(seed: seed, process: process, number: $0, isGateways: isGateways)
         }
+        // No draw of its own, so that the other seeds stay what they are.
+        let isDisowned = seed / 23 % 32 == 9 && !isGateways
+        return isDisowned
+            ? drawn + [Ambush(fault: .goAwayAlways, row: nil, connection: .outage, delay: 0)]
+            : drawn
     }
 }
 
