@@ -237,7 +237,7 @@ extension Simulation {
         let most = own.count { $0.isOpenAtClient && !$0.isConnecting }
         let least = own.count {
             $0.isOpenAtClient && $0.responses > 0 && !$0.isDeaf && $0.brokenAt == nil
-                && !$0.endWasTold && $0.noRequestsSince == nil
+                && !$0.endWasTold && $0.noRequestsSince == nil && !isWindowLow($0.id)
         }
         let told = reactor.machine.snapshot().openConnections
         if told < least || told > most {
@@ -250,6 +250,12 @@ extension Simulation {
             fail(
                 "\(standing) connections of reactor \(reactor.index) stand, \(least) to \(most) do")
         }
+    }
+
+    /// What refused requests carried is not given back: a window that is used up by them drains its
+    /// connection.
+    private func isWindowLow(_ id: Int) -> Bool {
+        servers[id].map { $0.connectionWindow < 4096 } ?? false
     }
 
     /// Whether connections may be replaced, or end with the run, without a word of their servers.

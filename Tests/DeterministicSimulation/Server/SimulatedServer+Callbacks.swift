@@ -128,6 +128,8 @@ extension SimulatedServer {
                 freshRefusals.append(stream)
                 return
             }
+            // Behind a whole response nothing is left to say.
+            if case .answered = simulation.journal.copies[copy].resolution { return }
             let isInPart = streams[stream]?.isAnswered ?? false
             simulation.journal.resolve(copy, isInPart ? .reset : .notProcessed)
             freshEvidence.append(copy)
