@@ -68,9 +68,23 @@ internal import Synchronization
         self.plan = plan
     }
 
-    /// The next chunk; nil at the end, and while the canary holds the rest back. At the end of each
-    /// part the list is looked at: rows of one that has changed are not handed out.
+    /// Why the list can't be read on.
+    private var failure: BroadsideError?
+
+    /// The next chunk; nil at the end, and while the canary holds the rest back. Behind an error there
+    /// is no next one: a canary would take other rows in the place of those that can't be read.
     package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
+        if let failure { throw failure }
+        do throws(BroadsideError) {
+            return try nextUnchanged(rowLimit: rowLimit)
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    /// At the end of each part the list is looked at: rows of one that has changed are not handed out.
+    private func nextUnchanged(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         if isAtEnd { return nil }
         let chunk = try nextPart(rowLimit: rowLimit)
         do throws(BroadsideError) {

@@ -78,6 +78,8 @@ final class SimulatedProcess {
     var changedRows: Range<UInt64>?
     /// Reactors that do not know yet that reading the list found that out.
     var untoldChanges: [(reactor: Int, cause: StopCause)] = []
+    /// Reactors that asked for rows meanwhile.
+    var waitingReads: [(reactor: Int, rowLimit: Int)] = []
     var hasDied = false
     /// A provider token is on its way.
     var isTokenAsked = false

@@ -52,6 +52,11 @@ extension Simulation {
                 .deliver(reactor: reactor.index, epoch: process.epoch, completion),
                 at: clock + random.skewedDelay(20 * millisecond))
         }
+        // One thread reads for all: who asks meanwhile waits behind the read that hangs.
+        guard process.untoldChanges.isEmpty else {
+            process.waitingReads.append((reactor.index, rowLimit))
+            return
+        }
         do {
             let isPending = process.coordinator.canary?.isPending ?? false
             let chunk = try process.list.next(rowLimit: rowLimit)
@@ -83,6 +88,11 @@ extension Simulation {
                 at: clock + random.skewedDelay(20 * millisecond))
         }
         process.untoldChanges = []
+        for (reactor, rowLimit) in process.waitingReads {
+            events.insert(
+                .readChunk(reactor: reactor, epoch: process.epoch, rowLimit: rowLimit), at: clock)
+        }
+        process.waitingReads = []
     }
 
     /// What was reserved is read again as it was, or not at all.
