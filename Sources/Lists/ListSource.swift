@@ -71,8 +71,8 @@ internal import Synchronization
     /// Why the list can't be read on.
     private var failure: BroadsideError?
 
-    /// The next chunk; nil at the end, and while the canary holds the rest back. Behind an error there
-    /// is no next one: a canary would take other rows in the place of those that can't be read.
+    /// The next chunk; nil at the end, and while the canary holds the rest back. Behind an error
+    /// none follows: a canary would take other rows in the place of those that can't be read.
     package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         if let failure { throw failure }
         do throws(BroadsideError) {

@@ -41,7 +41,7 @@ package final class ReactorServices: @unchecked Sendable {
         return true
     }
 
-    /// Looks the name up anew; no answer is kept, as Apple advises. Who asks while a look-up is out gets
+    /// Looks the name up again; no answer is kept, as Apple advises. Who asks while a look-up is out gets
     /// its answer: a name server that takes seconds is asked once for all reactors.
     func resolve(for inbox: Inbox) {
         lookups.put(inbox)
