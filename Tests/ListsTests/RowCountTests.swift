@@ -6,17 +6,21 @@ import Testing
 
 /// A ledger numbers rows below `LedgerFormat.rowLimit`.
 @Suite struct RowCountTests {
-    @Test(arguments: [2, 3, 4])
-    func `A list with more rows than a ledger can number is refused`(rows: UInt64) throws {
+    private func source(rows: UInt64, first: UInt64) throws -> ListSource {
         let text = String(repeating: String(repeating: "ab", count: 32) + "\n", count: Int(rows))
-        let first = LedgerFormat.rowLimit - 3
-        let source = try ListSource(
+        return try ListSource(
             list: TokenList(lines: Array(text.utf8)), pool: ChunkPool(limit: 3), plan: nil,
             rows: CampaignRows(
                 part: ListGap(
                     firstRow: first, byteOffset: 0, firstLine: first + 1, endRow: nil,
                     endByteOffset: nil)),
             skips: nil)
+    }
+
+    @Test(arguments: [2, 3, 4])
+    func `A list with more rows than a ledger can number is refused`(rows: UInt64) throws {
+        let first = LedgerFormat.rowLimit - 3
+        let source = try source(rows: rows, first: first)
         let read = Result { () throws(BroadsideError) in
             try source.next(rowLimit: .max)?.end.row
         }
@@ -25,6 +29,14 @@ import Testing
         case .failure(let error):
             #expect(rows == 4 && error.exitCode == 2)
             #expect(error.message.contains("more than 1,099,511,627,776 rows"))
+        }
+    }
+
+    @Test func `Behind an error neither rows nor the list's end follow`() throws {
+        let source = try source(rows: 4, first: LedgerFormat.rowLimit - 3)
+        #expect(try source.next(rowLimit: 2)?.rowCount == 2)
+        for _ in 0..<2 {
+            #expect(throws: BroadsideError.self) { _ = try source.next(rowLimit: 2) }
         }
     }
 }
