@@ -2,27 +2,101 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The disk below the token list hangs in the middle of a run: nobody waits for it who has decided to end.
+/// The disk below the token list hangs before, in or at the end of a run: nobody waits for it who has
+/// decided to end.
 @Suite(.timeLimit(.minutes(60)))
 struct StalledListTests {
+    private let server: LocalAPNs
+    private let campaign: Campaign
+    /// Reads of the list hang once this file is there; the first that does writes into it.
+    private let from: String
+    private let environment: [String: String]
+
+    init() throws {
+        server = try LocalAPNs()
+        campaign = try Campaign(rows: 40_000)
+        from = "\(campaign.directory.path)/hang"
+        environment = [
+            "LD_PRELOAD": try Shim.compile("hang-at-read", in: campaign.directory),
+            "HANG_FROM": from, "HANG_FILE": campaign.list,
+        ]
+    }
+
+    private func start(_ what: String, _ more: [String], hangsAfter reads: Int? = nil) throws
+        -> Subprocess
+    {
+        let deadline = what == "--deadline" ? ["--deadline", "8s"] : []
+        return try Broadside.start(
+            campaign.arguments(to: server.endpoint, more + deadline), in: campaign.directory,
+            environment: environment.merging(
+                reads.map { ["HANG_AFTER": "\($0)"] } ?? [:], uniquingKeysWith: { $1 }))
+    }
+
+    private func hang() throws { _ = try campaign.directory.write("", to: "hang") }
+
+    private func waitForHang(_ sending: Subprocess) throws {
+        try sending.wait { (try? Data(contentsOf: URL(filePath: from)))?.isEmpty == false }
+    }
+
+    @Test(arguments: ["SIGINT", "SIGINT twice", "SIGTERM", "--deadline"])
+    func `A read before the first row that never ends keeps no end waiting`(what: String) throws {
+        // Each row is read several times then.
+        let more = ["--duplicates", "skip"]
+        var looks = 0
+        for reads in 0..<40 where looks < 4 {
+            try hang()
+            let sending = try start(what, more, hangsAfter: reads)
+            defer { sending.send(signal: SIGKILL) }
+            try waitForHang(sending)
+            // Before the ledger is made a signal kills the process.
+            guard FileManager.default.fileExists(atPath: campaign.ledger) else { continue }
+            looks += 1
+            try end(sending, by: what)
+            let stopped = try sending.wait(limit: 60)
+            #expect(stopped.exitCode == 3, "\(reads) reads: \(stopped.errors)")
+            #expect(stopped.errors.contains("before the first row was sent"), "\(stopped.errors)")
+            try FileManager.default.removeItem(atPath: campaign.ledger)
+        }
+        #expect(looks == 4)
+        let sent = try campaign.send(to: server.endpoint, more)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        try expectEachRowOnce()
+    }
+
     @Test(arguments: ["SIGINT", "SIGINT twice", "SIGTERM", "--deadline", "control stop"])
     func `A read of the list that never ends keeps no end waiting`(what: String) throws {
-        let server = try LocalAPNs()
-        let campaign = try Campaign(rows: 40_000)
-        let directory = campaign.directory
-        let library = try Shim.compile("hang-at-read", in: directory)
-        let from = "\(directory.path)/hang"
-        let more = what == "--deadline" ? ["--deadline", "8s"] : []
-        let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--rate", "4000"] + more), in: directory,
-            environment: [
-                "LD_PRELOAD": library, "HANG_FROM": from, "HANG_FILE": campaign.list,
-            ])
+        let sending = try start(what, ["--rate", "4000"])
         defer { sending.send(signal: SIGKILL) }
         try campaign.waitForRows(sending)
-        _ = try directory.write("", to: "hang")
-        try sending.wait { (try? Data(contentsOf: URL(filePath: from)))?.isEmpty == false }
+        try hang()
+        try waitForHang(sending)
+        try end(sending, by: what)
+        try expectRest(sending, what)
+    }
 
+    /// What is left of the list is counted at the end.
+    @Test(arguments: ["SIGINT", "SIGINT twice", "SIGTERM", "--deadline", "control stop"])
+    func `A read at the end that never ends keeps it not waiting`(what: String) throws {
+        let sending = try start(what, ["--rate", "2000"])
+        defer { sending.send(signal: SIGKILL) }
+        try campaign.waitForRows(sending)
+        try control("pause")
+        // What was asked of the list is read by then.
+        usleep(500_000)
+        try hang()
+        #expect(try Data(contentsOf: URL(filePath: from)).isEmpty)
+        try end(sending, by: what)
+        try waitForHang(sending)
+        try expectRest(sending, what)
+    }
+
+    private func control(_ words: String...) throws {
+        let told = try Broadside.run(
+            ["control", "--ledger", campaign.ledger] + words, in: campaign.directory)
+        #expect(told.exitCode == 0, "\(told.errors)")
+    }
+
+    private func end(_ sending: Subprocess, by what: String) throws {
         switch what {
         case "SIGTERM": sending.send(signal: SIGTERM)
         case "SIGINT": sending.send(signal: SIGINT)
@@ -30,24 +104,24 @@ struct StalledListTests {
             sending.send(signal: SIGINT)
             usleep(300_000)
             sending.send(signal: SIGINT)
-        case "control stop":
-            let told = try Broadside.run(
-                ["control", "--ledger", campaign.ledger, "stop"], in: directory)
-            #expect(told.exitCode == 0, "\(told.errors)")
+        case "control stop": try control("stop")
         default: break
         }
+    }
+
+    private func expectRest(_ sending: Subprocess, _ what: String) throws {
         let stopped = try sending.wait(limit: 60)
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         #expect(try campaign.ledger("verify").exitCode == 0)
-
-        let resumed = try campaign.send(to: server.endpoint, ["--resume"] + Self.later(what))
+        // A deadline counts from a campaign's first start.
+        let later = what == "--deadline" ? ["--deadline", "1h"] : []
+        let resumed = try campaign.send(to: server.endpoint, ["--resume"] + later)
         #expect(resumed.exitCode == 0, "\(resumed.errors)")
-        let taken = try server.finish().map { $0[4] }
-        #expect(taken.count == 40_000 && Set(taken).count == 40_000)
+        try expectEachRowOnce()
     }
 
-    /// A deadline counts from a campaign's first start.
-    private static func later(_ what: String) -> [String] {
-        what == "--deadline" ? ["--deadline", "1h"] : []
+    private func expectEachRowOnce() throws {
+        let taken = try server.finish().map { $0[4] }
+        #expect(taken.count == 40_000 && Set(taken).count == 40_000)
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The disk below `telemetry.json`, or below the claim that a run makes at its end, hangs: the thread that
+/// The disk below `telemetry.json`, the metrics, or the claim that a run makes at its end, hangs: the thread that
 /// takes signals does not wait for it.
 @Suite(.timeLimit(.minutes(60)))
 struct StalledTelemetryTests {
@@ -15,11 +15,11 @@ struct StalledTelemetryTests {
     }
 
     /// A run that sends slowly; once the file `fail` holds a word, that is what hangs.
-    private func start() throws -> Subprocess {
+    private func start(_ more: [String] = []) throws -> Subprocess {
         let directory = campaign.directory
         let library = try Shim.compile("fail-calls", in: directory)
         let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--rate", "200"]), in: directory,
+            campaign.arguments(to: server.endpoint, ["--rate", "200"] + more), in: directory,
             environment: ["LD_PRELOAD": library, "FAIL_FILE": "\(directory.path)/fail"])
         try campaign.waitForRows(sending)
         return sending
@@ -65,6 +65,29 @@ struct StalledTelemetryTests {
         #expect(
             stopped.errors.contains("telemetry.json is still being written: the report will lack"),
             "\(stopped.errors)")
+        #expect(try campaign.ledger("verify").exitCode == 0)
+    }
+
+    @Test(arguments: [1, 2])
+    func `Metrics that are never on disk keep neither control nor signals waiting`(
+        signals: Int
+    ) throws {
+        let directory = campaign.directory
+        let sending = try start(["--metrics", "\(directory.path)/metrics.prom"])
+        defer { sending.send(signal: SIGKILL) }
+        _ = try directory.write("metrics", to: "fail")
+        // They are written once a second.
+        usleep(1_500_000)
+        let told = try Broadside.run(
+            ["control", "--ledger", campaign.ledger, "rate", "210"], in: directory)
+        #expect(told.exitCode == 0, "\(told.errors)")
+        for _ in 0..<signals {
+            sending.send(signal: SIGTERM)
+            usleep(300_000)
+        }
+        let stopped = try sending.wait()
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        #expect(stopped.errors.contains("the metrics stay as they are"), "\(stopped.errors)")
         #expect(try campaign.ledger("verify").exitCode == 0)
     }
 }

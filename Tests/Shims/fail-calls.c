@@ -2,7 +2,7 @@
  * and liburing. Once the file that FAIL_FILE names is there, those calls fail that it holds the word of:
  * `sign` (a signing key does not sign), `ring` (a thread cannot wait for what it has submitted),
  * `folder` (no directory can be synced), `odd` (there is nothing to sync in a directory), `sync` (a disk
- * never syncs the telemetry), `claim` (nor a claim on a ledger). */
+ * never syncs the telemetry), `claim` (nor a claim on a ledger), `metrics` (nor takes the metrics' file). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -50,6 +50,11 @@ int io_uring_submit_and_wait_timeout(
     void *ring, void **entry, unsigned count, void *limit, void *mask) {
     if (fails("ring")) return -EINVAL;
     return NEXT(io_uring_submit_and_wait_timeout)(ring, entry, count, limit, mask);
+}
+
+int rename(const char *from, const char *to) {
+    while (strstr(to, "metrics") && fails("metrics")) pause();
+    return NEXT(rename)(from, to);
 }
 
 int fsync(int descriptor) {

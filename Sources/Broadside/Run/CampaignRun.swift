@@ -22,8 +22,6 @@ public enum CampaignRun {
             return try run(options, spooling: nil)
         }
         let directory = try openLedger(options)
-        // A signal waits, so that what is copied is not left by half.
-        _ = watchSignals()
         do throws(BroadsideError) {
             return try run(options, spooling: directory)
         } catch {
@@ -59,56 +57,37 @@ public enum CampaignRun {
             ledger, resumes: options.resumes, mustResume: options.mustResume)
     }
 
-    /// - Parameter spooling: The ledger's directory, locked, where the list is standard input.
+    /// - Parameter spooling: The ledger's directory, locked, where the list is standard input. Signals
+    ///   wait from the beginning on then, so that what is copied is not left by half.
     private static func run(
         _ options: SendOptions, spooling: LedgerDirectory?
     ) throws(BroadsideError) -> Int32 {
-        guard let tokens = options.tokens else {
-            throw .usage("tokens", "is missing: add --tokens FILE, or --to TOKEN")
-        }
-        if case .single(let token) = tokens, canonicalToken(token) == nil {
-            throw .usage(
-                "to",
-                "'\(token)' is not a device token: expected an even number of hexadecimal digits")
-        }
-        let payloads = try PayloadFiles(options)
-        let list = try openList(tokens, options, wanted: payloads.columns, spooling: spooling)
-        let plan = try Plan(
-            options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
-        for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
-        for warning in try FirstPayload.check(plan, list) {
-            standardErrorLine("broadside: warning: \(warning)")
-        }
-        let context = try tlsContext(options, plan.credential, resumesSessions: true)
-        let skips = try ExclusionScan(options, payloads: payloads.set)
+        let waiting = spooling == nil ? nil : watchSignals()
+        let checked =
+            if let waiting {
+                try waiting.prepare { () throws(BroadsideError) in
+                    try CheckedRun(options, spooling: spooling)
+                }
+            } else {
+                try CheckedRun(options, spooling: nil)
+            }
+        let (plan, list, skips) = (checked.plan, checked.list, checked.skips)
         if let count = options.preview {
             try Preview.run(plan, list: list, skips: skips, count: count)
             if !options.isDryRun { return 0 }
         }
         if options.isDryRun { return try DryRun.run(plan, list: list, skips: skips) }
-        guard let ledger = options.ledger else {
-            throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
-        }
-        if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
-        if let path = options.report { try checkWritable(path, option: "report") }
-        // What is left of a campaign that was begun is checked with what earlier runs read of it.
-        let isBegun = options.resumes && LedgerDirectory.unlocked(ledger).hasManifest
-        // A part by bytes is found by reading the list, which may take minutes: signals are taken then.
-        let isPartSearched = options.shard != nil && list.isCutByBytes
-        if !isBegun, !isPartSearched {
-            try ListLook(list, plan: plan, part: .wholeList).check()
-        }
         try confirm(plan, list)
         try checkLimits(plan)
-        let signals = watchSignals()
+        let signals = waiting ?? watchSignals()
         var outlets = try RunOutlets(options)
         let directory = if let spooling { spooling } else { try openLedger(options) }
-        let session: LedgerSession
+        let prepared: PreparedRun
         do throws(BroadsideError) {
-            let part = isBegun ? nil : try list.part(of: options.shard)
-            if let part, isPartSearched { try ListLook(list, plan: plan, part: part).check() }
-            session = try LedgerSession(
-                plan, list: list, part: part, skips: skips, directory: directory, now: Clock.now())
+            prepared = try signals.prepare(deadline: options.deadline) {
+                () throws(BroadsideError) in
+                try PreparedRun(checked, directory: directory)
+            }
         } catch {
             if error.exitCode == 3 {
                 try Summary.stoppedEarly(directory)?.write(to: options)
@@ -117,38 +96,12 @@ public enum CampaignRun {
             }
             throw error
         }
+        let session = prepared.session
         if session.isFinishedAlready { return try session.tellFinished(plan, outlets) }
         outlets.listen(in: directory)
         return try LiveRun(
-            plan, session: session, list: list, context: context, outlets: outlets
+            plan, prepared, list: list, context: checked.context, outlets: outlets
         ).run(signals)
-    }
-
-    private static func openList(
-        _ tokens: SendOptions.Tokens, _ options: SendOptions,
-        wanted: [(name: String, place: String)], spooling: LedgerDirectory?
-    ) throws(BroadsideError) -> TokenList {
-        if case .single = tokens, options.shard != nil {
-            throw .usage("shard", "and --to exclude each other: drop one")
-        }
-        guard let spooling else {
-            return try TokenList(
-                tokens, format: options.format, tokenColumn: options.tokenColumn, wanted: wanted,
-                isReadAgain: true)
-        }
-        let path: String
-        do throws(BroadsideError) {
-            path = try SpooledInput.spool(into: spooling)
-        } catch {
-            // A campaign that was begun has numbers to tell.
-            if error.exitCode == ExitCode.rowsRemain, spooling.hasManifest {
-                try Summary.stoppedEarly(spooling)?.write(to: options)
-            }
-            throw error
-        }
-        return try TokenList(
-            .file(path), format: options.format, tokenColumn: options.tokenColumn,
-            wanted: wanted, isSpooled: true)
     }
 
     /// A run against Apple's production by a person at a terminal is confirmed by the number of devices,
@@ -217,12 +170,8 @@ public enum CampaignRun {
                     + "fewer connections")
         }
         // Each reactor has a thread, and one of the kernel's for its ledger's disk.
-        let isScraped =
-            try plan.options.metrics.map { value throws(BroadsideError) in
-                try MetricsOutlet.place(value) != nil
-            } ?? false
         try WorkerThread.checkThatSystemGives(
-            2 * plan.shape.reactors + Self.otherThreads + (isScraped ? 1 : 0))
+            2 * plan.shape.reactors + Self.otherThreads + (try metricsThreads(plan)))
         do {
             try ReactorThread.tryRings(plan.shape.reactors)
         } catch {
@@ -230,7 +179,13 @@ public enum CampaignRun {
         }
     }
 
-    /// Threads besides the reactors' and the metrics endpoint's: names, the list, the output to stderr
+    /// One that writes the metrics, and one that an endpoint has.
+    private static func metricsThreads(_ plan: Plan) throws(BroadsideError) -> Int {
+        guard let metrics = plan.options.metrics else { return 0 }
+        return try MetricsOutlet.place(metrics) == nil ? 1 : 2
+    }
+
+    /// Threads besides the reactors' and those of the metrics: names, the list, the output to stderr
     /// and stdout, credentials that are read again, and the telemetry.
     private static var otherThreads: Int { 6 }
 }

@@ -13,6 +13,7 @@ import TLS
 struct LiveRun {
     private let plan: Plan
     private let session: LedgerSession
+    private let prepared: PreparedRun
     private let list: TokenList
     private let recipe: TLSRecipe
     private let settings: ReactorSettings
@@ -23,11 +24,12 @@ struct LiveRun {
     private let outlets: RunOutlets
 
     init(
-        _ plan: Plan, session: LedgerSession, list: TokenList, context: TLSContext,
+        _ plan: Plan, _ prepared: PreparedRun, list: TokenList, context: TLSContext,
         outlets: RunOutlets
     ) throws(BroadsideError) {
         self.plan = plan
-        self.session = session
+        self.prepared = prepared
+        session = prepared.session
         self.list = list
         self.outlets = outlets
         start = Clock.now()
@@ -53,11 +55,9 @@ struct LiveRun {
     ///
     /// - Returns: The exit code.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
-        if plan.options.progress != .none {
-            let size = try ListSize.estimate(plan, list)
+        if let size = prepared.size {
             standardError(
-                plan.description(
-                    of: list, size: size, alert: AlertText(plan, list), for: STDERR_FILENO))
+                plan.description(of: list, size: size, alert: prepared.alert, for: STDERR_FILENO))
             let call = "broadside control --ledger \(shellWord(session.directory.path))"
             standardError(
                 folded(
@@ -93,21 +93,20 @@ struct LiveRun {
         }
         try session.noteSegmentsMade()
         // From here on the list is its thread's alone.
-        let alert = AlertText(plan, list)
         try services.start(list: source)
         // Resumed after it: nothing is sent in the moment before the watch begins.
         if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
         for thread in threads { thread.start() }
         let monitor = RunMonitor(
             plan, session: session, coordinator: coordinator, services: services, source: source,
-            outlets: outlets, alert: alert, start: start,
+            outlets: outlets, alert: prepared.alert, start: start,
             wake: { for thread in threads { thread.wake() } })
         watch(threads, signals, monitor)
         for thread in threads { thread.join() }
         services.stop()
-        awaitList(signals)
+        let listEnd = ListEnd(source, of: services, coordinator, signals)
         monitor.reactorsEnded(Clock.now())
-        return try finish(threads, source: source, signals, monitor)
+        return try finish(threads, source: source, listEnd, signals, monitor)
     }
 
     /// Milliseconds since 1970 from which on nothing new is sent.
@@ -178,8 +177,8 @@ struct LiveRun {
     }
 
     private func finish(
-        _ threads: [ReactorThread], source: ListSource, _ signals: SignalWatch,
-        _ monitor: RunMonitor
+        _ threads: [ReactorThread], source: ListSource, _ listEnd: ListEnd,
+        _ signals: SignalWatch, _ monitor: RunMonitor
     ) throws(BroadsideError) -> Int32 {
         var statistics = RunStatistics()
         var latency = LatencyCounts()
@@ -189,8 +188,8 @@ struct LiveRun {
         let failure = threads.lazy.compactMap(\.failure).first
         if failure == nil, isListRead(source, statistics) { coordinator.checkRowsAtEnd() }
         var stop = coordinator.stopCause ?? failure
-        let endRow = endRow(of: source, stop: stop, signals)
-        if services.hasListEnded, let warning = source.openQuoteWarning {
+        let endRow = listEnd.endRow(stop: stop)
+        if let warning = listEnd.openQuoteWarning {
             standardErrorLine("broadside: warning: \(warning)")
         }
         var summary = try summary(stop: stop, statistics, endRow: endRow)
@@ -208,7 +207,7 @@ struct LiveRun {
         var conclusion = RunConclusion(
             stop: stop, statistics, isWhole: (summary.remaining ?? 1) == 0, coordinator)
         do throws(BroadsideError) {
-            try record(conclusion, threads, source: source, endRow: endRow, statistics, signals)
+            try record(conclusion, threads, listEnd, endRow: endRow, statistics)
         } catch {
             // The rows are in the segments: the monitor learns of them all the same.
             conclusion.cause = Self.cause(of: error)
@@ -238,22 +237,6 @@ struct LiveRun {
             standardErrorLine("broadside: \(error.message)")
         }
         return code
-    }
-
-    /// The row behind the list's last; nil if it is not known.
-    ///
-    /// The rest of the list is read once more if rows may be left, to say how many. A list that can't
-    /// be read on was reported before.
-    private func endRow(
-        of source: ListSource, stop: StopCause?, _ signals: SignalWatch
-    ) -> UInt64? {
-        guard services.hasListEnded else { return nil }
-        let rows = try? source.countRows {
-            coordinator.isStoppingAtOnce
-                || ((stop == .signal || stop == .control)
-                    && isStop(signals.wait(milliseconds: 0)))
-        }
-        return rows ?? nil
     }
 
     /// What became of the campaign's rows, this run's and those of runs before it.
@@ -291,14 +274,11 @@ struct LiveRun {
 
     /// Writes the run's end into the ledger.
     private func record(
-        _ conclusion: RunConclusion, _ threads: [ReactorThread], source: ListSource,
-        endRow: UInt64?, _ statistics: RunStatistics, _ signals: SignalWatch
+        _ conclusion: RunConclusion, _ threads: [ReactorThread], _ listEnd: ListEnd,
+        endRow: UInt64?, _ statistics: RunStatistics
     ) throws(BroadsideError) {
         // A later resume compares it. Without it, it compares the parts that were sent.
-        let listHash =
-            conclusion.isWhole
-            ? (try? source.contentHash { isStop(signals.wait(milliseconds: 0)) }) ?? nil
-            : nil
+        let listHash = conclusion.isWhole ? listEnd.contentHash() : nil
         guard conclusion.ownsLedger else { return }
         rememberCanary()
         try session.end(
@@ -307,20 +287,9 @@ struct LiveRun {
             stop: conclusion.record)
     }
 
-    /// Waits until nobody reads the list any more, so that its rows may be counted; not for long, as
-    /// its disk may hang.
-    private func awaitList(_ signals: SignalWatch) {
-        for _ in 0..<500 where !services.hasListEnded && !coordinator.isStoppingAtOnce {
-            if isStop(signals.wait(milliseconds: 10)) { coordinator.stopAtOnce() }
-        }
-    }
-
-    /// The longest wait for another thread's disk at a run's end, milliseconds.
-    private static var diskPatience: Int { 5000 }
-
     private func awaitTelemetry(_ monitor: RunMonitor, _ signals: SignalWatch) {
-        awaitDisk(signals) { monitor.isSaving }
-        if monitor.isSaving { monitor.leaveSaving() }
+        awaitDisk(signals) { monitor.isSaving || monitor.isPublishing }
+        monitor.leaveWriting()
     }
 
     /// Has the ledger claimed once more by another thread.
@@ -334,9 +303,9 @@ struct LiveRun {
     /// Waits for what another thread writes; not for long, as its disk may hang, and not at all after a
     /// second signal.
     private func awaitDisk(_ signals: SignalWatch, while isWriting: () -> Bool) {
-        for _ in 0..<Self.diskPatience / 10 where !coordinator.isStoppingAtOnce {
+        for _ in 0..<ListEnd.diskPatience / 10 where !coordinator.isStoppingAtOnce {
             guard isWriting() else { return }
-            if isStop(signals.wait(milliseconds: 10)) { coordinator.stopAtOnce() }
+            if signals.isStopTaken(milliseconds: 10) { coordinator.stopAtOnce() }
         }
     }
 
@@ -349,11 +318,6 @@ struct LiveRun {
         } else {
             summary.isInDoubtKnown = false
         }
-    }
-
-    private func isStop(_ event: SignalWatch.Event) -> Bool {
-        if case .stop = event { return true }
-        return false
     }
 
     /// Every row of the list was read, and what became of each is known.

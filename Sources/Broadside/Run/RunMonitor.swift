@@ -30,6 +30,8 @@ final class RunMonitor {
     private var canSave = true
     /// Writes the telemetry, on a thread of its own: a disk may take any time.
     private let saver: BackgroundWorker<[UInt8], BroadsideError?>
+    /// Writes the metrics likewise.
+    private let publisher: BackgroundWorker<String, BroadsideError?>?
     private var canPublish = true
     private var hasEnded = false
 
@@ -61,6 +63,16 @@ final class RunMonitor {
                 return nil
             } catch {
                 return error
+            }
+        }
+        publisher = outlets.metrics.map { metrics in
+            BackgroundWorker { text in
+                do throws(BroadsideError) {
+                    try metrics.publish(text)
+                    return nil
+                } catch {
+                    return error
+                }
             }
         }
         sampler = RunSampler(session.surroundings(plan, source: source), start: start)
@@ -262,10 +274,17 @@ final class RunMonitor {
         return !saver.isIdle
     }
 
-    /// Reports that nobody waits for the telemetry any longer.
-    func leaveSaving() {
-        let path = "\(session.directory.path)/\(Telemetry.fileName)"
-        cannotSave(BroadsideError("\(path) is still being written", exitCode: ExitCode.disk))
+    /// Reports that nobody waits any longer for what is still on its way to a disk.
+    func leaveWriting() {
+        if isSaving {
+            let path = "\(session.directory.path)/\(Telemetry.fileName)"
+            cannotSave(BroadsideError("\(path) is still being written", exitCode: ExitCode.disk))
+        }
+        if isPublishing {
+            let path = plan.options.metrics ?? ""
+            cannotPublish(
+                BroadsideError("\(path) is still being written", exitCode: ExitCode.disk))
+        }
     }
 
     private func takeSaved() {
@@ -281,13 +300,28 @@ final class RunMonitor {
     }
 
     private func publishMetrics() {
-        guard canPublish, let metrics = outlets.metrics else { return }
+        takePublished()
+        guard canPublish, let publisher else { return }
         do throws(BroadsideError) {
-            try metrics.publish(MetricsText(sampler.snapshot, use: ProcessUse.now()).text)
+            try publisher.put(MetricsText(sampler.snapshot, use: ProcessUse.now()).text)
         } catch {
-            canPublish = false
-            standardErrorLine("broadside: warning: \(error.message): the metrics stay as they are")
+            cannotPublish(error)
         }
+    }
+
+    /// Whether the metrics are still on their way.
+    var isPublishing: Bool {
+        takePublished()
+        return publisher.map { !$0.isIdle } ?? false
+    }
+
+    private func takePublished() {
+        if let failure = publisher?.take() ?? nil, canPublish { cannotPublish(failure) }
+    }
+
+    private func cannotPublish(_ error: BroadsideError) {
+        canPublish = false
+        standardErrorLine("broadside: warning: \(error.message): the metrics stay as they are")
     }
 
     // MARK: Control

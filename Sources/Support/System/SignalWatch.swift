@@ -1,4 +1,5 @@
 package import Glibc
+internal import Synchronization
 
 /// The signals that end or change a run, as something to wait for. Blocked in every thread, so that none is
 /// interrupted: the main thread takes them from here.
@@ -14,7 +15,7 @@ package struct SignalWatch {
     }
 
     /// The signal by which threads say that they have ended; blocked like the others.
-    private static var bell: Int32 { SIGUSR1 }
+    static var bell: Int32 { SIGUSR1 }
 
     private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, bell])
 
@@ -31,14 +32,29 @@ package struct SignalWatch {
         }
     }
 
-    /// Whether a signal to stop waits to be taken; it stays so.
+    /// Whether a signal to stop came within so many milliseconds.
+    package func isStopTaken(milliseconds: Int) -> Bool {
+        if case .stop = wait(milliseconds: milliseconds) { return true }
+        return false
+    }
+
+    /// Waits for the bell alone; signals wait on.
+    package static func awaitBell(milliseconds: Int) {
+        _ = SignalSet([bell]).take(nanoseconds: milliseconds * 1_000_000)
+    }
+
+    /// Whether work before the first send is to end: a signal to stop waits to be taken and stays so,
+    /// or `prepare` wants it.
     ///
-    /// Work before the first send looks here: nobody waits for signals meanwhile, and a list of
-    /// hundreds of millions of rows is read for minutes.
+    /// Such work looks here, as a list of hundreds of millions of rows is read for minutes.
     package static var isStopPending: Bool {
         let pending = SignalSet.pending
         return pending.contains(SIGINT) || pending.contains(SIGTERM)
+            || isStopWanted.load(ordering: .relaxed)
     }
+
+    /// What `prepare` tells its work.
+    static let isStopWanted = Atomic<Bool>(false)
 
     /// Ends what is only a preparation where somebody wants the run to stop.
     package static func stopIfAsked() throws(BroadsideError) {
@@ -54,6 +70,7 @@ package struct SignalWatch {
 
     /// Takes the signals to stop that wait: the next one is another.
     package static func takeStop() {
+        isStopWanted.store(false, ordering: .relaxed)
         let stops = SignalSet([SIGINT, SIGTERM])
         while stops.take(nanoseconds: 0) != nil {}
     }

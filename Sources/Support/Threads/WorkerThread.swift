@@ -61,14 +61,14 @@ package final class WorkerThread: @unchecked Sendable {
     }
 
     /// Threads that the kernel counts for this process; nil where it does not tell.
-    private static var taskCount: Int? {
+    static var taskCount: Int? {
         SystemCall.names(inDirectory: "/proc/self/task")?.count
     }
 
     /// Waits until the kernel has let go of threads that were joined: a join ends with a thread's last
     /// access to memory, a moment before the kernel takes the thread off the user's limit. Others that are
     /// started in that moment would be one too many.
-    private static func awaitTasks(_ count: Int?) {
+    static func awaitTasks(_ count: Int?) {
         guard let count else { return }
         for _ in 0..<taskPatienceMilliseconds {
             guard let now = taskCount, now > count else { return }

@@ -1,0 +1,82 @@
+import APNs
+import Campaign
+import Ledgers
+import Lists
+import Support
+import TLS
+
+/// What a run is made from, read and checked before it begins.
+struct CheckedRun {
+    let plan: Plan
+    let list: TokenList
+    let context: TLSContext
+    let skips: ExclusionScan?
+    /// Earlier runs have begun the campaign: what is left of it is checked with what they read.
+    let isBegun: Bool
+    /// A part by bytes is found by reading the list, which may take minutes: that is done, and its rows
+    /// are looked at, once signals are taken.
+    let isPartSearched: Bool
+
+    /// - Parameter spooling: The ledger's directory, locked, where the list is standard input.
+    init(_ options: SendOptions, spooling: LedgerDirectory?) throws(BroadsideError) {
+        guard let tokens = options.tokens else {
+            throw .usage("tokens", "is missing: add --tokens FILE, or --to TOKEN")
+        }
+        if case .single(let token) = tokens, canonicalToken(token) == nil {
+            throw .usage(
+                "to",
+                "'\(token)' is not a device token: expected an even number of hexadecimal digits")
+        }
+        let payloads = try PayloadFiles(options)
+        list = try Self.openList(tokens, options, wanted: payloads.columns, spooling: spooling)
+        plan = try Plan(
+            options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
+        for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
+        for warning in try FirstPayload.check(plan, list) {
+            standardErrorLine("broadside: warning: \(warning)")
+        }
+        context = try CampaignRun.tlsContext(options, plan.credential, resumesSessions: true)
+        skips = try ExclusionScan(options, payloads: payloads.set)
+        isPartSearched = options.shard != nil && list.isCutByBytes
+        guard !options.onlyLooks else {
+            isBegun = false
+            return
+        }
+        guard let ledger = options.ledger else {
+            throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
+        }
+        if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
+        if let path = options.report { try checkWritable(path, option: "report") }
+        isBegun = options.resumes && LedgerDirectory.unlocked(ledger).hasManifest
+        if !isBegun, !isPartSearched {
+            try ListLook(list, plan: plan, part: .wholeList).check()
+        }
+    }
+
+    private static func openList(
+        _ tokens: SendOptions.Tokens, _ options: SendOptions,
+        wanted: [(name: String, place: String)], spooling: LedgerDirectory?
+    ) throws(BroadsideError) -> TokenList {
+        if case .single = tokens, options.shard != nil {
+            throw .usage("shard", "and --to exclude each other: drop one")
+        }
+        guard let spooling else {
+            return try TokenList(
+                tokens, format: options.format, tokenColumn: options.tokenColumn, wanted: wanted,
+                isReadAgain: true)
+        }
+        let path: String
+        do throws(BroadsideError) {
+            path = try SpooledInput.spool(into: spooling)
+        } catch {
+            // A campaign that was begun has numbers to tell.
+            if error.exitCode == ExitCode.rowsRemain, spooling.hasManifest {
+                try Summary.stoppedEarly(spooling)?.write(to: options)
+            }
+            throw error
+        }
+        return try TokenList(
+            .file(path), format: options.format, tokenColumn: options.tokenColumn,
+            wanted: wanted, isSpooled: true)
+    }
+}
