@@ -26,7 +26,8 @@ struct Ambush {
             [.leaving, .blocked, .outage]
         ),
         (2, [.kill, .powerCut], [.resumed], []),
-        (2, [.secondSignal, .writeFails, .claimed], [.resumed], []),
+        (2, [.secondSignal, .claimed], [.resumed], []),
+        (3, [.writeFails], [.resumed], []),
         (1, [.secondSignal, .writeFails, .syncFails], [], [.none]),
         (1, [.claimed], [.again], [.blocked, .outage]),
         (1, [.newRate], [.again, .resumed], [.blocked, .outage]),
@@ -45,8 +46,10 @@ struct Ambush {
         (3, [.goAwayRaised], [.none], []),
         (1, [.expired, .tooManyTokens], [.resumed], [.leaving, .blocked, .outage]),
         (3, [.tooManyTokens], [.resumed], [.blocked]),
+        (2, [.expired], [], [.blocked]),
         (6, [.listChanged], [.first, .resumed, .inParts], [.leaving]),
-        (15, [.listChanged], [.again], [.blocked, .outage]),
+        (20, [.listChanged], [.again], []),
+        (15, [.listChanged], [], [.blocked, .outage]),
     ]
     private static let ofGateways: [Choices] = [
         (3, [.gatewayJunk], [.resumed], [.blocked]),
