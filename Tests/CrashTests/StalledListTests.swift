@@ -54,7 +54,10 @@ struct StalledListTests {
             try end(sending, by: what)
             let stopped = try sending.wait(limit: 60)
             #expect(stopped.exitCode == 3, "\(reads) reads: \(stopped.errors)")
-            #expect(stopped.errors.contains("before the first row was sent"), "\(stopped.errors)")
+            let why = what == "--deadline" ? "the deadline passed" : "interrupted"
+            #expect(
+                stopped.errors.contains("\(why) before the first row was sent"),
+                "\(stopped.errors)")
             try FileManager.default.removeItem(atPath: campaign.ledger)
         }
         #expect(looks == 4)
@@ -72,6 +75,22 @@ struct StalledListTests {
         try waitForHang(sending)
         try end(sending, by: what)
         try expectRest(sending, what)
+    }
+
+    @Test
+    func `Of a read that takes longer than 5 s the log tells once`() throws {
+        let sending = try start("SIGTERM", ["--rate", "4000", "--log", "json"])
+        defer { sending.send(signal: SIGKILL) }
+        try campaign.waitForRows(sending)
+        try hang()
+        try waitForHang(sending)
+        sleep(8)
+        try end(sending, by: "SIGTERM")
+        let stopped = try sending.wait(limit: 60)
+        let told = stopped.errorLines.filter { $0.contains(#""event":"list-silent""#) }
+        #expect(told.count == 1, "\(stopped.errors)")
+        #expect(told.first?.contains("tokens.txt: a read has taken 5 s") == true)
+        try expectRest(stopped, "SIGTERM")
     }
 
     /// What is left of the list is counted at the end.
@@ -110,7 +129,10 @@ struct StalledListTests {
     }
 
     private func expectRest(_ sending: Subprocess, _ what: String) throws {
-        let stopped = try sending.wait(limit: 60)
+        try expectRest(try sending.wait(limit: 60), what)
+    }
+
+    private func expectRest(_ stopped: Finished, _ what: String) throws {
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         #expect(try campaign.ledger("verify").exitCode == 0)
         // A deadline counts from a campaign's first start.

@@ -39,7 +39,7 @@ final class ListEnd {
     /// - Parameter stop: What stopped the run; the next signal ends the reading then.
     func endRow(stop: StopCause?) -> UInt64? {
         let source = source
-        return read(endsOnSignals: stop == .signal || stop == .control) { isEnded in
+        return read(endsOnSignals: stop != nil) { isEnded in
             try source.countRows(isCancelled: isEnded)
         }
     }

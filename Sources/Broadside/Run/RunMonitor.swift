@@ -27,6 +27,8 @@ final class RunMonitor {
     private var retriesTold: UInt64 = 0
     private var nextRetries: UInt64
     private var hasToldStop = false
+    /// That the list's disk does not respond was said of the read that goes on.
+    private var hasToldOfList = false
     private var canSave = true
     /// Writes the telemetry, on a thread of its own: a disk may take any time.
     private let saver: BackgroundWorker<[UInt8], BroadsideError?>
@@ -37,6 +39,8 @@ final class RunMonitor {
 
     /// Time between two writes of the telemetry.
     private static var saveInterval: UInt64 { 15 * second }
+    /// A read of the list that takes longer is told of.
+    private static var listPatience: UInt64 { 5 * second }
     /// Retries are summed up over so long.
     private static var retriesInterval: UInt64 { 10 * second }
 
@@ -119,6 +123,7 @@ final class RunMonitor {
         guard sampler.isDue(now) else { return }
         sample(now)
         grow(now)
+        tellOfList(now)
         publishMetrics()
         progress.show(sampler.snapshot)
         if now.nanoseconds >= nextSave { save(now) }
@@ -242,6 +247,19 @@ final class RunMonitor {
         tell(
             RunEvent(
                 kind, .notice, message, milliseconds: now.wallMilliseconds, fields: fields), now)
+    }
+
+    /// A run whose list's disk hangs stands still: why is said once for each such read.
+    private func tellOfList(_ now: Now) {
+        let isSilent = services.readTime(now) >= Self.listPatience
+        defer { hasToldOfList = isSilent }
+        guard isSilent, !hasToldOfList else { return }
+        tell(
+            RunEvent(
+                .listSilent, .warning,
+                "\(source.list.name): a read has taken \(Self.listPatience / second) s so far: "
+                    + "does its disk or network file system respond?",
+                milliseconds: now.wallMilliseconds), now)
     }
 
     private func sumUpRetries(_ now: Now) {

@@ -28,6 +28,7 @@ package struct RunEvent: Sendable, Equatable {
         case errorPacket = "error-packet"
         case growth
         case tokenRenewed = "token-renewed"
+        case listSilent = "list-silent"
         case retries
         case pace
         case control

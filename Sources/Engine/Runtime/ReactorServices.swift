@@ -14,6 +14,8 @@ package final class ReactorServices: @unchecked Sendable {
     private let published: Mutex<[ReactorReport]>
     private let events = Mutex(EventBuffer())
     private var reader: WorkerThread?
+    /// Since when the list's thread has been reading on, `CLOCK_MONOTONIC`; 0: it does not read.
+    private let readingSince = Atomic<UInt64>(0)
 
     package init(route: Route, reactors: Int) {
         self.route = route
@@ -39,6 +41,12 @@ package final class ReactorServices: @unchecked Sendable {
         reader.join()
         self.reader = nil
         return true
+    }
+
+    /// How long the read of the list that goes on has taken so far, nanoseconds; 0 where none does.
+    package func readTime(_ now: Now) -> UInt64 {
+        let since = readingSince.load(ordering: .relaxed)
+        return since == 0 ? 0 : now.nanoseconds - min(since, now.nanoseconds)
     }
 
     /// Looks the name up again; no answer is kept, as Apple advises. Who asks while a look-up is out gets
@@ -93,6 +101,8 @@ package final class ReactorServices: @unchecked Sendable {
 
     private func readForever(_ list: ListSource) {
         while let (rowLimit, inbox) = chunkRequests.take() {
+            readingSince.store(Clock.now().nanoseconds, ordering: .relaxed)
+            defer { readingSince.store(0, ordering: .relaxed) }
             do {
                 if let chunk = try list.next(rowLimit: rowLimit) {
                     inbox.put(.chunk(chunk))

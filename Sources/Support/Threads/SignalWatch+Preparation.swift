@@ -24,6 +24,11 @@ extension SignalWatch {
                 Self.isStopWanted.store(false, ordering: .relaxed)
                 // One that came too late for this is the run's to take.
                 if case .success = result { for signal in taken { kill(getpid(), signal) } }
+                if case .failure(let error) = result, error.exitCode == Self.stopped.exitCode,
+                    taken.isEmpty, endOfPatience != .max
+                {
+                    throw Self.late
+                }
                 return try result.get()
             }
             if let signal = wakers.take(nanoseconds: 100_000_000), signal != Self.bell {
