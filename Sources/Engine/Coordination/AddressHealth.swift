@@ -92,13 +92,17 @@ final class AddressHealth: Sendable {
         return ask(address, owner, now: now)
     }
 
-    /// A new connection got a response: the next trouble's pause begins anew. A pause that another
-    /// response asked for meanwhile stays.
-    func succeeded(_ address: SocketAddress, now: UInt64) {
+    /// A new connection got a response: the next trouble's pause begins anew. A pause that began
+    /// meanwhile stays, and behind it others may try the address: this connection needs no leave any more.
+    func succeeded(_ address: SocketAddress, _ owner: Owner, now: UInt64) {
         guard hasTrouble else { return }
         change { entries in
-            guard let entry = entries[address], entry.notBefore <= now else { return }
-            entries[address] = nil
+            guard let entry = entries[address] else { return }
+            if entry.notBefore <= now {
+                entries[address] = nil
+            } else if entry.trial == owner {
+                entries[address]?.trial = nil
+            }
         }
     }
 

@@ -120,8 +120,8 @@ struct AddressBook {
     }
 
     /// A new connection got a response: the next trouble's pause begins anew.
-    func succeeded(_ index: Int, now: UInt64) {
-        health.succeeded(entries[index].address, now: now)
+    func succeeded(_ index: Int, slot: Int, now: UInt64) {
+        health.succeeded(entries[index].address, owner(slot), now: now)
     }
 
     /// A slot's connection carries no requests, has none, or may make none now: if it tried its address, it

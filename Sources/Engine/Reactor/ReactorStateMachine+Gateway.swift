@@ -53,7 +53,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
                 random: &random)
         } else {
-            connections.addresses.succeeded(connections[index].address, now: now.nanoseconds)
+            connections.addresses.succeeded(
+                connections[index].address, slot: index, now: now.nanoseconds)
         }
         beginClose(index, now: now)
     }

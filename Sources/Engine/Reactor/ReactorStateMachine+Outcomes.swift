@@ -79,7 +79,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].noteAnswer(now, sent: sent)
         connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
         if connections[index].answers == 1 {
-            connections.addresses.succeeded(connections[index].address, now: now.nanoseconds)
+            connections.addresses.succeeded(
+                connections[index].address, slot: index, now: now.nanoseconds)
         }
         rows.inFlight -= 1
         accept(tag, now: now)

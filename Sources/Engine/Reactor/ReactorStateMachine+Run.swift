@@ -66,7 +66,9 @@ extension ReactorStateMachine where Records: ~Copyable {
                     address, now: now.nanoseconds, retryAfter: nil, lasting: nil, isOutage: true,
                     random: &random)
             case .renewed, .hopeless:
-                if isFirst { connections.addresses.succeeded(address, now: now.nanoseconds) }
+                if isFirst {
+                    connections.addresses.succeeded(address, slot: index, now: now.nanoseconds)
+                }
             }
         }
         connections.expiredOn.removeAll(keepingCapacity: true)

@@ -82,7 +82,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         if answer.connection != .drainAndReplace, answer.row != .retryWithRenewedToken,
             connections[index].answers == 1
         {
-            connections.addresses.succeeded(connections[index].address, now: now.nanoseconds)
+            connections.addresses.succeeded(
+                connections[index].address, slot: index, now: now.nanoseconds)
         }
         if answer.connection != .none { noteDrain(index, status: status, reason: reason, now: now) }
         switch answer.connection {

@@ -50,7 +50,28 @@ import Testing
         #expect(leave(first, at: end) == .trial)
         health.release(first)
         #expect(leave(other, at: end) == .trial)
-        health.succeeded(address, now: end)
+        health.succeeded(address, other, now: end)
         #expect(leave(first, at: end) == .free && leave(other, at: end) == .free)
+    }
+
+    @Test func `A response within a new pause leaves the next try to others`() {
+        fail(at: Self.start, isOutage: true)
+        let later = Self.start + 2 * second
+        #expect(leave(first, at: later) == .trial)
+        // Another connection fails while the response is on its way.
+        fail(at: later)
+        let end = later + 2 * second
+        health.succeeded(address, first, now: later)
+        #expect(leave(other, at: later) == .none(until: end))
+        #expect(leave(other, at: end) == .trial)
+    }
+
+    @Test func `The response of one connection takes no leave from another`() {
+        fail(at: Self.start, isOutage: true)
+        let later = Self.start + 2 * second
+        #expect(leave(first, at: later) == .trial)
+        fail(at: later)
+        health.succeeded(address, other, now: later)
+        #expect(leave(other, at: later + 2 * second) == .none(until: nil))
     }
 }

@@ -64,7 +64,7 @@ import Testing
         // A probe that ends makes room for another; an answer makes room for all.
         book.releaseTrial(1)
         #expect(book.pick(for: 5, now: now) == picked[1])
-        book.succeeded(picked[0]!, now: now)
+        book.succeeded(picked[0]!, slot: 0, now: now)
         #expect(book.state(picked[0]!).failures == 0)
         #expect([6, 7].map { book.pick(for: $0, now: now) } == [picked[0], picked[0]])
     }
