@@ -56,16 +56,9 @@ struct StalledTelemetryTests {
                 ["control", "--ledger", campaign.ledger, "rate", rate], in: directory)
             #expect(told.exitCode == 0, "\(told.errors)")
         }
-        for _ in 0..<signals {
-            sending.send(signal: SIGTERM)
-            usleep(300_000)
-        }
-        let stopped = try sending.wait()
-        #expect(stopped.exitCode == 3, "\(stopped.errors)")
-        #expect(
-            stopped.errors.contains("telemetry.json is still being written: the report will lack"),
-            "\(stopped.errors)")
-        #expect(try campaign.ledger("verify").exitCode == 0)
+        try expectStop(
+            of: sending, signals: signals,
+            telling: "telemetry.json is still being written: the report will lack")
     }
 
     @Test(arguments: [1, 2])
@@ -81,13 +74,17 @@ struct StalledTelemetryTests {
         let told = try Broadside.run(
             ["control", "--ledger", campaign.ledger, "rate", "210"], in: directory)
         #expect(told.exitCode == 0, "\(told.errors)")
+        try expectStop(of: sending, signals: signals, telling: "the metrics stay as they are")
+    }
+
+    private func expectStop(of sending: Subprocess, signals: Int, telling words: String) throws {
         for _ in 0..<signals {
             sending.send(signal: SIGTERM)
             usleep(300_000)
         }
         let stopped = try sending.wait()
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
-        #expect(stopped.errors.contains("the metrics stay as they are"), "\(stopped.errors)")
+        #expect(stopped.errors.contains(words), "\(stopped.errors)")
         #expect(try campaign.ledger("verify").exitCode == 0)
     }
 }

@@ -5,7 +5,7 @@ import Support
 internal import Synchronization
 
 /// What a run's end has to know of the list: how many rows it has, and its hash. Another thread reads
-/// it, as its disk may hang; who takes the signals waits as long as that goes on.
+/// it, as its disk may hang; who takes the signals waits while it makes progress.
 final class ListEnd {
     private let source: ListSource
     private let coordinator: RunCoordinator

@@ -27,7 +27,7 @@ final class RunMonitor {
     private var retriesTold: UInt64 = 0
     private var nextRetries: UInt64
     private var hasToldStop = false
-    /// That the list's disk does not respond was said of the read that goes on.
+    /// That the list's disk does not respond was said of the current read.
     private var hasToldOfList = false
     private var canSave = true
     /// Writes the telemetry, on a thread of its own: a disk may take any time.

@@ -92,8 +92,8 @@ final class AddressHealth: Sendable {
         return ask(address, owner, now: now)
     }
 
-    /// A new connection got a response: the next trouble's pause begins anew. A pause that began
-    /// meanwhile stays, and behind it others may try the address: this connection needs no leave any more.
+    /// A new connection got a response: the next trouble's pause is the shortest again. One that
+    /// began meanwhile stays, and behind it others may try the address: this connection needs no leave any more.
     func succeeded(_ address: SocketAddress, _ owner: Owner, now: UInt64) {
         guard hasTrouble else { return }
         change { entries in

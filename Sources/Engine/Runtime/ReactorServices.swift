@@ -43,7 +43,7 @@ package final class ReactorServices: @unchecked Sendable {
         return true
     }
 
-    /// How long the read of the list that goes on has taken so far, nanoseconds; 0 where none does.
+    /// How long the current read of the list has taken so far, nanoseconds; 0 where there is none.
     package func readTime(_ now: Now) -> UInt64 {
         let since = readingSince.load(ordering: .relaxed)
         return since == 0 ? 0 : now.nanoseconds - min(since, now.nanoseconds)

@@ -31,7 +31,7 @@ package final class SideWork<Value>: @unchecked Sendable {
         isDone.store(true, ordering: .releasing)
     }
 
-    /// What it came to; nil as long as it goes on. Asked by the owner alone.
+    /// What it came to; nil while it continues. Asked by the owner alone.
     package var result: Value? {
         guard isDone.load(ordering: .acquiring) else { return nil }
         if let thread {
