@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The disk below `telemetry.json`, the metrics, or the claim that a run makes at its end, hangs: the thread that
-/// takes signals does not wait for it.
+/// The disk below `telemetry.json`, the metrics, the summary, the report, a trace, or the claim that a run makes at
+/// its end, hangs: the thread that takes signals does not wait for it.
 @Suite(.timeLimit(.minutes(60)))
 struct StalledTelemetryTests {
     private let server: LocalAPNs
@@ -16,13 +16,19 @@ struct StalledTelemetryTests {
 
     /// A run that sends slowly; once the file `fail` holds a word, that is what hangs.
     private func start(_ more: [String] = []) throws -> Subprocess {
-        let directory = campaign.directory
-        let library = try Shim.compile("fail-calls", in: directory)
-        let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--rate", "200"] + more), in: directory,
-            environment: ["LD_PRELOAD": library, "FAIL_FILE": "\(directory.path)/fail"])
+        let sending = try start(["--rate", "200"] + more, hanging: "")
         try campaign.waitForRows(sending)
         return sending
+    }
+
+    /// A run below which something hangs from the beginning on.
+    private func start(_ options: [String], hanging word: String) throws -> Subprocess {
+        let directory = campaign.directory
+        _ = try directory.write(word, to: "fail")
+        let library = try Shim.compile("fail-calls", in: directory)
+        return try Broadside.start(
+            campaign.arguments(to: server.endpoint, options), in: directory,
+            environment: ["LD_PRELOAD": library, "FAIL_FILE": "\(directory.path)/fail"])
     }
 
     @Test(arguments: [1, 2])
@@ -47,8 +53,8 @@ struct StalledTelemetryTests {
     @Test(arguments: [1, 2])
     func `A sync that never ends keeps neither control nor signals waiting`(signals: Int) throws {
         let directory = campaign.directory
-        _ = try directory.write("sync", to: "fail")
-        let sending = try start()
+        let sending = try start(["--rate", "200"], hanging: "sync")
+        try campaign.waitForRows(sending)
         defer { sending.send(signal: SIGKILL) }
         // Each request has the telemetry saved.
         for rate in ["210", "220"] {
@@ -75,6 +81,61 @@ struct StalledTelemetryTests {
             ["control", "--ledger", campaign.ledger, "rate", "210"], in: directory)
         #expect(told.exitCode == 0, "\(told.errors)")
         try expectStop(of: sending, signals: signals, telling: "the metrics stay as they are")
+    }
+
+    @Test(arguments: ["summary", "report"], [1, 2])
+    func `A summary or report that is never on disk keeps no end waiting`(
+        output: String, signals: Int
+    ) throws {
+        let sending = try start(["--\(output)", "\(campaign.directory.path)/\(output)"])
+        defer { sending.send(signal: SIGKILL) }
+        _ = try campaign.directory.write(output, to: "fail")
+        try expectStop(
+            of: sending, signals: signals, telling: "/\(output) is still being written")
+    }
+
+    @Test(arguments: ["summary", "report"])
+    func `A finished run says which output is not on disk, and so does its resume`(
+        output: String
+    ) throws {
+        let directory = campaign.directory
+        let path = "\(directory.path)/\(output)"
+        let sending = try start(["--\(output)", path], hanging: output)
+        defer { sending.send(signal: SIGKILL) }
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 5, "\(sent.errors)")
+        #expect(sent.errors.contains("\(path) is still being written"), "\(sent.errors)")
+        #expect(try campaign.ledger("verify").output.contains(", finished"))
+
+        let resumed = try start(["--\(output)", path, "--resume"], hanging: output)
+        defer { resumed.send(signal: SIGKILL) }
+        usleep(1_000_000)
+        resumed.send(signal: SIGTERM)
+        let told = try resumed.wait()
+        #expect(told.exitCode == 5, "\(told.errors)")
+        #expect(told.errors.contains("\(path) is still being written"), "\(told.errors)")
+        #expect(try server.finish().count == 40_000)
+    }
+
+    @Test(arguments: [1, 2])
+    func `A trace that is never on disk keeps nothing waiting`(signals: Int) throws {
+        let sending = try start(["--trace-frames", "\(campaign.directory.path)/frames"])
+        defer { sending.send(signal: SIGKILL) }
+        _ = try campaign.directory.write("frames", to: "fail")
+        // Some are on their way there.
+        usleep(500_000)
+        try expectStop(of: sending, signals: signals, telling: "the trace is not whole")
+    }
+
+    @Test func `A trace that its disk does not take ends, and not the run`() throws {
+        let path = "\(campaign.directory.path)/frames"
+        let sending = try start(
+            ["--trace-frames", path], hanging: "frames")
+        defer { sending.send(signal: SIGKILL) }
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.errors.contains("\(path) is still being written"), "\(sent.errors)")
+        #expect(try server.finish().count == 40_000)
     }
 
     private func expectStop(of sending: Subprocess, signals: Int, telling words: String) throws {

@@ -2,7 +2,8 @@
  * and liburing. Once the file that FAIL_FILE names is there, those calls fail that it holds the word of:
  * `sign` (a signing key does not sign), `ring` (a thread cannot wait for what it has submitted),
  * `folder` (no directory can be synced), `odd` (there is nothing to sync in a directory), `sync` (a disk
- * never syncs the telemetry), `claim` (nor a claim on a ledger), `metrics` (nor takes the metrics' file). */
+ * never syncs the telemetry), `claim` (nor a claim on a ledger), `metrics`, `summary`, `report` (nor takes
+ * the file of that name), `frames` (nor what is written to it). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,8 +54,25 @@ int io_uring_submit_and_wait_timeout(
 }
 
 int rename(const char *from, const char *to) {
-    while (strstr(to, "metrics") && fails("metrics")) pause();
+    static const char *const words[] = {"metrics", "summary", "report"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        while (strstr(to, words[i]) && fails(words[i])) pause();
+    }
     return NEXT(rename)(from, to);
+}
+
+static void name(int descriptor, char path[4096]) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t count = readlink(link, path, 4095);
+    path[count > 0 ? count : 0] = 0;
+}
+
+ssize_t write(int descriptor, const void *bytes, size_t count) {
+    char path[4096];
+    name(descriptor, path);
+    while (strstr(path, "/frames") && fails("frames")) pause();
+    return NEXT(write)(descriptor, bytes, count);
 }
 
 int fsync(int descriptor) {
@@ -63,11 +81,9 @@ int fsync(int descriptor) {
         errno = fails("folder") ? EIO : fails("odd") ? EINVAL : 0;
         if (errno) return -1;
     }
-    char link[64], path[4096] = "";
-    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    if (readlink(link, path, sizeof path - 1) > 0) {
-        while (strstr(path, "telemetry") && fails("sync")) pause();
-        while (strstr(path, "/.broadside-") && fails("claim")) pause();
-    }
+    char path[4096];
+    name(descriptor, path);
+    while (strstr(path, "telemetry") && fails("sync")) pause();
+    while (strstr(path, "/.broadside-") && fails("claim")) pause();
     return NEXT(fsync)(descriptor);
 }

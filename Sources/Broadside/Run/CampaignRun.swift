@@ -19,15 +19,18 @@ public enum CampaignRun {
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { OutputQueue.standardError.finish() }
         guard options.tokens == .file(ListBytes.standardInput), !options.onlyLooks else {
-            return try run(options, spooling: nil)
+            return try run(options, spooling: nil, nil)
         }
         let directory = try openLedger(options)
+        let signals = watchSignals()
         do throws(BroadsideError) {
-            return try run(options, spooling: directory)
+            return try run(options, spooling: directory, signals)
         } catch {
             // What was spooled whole is kept for the resume of a run that a signal stopped.
             guard error.exitCode != 3 || !directory.hasSpool else { throw error }
-            if error.exitCode == 3 { try Summary.stoppedEarly(directory)?.write(to: options) }
+            if error.exitCode == 3 {
+                try Summary.stoppedEarly(directory)?.write(to: options, signals)
+            }
             directory.discardUnlessBegun()
             throw error
         }
@@ -57,12 +60,12 @@ public enum CampaignRun {
             ledger, resumes: options.resumes, mustResume: options.mustResume)
     }
 
-    /// - Parameter spooling: The ledger's directory, locked, where the list is standard input. Signals
-    ///   wait from the beginning on then, so that what is copied is not left by half.
+    /// - Parameters:
+    ///   - spooling: The ledger's directory, locked, where the list is standard input.
+    ///   - waiting: Signals wait from the beginning on then, so that what is copied is not left by half.
     private static func run(
-        _ options: SendOptions, spooling: LedgerDirectory?
+        _ options: SendOptions, spooling: LedgerDirectory?, _ waiting: SignalWatch?
     ) throws(BroadsideError) -> Int32 {
-        let waiting = spooling == nil ? nil : watchSignals()
         let checked =
             if let waiting {
                 try waiting.prepare { () throws(BroadsideError) in
@@ -90,14 +93,14 @@ public enum CampaignRun {
             }
         } catch {
             if error.exitCode == 3 {
-                try Summary.stoppedEarly(directory)?.write(to: options)
+                try Summary.stoppedEarly(directory)?.write(to: options, signals)
             } else {
                 directory.discardUnlessBegun()
             }
             throw error
         }
         let session = prepared.session
-        if session.isFinishedAlready { return try session.tellFinished(plan, outlets) }
+        if session.isFinishedAlready { return try session.tellFinished(plan, outlets, signals) }
         outlets.listen(in: directory)
         return try LiveRun(
             plan, prepared, list: list, context: checked.context, outlets: outlets
@@ -171,7 +174,8 @@ public enum CampaignRun {
         }
         // Each reactor has a thread, and one of the kernel's for its ledger's disk.
         try WorkerThread.checkThatSystemGives(
-            2 * plan.shape.reactors + Self.otherThreads + (try metricsThreads(plan)))
+            2 * plan.shape.reactors + Self.otherThreads + (try metricsThreads(plan))
+                + (plan.options.traceFrames == nil ? 0 : 1))
         do {
             try ReactorThread.tryRings(plan.shape.reactors)
         } catch {

@@ -71,7 +71,7 @@ struct CheckedRun {
         } catch {
             // A campaign that was begun has numbers to tell.
             if error.exitCode == ExitCode.rowsRemain, spooling.hasManifest {
-                try Summary.stoppedEarly(spooling)?.write(to: options)
+                try Summary.stoppedEarly(spooling)?.write(to: options, nil)
             }
             throw error
         }

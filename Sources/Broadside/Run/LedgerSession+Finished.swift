@@ -9,7 +9,9 @@ extension LedgerSession {
     /// are checked by what this call says of them: what was too much for a run is so for the next one.
     ///
     /// - Returns: The exit code.
-    func tellFinished(_ plan: Plan, _ outlets: RunOutlets) throws(BroadsideError) -> Int32 {
+    func tellFinished(
+        _ plan: Plan, _ outlets: RunOutlets, _ signals: SignalWatch
+    ) throws(BroadsideError) -> Int32 {
         var summary = Summary(campaign: campaign, outcome: .complete)
         summary.name = manifest.name
         summary.labels = manifest.labels ?? [:]
@@ -29,15 +31,24 @@ extension LedgerSession {
         // Said with `--progress none`, too: a job that is given the same ledger every night sends
         // nothing from the second night on.
         standardErrorLine("the campaign of \(directory.path) is finished: nothing is sent")
-        try outlets.metrics?.publish(
-            MetricsText(finishedSnapshot(), use: ProcessUse.now()).text)
-        try summary.write(to: plan.options)
+        if let metrics = outlets.metrics {
+            let text = MetricsText(finishedSnapshot(), use: ProcessUse.now()).text
+            try signals.write(plan.options.metrics ?? "") { () throws(BroadsideError) in
+                try metrics.publish(text)
+            }
+        }
+        try summary.write(to: plan.options, signals)
         if let report = plan.options.report {
-            let page = try OutputFile(report, option: "report", permissions: nil)
-            page.endsWithReader = false
-            try LedgerReader(path: directory.path).writeReport(
-                to: page, isOurs: true,
-                ending: .init(outcome: summary.outcome, cause: cause, advice: advice))
+            let ledger = directory.path
+            let outcome = summary.outcome
+            // All of the ledger is read for it.
+            try signals.write(report, patience: nil) { () throws(BroadsideError) in
+                let page = try OutputFile(report, option: "report", permissions: nil)
+                page.endsWithReader = false
+                try LedgerReader(path: ledger).writeReport(
+                    to: page, isOurs: true,
+                    ending: .init(outcome: outcome, cause: cause, advice: advice))
+            }
         }
         if cause == .complete, let warning = summary.emptyHandedWarning {
             standardErrorLine(warning)

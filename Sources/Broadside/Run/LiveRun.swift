@@ -221,9 +221,14 @@ struct LiveRun {
         awaitTelemetry(monitor, signals)
         if conclusion.ownsLedger, !monitor.isSaving { awaitClaim(signals) }
         let untold = Result { () throws(BroadsideError) in
-            try summary.write(to: plan.options)
-            try monitor.writeReport(
+            let isUrgent = coordinator.isStoppingAtOnce
+            try summary.write(to: plan.options, signals, isUrgent: isUrgent)
+            guard let path = plan.options.report else { return }
+            let page = monitor.reportPage(
                 summary, cause: conclusion.cause, advice: advice, now: Clock.now())
+            try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
+                try replaceFile(path, with: page)
+            }
         }
         if conclusion.cause == .complete, let warning = summary.emptyHandedWarning {
             standardErrorLine(warning)
@@ -288,8 +293,14 @@ struct LiveRun {
     }
 
     private func awaitTelemetry(_ monitor: RunMonitor, _ signals: SignalWatch) {
-        awaitDisk(signals) { monitor.isSaving || monitor.isPublishing }
+        let trace = outlets.trace
+        awaitDisk(signals) {
+            monitor.isSaving || monitor.isPublishing || trace?.isWriting ?? false
+        }
         monitor.leaveWriting()
+        if let failure = trace?.failure {
+            standardErrorLine("broadside: warning: \(failure): the trace is not whole")
+        }
     }
 
     /// Has the ledger claimed once more by another thread.

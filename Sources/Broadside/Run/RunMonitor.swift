@@ -29,12 +29,8 @@ final class RunMonitor {
     private var hasToldStop = false
     /// That the list's disk does not respond was said of the current read.
     private var hasToldOfList = false
-    private var canSave = true
-    /// Writes the telemetry, on a thread of its own: a disk may take any time.
-    private let saver: BackgroundWorker<[UInt8], BroadsideError?>
-    /// Writes the metrics likewise.
-    private let publisher: BackgroundWorker<String, BroadsideError?>?
-    private var canPublish = true
+    private let telemetryFile: BackgroundFile<[UInt8]>
+    private let metricsFile: BackgroundFile<String>?
     private var hasEnded = false
 
     /// Time between two writes of the telemetry.
@@ -57,27 +53,20 @@ final class RunMonitor {
         self.source = source
         self.outlets = outlets
         self.wake = wake
-        // SAFETY: the saver's thread alone replaces this file, and what it reads of the directory (path,
+        // SAFETY: the file's thread alone replaces it, and what it reads of the directory (path,
         // descriptor, claim) was set before the run.
         nonisolated(unsafe) let directory = session.directory
-        saver = BackgroundWorker { bytes in
-            do throws(BroadsideError) {
-                try unsafe directory.checkClaim()
-                try unsafe directory.replace(Telemetry.fileName, with: bytes)
-                return nil
-            } catch {
-                return error
-            }
+        telemetryFile = BackgroundFile(
+            "\(session.directory.path)/\(Telemetry.fileName)",
+            consequence: "the report will lack its curves"
+        ) { (bytes) throws(BroadsideError) in
+            try unsafe directory.checkClaim()
+            try unsafe directory.replace(Telemetry.fileName, with: bytes)
         }
-        publisher = outlets.metrics.map { metrics in
-            BackgroundWorker { text in
-                do throws(BroadsideError) {
-                    try metrics.publish(text)
-                    return nil
-                } catch {
-                    return error
-                }
-            }
+        metricsFile = outlets.metrics.map { metrics in
+            BackgroundFile(
+                plan.options.metrics ?? "", consequence: "the metrics stay as they are"
+            ) { (text) throws(BroadsideError) in try metrics.publish(text) }
         }
         sampler = RunSampler(session.surroundings(plan, source: source), start: start)
         growth = GrowthWatch(plan, target: coordinator.connectionTarget)
@@ -119,7 +108,7 @@ final class RunMonitor {
     func look(_ now: Now) {
         for control in outlets.controls { control.serve { [self] line in answer(line, now) } }
         takeEvents(now)
-        takeSaved()
+        telemetryFile.takeResult()
         guard sampler.isDue(now) else { return }
         sample(now)
         grow(now)
@@ -158,18 +147,17 @@ final class RunMonitor {
         save(now)
     }
 
-    /// Writes the page that `--report` asks for.
-    func writeReport(
+    /// The page that `--report` asks for.
+    func reportPage(
         _ summary: Summary, cause: StopCause, advice: StopAdvice, now: Now
-    ) throws(BroadsideError) {
-        guard let path = plan.options.report else { return }
+    ) -> [UInt8] {
         var data = ReportData(
             summary: summary, telemetry: telemetry, epochs: session.manifest.epochs, course: nil,
             ledgerPath: session.directory.path, listPath: session.manifest.listPath,
             createdAtMilliseconds: now.wallMilliseconds)
         data.cause = cause
         data.steps = advice.steps
-        try replaceFile(path, with: ReportPage(data: data).html)
+        return ReportPage(data: data).html
     }
 
     private var phase: RunSnapshot.Phase {
@@ -274,72 +262,28 @@ final class RunMonitor {
         retriesTold = retries
     }
 
-    /// Has what the report needs kept, in place of what waits to be; a failure here is said once and ends
-    /// nothing.
+    // MARK: Files
+
+    /// Has what the report needs kept.
     private func save(_ now: Now) {
         nextSave = now.nanoseconds + Self.saveInterval
-        guard canSave else { return }
-        do throws(BroadsideError) {
-            try saver.put(telemetry.encoded)
-        } catch {
-            cannotSave(error)
-        }
-    }
-
-    /// Whether the telemetry is still on its way to the disk.
-    var isSaving: Bool {
-        takeSaved()
-        return !saver.isIdle
-    }
-
-    /// Reports that nobody waits any longer for what is still on its way to a disk.
-    func leaveWriting() {
-        if isSaving {
-            let path = "\(session.directory.path)/\(Telemetry.fileName)"
-            cannotSave(BroadsideError("\(path) is still being written", exitCode: ExitCode.disk))
-        }
-        if isPublishing {
-            let path = plan.options.metrics ?? ""
-            cannotPublish(
-                BroadsideError("\(path) is still being written", exitCode: ExitCode.disk))
-        }
-    }
-
-    private func takeSaved() {
-        if let failure = saver.take() ?? nil, canSave { cannotSave(failure) }
-    }
-
-    private func cannotSave(_ error: BroadsideError) {
-        canSave = false
-        // It is the newer attempt's, and the run finds that out without this.
-        guard error.exitCode != ExitCode.inUse else { return }
-        standardErrorLine(
-            "broadside: warning: \(error.message): the report will lack its curves")
+        telemetryFile.put(telemetry.encoded)
     }
 
     private func publishMetrics() {
-        takePublished()
-        guard canPublish, let publisher else { return }
-        do throws(BroadsideError) {
-            try publisher.put(MetricsText(sampler.snapshot, use: ProcessUse.now()).text)
-        } catch {
-            cannotPublish(error)
-        }
+        metricsFile?.put(MetricsText(sampler.snapshot, use: ProcessUse.now()).text)
     }
+
+    /// Whether the telemetry is still on its way to the ledger's disk.
+    var isSaving: Bool { telemetryFile.isWriting }
 
     /// Whether the metrics are still on their way.
-    var isPublishing: Bool {
-        takePublished()
-        return publisher.map { !$0.isIdle } ?? false
-    }
+    var isPublishing: Bool { metricsFile?.isWriting ?? false }
 
-    private func takePublished() {
-        if let failure = publisher?.take() ?? nil, canPublish { cannotPublish(failure) }
-    }
-
-    private func cannotPublish(_ error: BroadsideError) {
-        canPublish = false
-        standardErrorLine("broadside: warning: \(error.message): the metrics stay as they are")
+    /// The end waits no longer for what is still on its way to a disk.
+    func leaveWriting() {
+        telemetryFile.leave()
+        metricsFile?.leave()
     }
 
     // MARK: Control

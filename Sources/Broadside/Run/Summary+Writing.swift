@@ -3,18 +3,24 @@ import Observability
 import Support
 
 extension Summary {
-    /// Writes the JSON where the options say, and the text for people where they watch.
-    func write(to options: SendOptions) throws(BroadsideError) {
-        if let path = options.summary {
-            if path == "-" {
-                try writeToStandardOutput()
-            } else {
-                try replaceFile(path, with: json())
-            }
-        }
+    /// Writes the text for people where they watch, and the JSON where the options say.
+    ///
+    /// - Parameters:
+    ///   - signals: Who takes signals meanwhile; nil: another thread does.
+    ///   - isUrgent: Whether nobody waits for long any more.
+    func write(
+        to options: SendOptions, _ signals: SignalWatch?, isUrgent: Bool = false
+    ) throws(BroadsideError) {
         if options.progress != .none, !campaign.isEmpty {
             standardError(
                 folded(String(text.dropLast()), indent: Self.valueColumn, for: STDERR_FILENO))
+        }
+        guard let path = options.summary else { return }
+        if path == "-" { return try writeToStandardOutput() }
+        let bytes = json()
+        guard let signals else { return try replaceFile(path, with: bytes) }
+        try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
+            try replaceFile(path, with: bytes)
         }
     }
 }

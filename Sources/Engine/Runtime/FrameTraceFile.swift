@@ -5,33 +5,82 @@ package import Support
 internal import Synchronization
 
 /// The file of `--trace-frames`: a line of JSON a frame, of all connections, of bounded size.
+///
+///     reactors ──▶ lines, at most `waitingLimit` bytes ──▶ the writer's thread ──▶ file
+///
+/// Reactors wait for a disk that is slower than they are; with one that hangs the trace ends, and not the
+/// run.
 package final class FrameTraceFile: Sendable {
     private struct State {
-        var written = 0
-        var isFull = false
+        /// Lines that wait to be written.
+        var lines: [UInt8] = []
+        /// How often the writer took them.
+        var takenCount = 0
+        /// Bytes that were put here so far.
+        var byteCount = 0
+        var hasEnded = false
+        /// What the file lacks, and why.
+        var failure: String?
+
+        mutating func fail(_ reason: String) {
+            hasEnded = true
+            failure = failure ?? reason
+        }
     }
 
-    private let descriptor: Int32
-    private let state = Mutex(State())
+    /// What reactors and the writer share; the writer keeps no more than this.
+    private final class Shared: Sendable {
+        let path: String
+        let descriptor: Int32
+        let state = Mutex(State())
+
+        init(_ path: String, _ descriptor: Int32) {
+            self.path = path
+            self.descriptor = descriptor
+        }
+
+        deinit { close(descriptor) }
+
+        func writeWaiting() {
+            let lines = state.withLock { state in
+                defer { state.lines = [] }
+                state.takenCount += 1
+                return state.lines
+            }
+            do throws(BroadsideError) {
+                try writeAll(lines, to: descriptor, name: path)
+            } catch {
+                state.withLock { $0.fail(error.message) }
+            }
+        }
+    }
+
+    private let shared: Shared
+    private let writer: BackgroundWorker<Void, Void>
     private let connections = Atomic<Int>(0)
 
     /// Bytes that are written at most; a line says so when they are used up.
     static let byteLimit = 256 << 20
+    /// Bytes that wait to be written at most, and as many that are.
+    private static let waitingLimit = 4 << 20
+    /// The longest wait of a reactor for so many to be written.
+    private static let patienceMilliseconds = 5_000
 
     /// - Parameter path: Where nothing is lost: the rule of outputs was asked before.
     package init(_ path: String) throws(BroadsideError) {
-        // Reactors write to it themselves: a pipe could keep them waiting.
+        // Reactors wait for it: a pipe that nobody reads would take nothing at all.
         guard !isSpecialFile(path) else {
             throw .usage("trace-frames", "\(path) is not a file: name a file to write to")
         }
-        descriptor = SystemCall.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        let descriptor = SystemCall.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw .usage(
                 "trace-frames", "\(path): \(describe(errno: errno)): name a place to write to")
         }
+        let shared = Shared(path, descriptor)
+        self.shared = shared
+        writer = BackgroundWorker { shared.writeWaiting() }
     }
-
-    deinit { close(descriptor) }
 
     /// Numbers connections in the order in which they are made.
     func nextConnection() -> Int { connections.add(1, ordering: .relaxed).newValue }
@@ -40,18 +89,57 @@ package final class FrameTraceFile: Sendable {
     func append(_ lines: String) {
         guard !lines.isEmpty else { return }
         let bytes = Array(lines.utf8)
-        state.withLock { state in
-            guard !state.isFull else { return }
-            if state.written + bytes.count > Self.byteLimit {
-                state.isFull = true
-                try? writeAll(
-                    Array("{\"note\":\"the trace ends here: it has reached its limit\"}\n".utf8),
-                    to: descriptor, name: "")
+        var waited = 0
+        var takenCount = 0
+        while true {
+            let (outcome, taken) = shared.state.withLock {
+                (Self.put(bytes, into: &$0), $0.takenCount)
+            }
+            if outcome == .ended { return }
+            if outcome == .done { break }
+            if taken != takenCount { (takenCount, waited) = (taken, 0) }
+            guard waited < Self.patienceMilliseconds else {
+                shared.state.withLock { $0.fail("\(shared.path): its disk takes nothing") }
                 return
             }
-            state.written += bytes.count
-            try? writeAll(bytes, to: descriptor, name: "")
+            usleep(1000)
+            waited += 1
         }
+        do throws(BroadsideError) {
+            try writer.put(())
+        } catch {
+            shared.state.withLock { $0.fail(error.message) }
+        }
+    }
+
+    private enum Outcome { case done, full, ended }
+
+    private static func put(_ bytes: [UInt8], into state: inout State) -> Outcome {
+        guard !state.hasEnded else { return .ended }
+        guard state.lines.isEmpty || state.lines.count + bytes.count <= waitingLimit else {
+            return .full
+        }
+        if state.byteCount + bytes.count > byteLimit {
+            state.hasEnded = true
+            state.lines += Array(
+                "{\"note\":\"the trace ends here: it has reached its limit\"}\n".utf8)
+        } else {
+            state.byteCount += bytes.count
+            state.lines += bytes
+        }
+        return .done
+    }
+
+    /// Whether lines are still on their way to the disk. Asked by one thread.
+    package var isWriting: Bool {
+        _ = writer.take()
+        return !writer.isIdle
+    }
+
+    /// Why the file is not whole; nil where it is. Asked once nothing is appended any more.
+    package var failure: String? {
+        if isWriting { return "\(shared.path) is still being written" }
+        return shared.state.withLock { $0.failure }
     }
 }
 
