@@ -59,6 +59,14 @@ final class AddressHealth: Sendable {
         return entries.withLock { $0[address] ?? Entry() }
     }
 
+    /// Addresses that a connection tries again now, and which one.
+    var trials: [(address: SocketAddress, owner: Owner)] {
+        guard hasTrouble else { return [] }
+        return entries.withLock { entries in
+            entries.compactMap { address, entry in entry.trial.map { (address, $0) } }
+        }
+    }
+
     private func change(_ body: (inout [SocketAddress: Entry]) -> Void) {
         entries.withLock { entries in
             body(&entries)

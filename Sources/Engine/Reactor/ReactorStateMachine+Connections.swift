@@ -233,6 +233,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             "\(connections.peer(index)): closed after \(connections[index].answers) responses",
             now: now)
         connections[index].session.shutDown()
+        connections.addresses.releaseTrial(index)
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
 
