@@ -55,6 +55,9 @@ package struct ProviderTokenLife {
         current.map { now >= $0.issuedAt + ProviderTokenAge.usableSeconds } ?? false
     }
 
+    /// True while no other token may be made.
+    func isFrozen(_ now: UInt64) -> Bool { now < frozenUntil }
+
     /// True while the token, which was made elsewhere, is too young to have expired.
     func isYoung(_ now: UInt64) -> Bool {
         current.map { now < $0.issuedAt + ProviderTokenAge.renewableSeconds } ?? true

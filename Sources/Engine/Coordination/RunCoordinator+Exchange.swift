@@ -25,6 +25,7 @@ extension RunCoordinator {
             let granted = state.grant(permits)
             var directives = state.directives(canary, share)
             if state.isTokenTooOld(now) { directives.isTokenStale = true }
+            directives.isRenewalFrozen = directives.isTokenStale && state.isRenewalFrozen(now)
             directives.permits = granted
             directives.expiredTokens = expired
             return directives
@@ -55,6 +56,10 @@ extension RunCoordinator.State {
     /// long as APNs takes it.
     fileprivate func isTokenTooOld(_ now: Now) -> Bool {
         sign != nil && token.isTooOld(now.wallMilliseconds / 1000)
+    }
+
+    fileprivate func isRenewalFrozen(_ now: Now) -> Bool {
+        sign != nil && token.isFrozen(now.wallMilliseconds / 1000)
     }
 
     /// Takes effects in their order.

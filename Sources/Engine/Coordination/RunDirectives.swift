@@ -26,6 +26,8 @@ struct RunDirectives: Sendable {
     var authorization: (value: [UInt8]?, version: UInt32)
     /// APNs calls the provider token expired, or it is too old, and there is no other yet.
     var isTokenStale: Bool
+    /// There can't be another for a while: APNs said TooManyProviderTokenUpdates.
+    var isRenewalFrozen = false
     /// Grows whenever sessions are made from something else.
     var sessionVersion: UInt32
     /// The canary is not decided.

@@ -81,6 +81,9 @@ struct ChunkQueue: ~Copyable {
     /// True when no row is left here and none was asked for.
     var isEmpty: Bool { aheadCount == 0 && !hasUnread }
 
+    /// True where nothing keeps rows from being sent but a read of the list that takes its time.
+    var waitsForList: Bool { asked > 0 && waiting.isEmpty && !hasUnread }
+
     /// True where the chunk in use has rows that were not taken. One that is read to its end lies here
     /// until the next row is wanted, and that may be never.
     private var hasUnread: Bool { nextPlace < placeCount }

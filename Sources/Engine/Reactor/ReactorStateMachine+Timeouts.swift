@@ -37,12 +37,18 @@ extension ReactorStateMachine where Records: ~Copyable {
         replaceOutdated(now)
         handOverRows(now)
         checkLookup(now)
-        // No response comes to what a pause, or a process that was stopped, keeps from being asked.
+        // No response comes to what a pause, a process that was stopped, the list's disk, or a provider token
+        // that must not be renewed yet keeps from being asked.
         guard case .running = phase, hasWork || rows.inFlight > 0, !run.directives.isPaused else {
             return
         }
+        let waitsForList = rows.waitsForList && !run.resources.handoff.hasRows
+        if waitsForList || run.directives.isRenewalFrozen && rows.inFlight == 0 {
+            timers.noteHold(now: now.nanoseconds)
+            return
+        }
         let last = max(
-            run.directives.lastResponse, timers.startedAt, timers.lastStallEnd,
+            run.directives.lastResponse, timers.startedAt, timers.lastStallEnd, timers.lastHold,
             run.directives.lastPauseEnd)
         let limit = settings.giveUpAfter + pauseBetweenRequests
         if now.nanoseconds > last, now.nanoseconds - last > limit {

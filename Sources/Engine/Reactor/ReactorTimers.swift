@@ -9,6 +9,8 @@ struct ReactorTimers {
     private var stallCount = 0
     /// When the process went on after it was stopped for the last time, 0 if it never was.
     private(set) var lastStallEnd: UInt64 = 0
+    /// When a scan last found that nothing could be asked of the server, for a reason of our own.
+    private(set) var lastHold: UInt64 = 0
     /// When the driver has to call again at the latest.
     var nextDeadline: UInt64
 
@@ -39,6 +41,9 @@ struct ReactorTimers {
         stallCount += 1
         nextScan = now + Self.stallGrace
     }
+
+    /// No response can come now: the list's disk or the provider token keeps rows from being sent.
+    mutating func noteHold(now: UInt64) { lastHold = now }
 
     /// True if it is time for a scan; the next one's time begins.
     mutating func takeScan(now: UInt64) -> Bool {

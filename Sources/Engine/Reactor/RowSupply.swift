@@ -67,6 +67,12 @@ struct RowSupply: ~Copyable {
         !requeued.isEmpty || retries.count > 0 || held.count > 0 || !chunks.isExhausted
     }
 
+    /// True where a read of the list is all that is waited for.
+    var waitsForList: Bool {
+        inFlight == 0 && requeued.isEmpty && retries.count == 0 && held.count == 0
+            && chunks.waitsForList
+    }
+
     /// True if a row of the list may be sent now, or may turn out to need no request.
     ///
     /// - Parameter synced: The ledger's position up to which all would survive a power cut.

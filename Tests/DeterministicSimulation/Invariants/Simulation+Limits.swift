@@ -83,13 +83,13 @@ extension Simulation {
         guard faults.answersPings, faults.silence + faults.stall + faults.violation == 0,
             faults.halfClose + faults.duplicate == 0, faults.latency < second,
             faults.trickle == 0, !process.coordinator.isStopping,
-            // Whoever reads a kilobyte a second may not have got to the PING: it waits behind others.
-            !(links[id].isSlow && links[id].heardAhead > 0),
             let failure = process.coordinator.lastTrouble?.message, failure.contains("PING"),
             links[id].isOpenAtServer, failure != process.excusedTrouble
         else { return }
-        // A server that broke HTTP/2 answers nothing after it; its trouble is the last for a while.
-        guard servers[id]?.hasMisbehaved != true else {
+        // A server that broke HTTP/2 answers nothing after it, and whoever reads a kilobyte a second may not
+        // have got to the PING, which waits behind others; the trouble is the last for a while.
+        let isSlow = links[id].isSlow && links[id].heardAhead > 0
+        guard servers[id]?.hasMisbehaved != true, !isSlow else {
             process.excusedTrouble = failure
             return
         }

@@ -85,7 +85,9 @@ extension Simulation {
             guard other != id, rival.address == link.address, rival.isOpenAtClient,
                 rival.responses == 0
             else { return false }
-            let isWaitingToo = isQuiet(rival) && servers[other]?.isIdleWithRoom == true
+            // What a server that fell silent has answered did not arrive: the request is still out.
+            let isWaitingToo =
+                isQuiet(rival) && !rival.isSilent && servers[other]?.isIdleWithRoom == true
             return rival.isConnecting || !isWaitingToo
         }
     }

@@ -104,6 +104,26 @@ struct CredentialAnswerTests {
         #expect(last.time >= 1800 * second)
     }
 
+    @Test func `A token that is too old before another may be made is waited for`() throws {
+        let run = try ScriptedRun(rows: 300, tokenAge: 1800) {
+            $0.milliRatePerConnection = 100
+            $0.giveUpAfter = 60 * second
+        }
+        let old = "bearer \(Self.start - 1800)"
+        // 20 minutes without another one begin when the one before has 500 s left.
+        let refused = (1000 * second)..<(1200 * second)
+        run.reply = { request in
+            request.authorization != old && refused.contains(request.time)
+                ? .status(429, "TooManyProviderTokenUpdates") : .status(200)
+        }
+        run.run(for: 7200 * second)
+        #expect(run.coordinator.stopCause == nil && run.isFinished)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+        let pause = (1501 * second)..<(2200 * second)
+        #expect(run.requests.allSatisfy { !pause.contains($0.time) })
+        #expect(run.requests.contains { $0.time >= pause.upperBound })
+    }
+
     @Test(arguments: [0, 200, 410, 429])
     func `Too many updates and nothing else: it ends when another token would have been taken`(
         other: Int
