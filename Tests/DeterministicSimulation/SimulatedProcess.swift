@@ -48,6 +48,10 @@ final class SimulatedReactor {
     /// When it was told last what a look-up found that took a second or more.
     var slowLookupEnd: UInt64?
     var hasAddresses = false
+    /// Reads of the list that it waits for.
+    var readsOut = 0
+    /// When no request could be made last, for want of a row or of a provider token.
+    var heldAt: UInt64 = 0
     /// Up to when its connections' time is accounted for.
     var accountedAt: UInt64
     /// Since the last look there was a turn after which no row could go out.
@@ -152,6 +156,8 @@ final class SimulatedProcess {
     var takesFrom: UInt64 = 0
     /// Since when it is known that no address can be reached; nil: it is not.
     var unreachableSince: UInt64?
+    /// When it was told last that its provider token came too early: for 20 minutes it makes none.
+    var updatesRefusedAt: UInt64?
     /// Responses that it was told: when, and whether it surely took them for what they are.
     var responses: [(copy: Int, time: UInt64, isSure: Bool)] = []
     /// When each request was made, in order.

@@ -204,6 +204,7 @@ extension Simulation {
                     ? UInt64(random.between(1...60)) * (faults.silentNames == 1 ? 4 : 1) * second
                     : random.skewedDelay(100 * millisecond))
         case .requestChunk(let rowLimit):
+            reactor.readsOut += 1
             guard faults.listDelay > 0 else { return readChunk(rowLimit: rowLimit, for: reactor) }
             events.insert(
                 .readChunk(reactor: reactor.index, epoch: process.epoch, rowLimit: rowLimit),

@@ -198,6 +198,7 @@ extension Simulation {
             if case .superseded = completion { reactor.isSuperseded = true }
             noteDeafness(completion, reactor)
             noteResolution(completion, reactor)
+            noteRead(completion, reactor)
             reactor.machine.completed(completion, now: now)
         case .bytes(let link, let bytes):
             guard links[link].isOpenAtClient else { return }

@@ -19,6 +19,7 @@ extension Simulation {
         case .answered(let answer):
             links[copy.link].endedRequests += 1
             process.responses.append((index, clock, isSure))
+            if answer.reason == "TooManyProviderTokenUpdates" { process.updatesRefusedAt = clock }
             learned(answer, copy, isSure: isSure)
         case .open, .reset:
             links[copy.link].endedRequests += 1

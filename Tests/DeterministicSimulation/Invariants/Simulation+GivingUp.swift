@@ -52,11 +52,29 @@ extension Simulation {
         process.unreachableSince = process.unreachableSince ?? clock
     }
 
-    /// Rows that wait for responses which never come do so for `--give-up-after`.
+    /// Counts the reads of the list that a reactor waits for.
+    func noteRead(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
+        switch completion {
+        case .chunk, .listEnded, .listHeld: reactor.readsOut -= 1
+        default: break
+        }
+    }
+
+    /// Rows that wait for responses which never come do so for `--give-up-after`: from when they may be sent,
+    /// as the list may be slow, and the time until another provider token may be made is long.
     private func checkPatienceWithResponses(_ reactor: SimulatedReactor) {
-        guard plan.gateway == nil, reactor.machine.rowsInHand.all > 0 else { return }
-        let last = max(process.responses.last?.time ?? 0, process.startedAt)
-        if clock - since(last) > plan.giveUpAfter + second {
+        guard plan.gateway == nil else { return }
+        let rows = reactor.machine.rowsInHand
+        if rows.all == 0, reactor.readsOut > 0, !reactor.machine.hasRowReady(now) {
+            reactor.heldAt = clock
+        }
+        let last = max(process.responses.last?.time ?? 0, process.startedAt, reactor.heldAt)
+        guard clock - since(last) > second else { return }
+        if rows.inFlight == 0, let refused = process.updatesRefusedAt,
+            clock <= refused + 1201 * second
+        {
+            reactor.heldAt = clock
+        } else if rows.all > 0, clock - since(last) > plan.giveUpAfter + second {
             fail("there was no response for \((clock - last) / second) s, and the run continues")
         }
     }
