@@ -29,6 +29,8 @@ final class RunMonitor {
     private var hasToldStop = false
     /// That the list's disk does not respond was said of the current read.
     private var hasToldOfList = false
+    /// So was that it waits until another provider token may be made.
+    private var hasToldOfToken = false
     private let telemetryFile: BackgroundFile<[UInt8]>
     private let metricsFile: BackgroundFile<String>?
     private var hasEnded = false
@@ -113,6 +115,7 @@ final class RunMonitor {
         sample(now)
         grow(now)
         tellOfList(now)
+        tellOfToken(now)
         publishMetrics()
         progress.show(sampler.snapshot)
         if now.nanoseconds >= nextSave { save(now) }
@@ -247,6 +250,20 @@ final class RunMonitor {
                 .listSilent, .warning,
                 "\(source.list.name): a read has taken \(Self.listPatience / second) s so far: "
                     + "does its disk or network file system respond?",
+                milliseconds: now.wallMilliseconds), now)
+    }
+
+    /// A run that waits until APNs takes another provider token stands still for up to 20 minutes.
+    private func tellOfToken(_ now: Now) {
+        let until = coordinator.heldUntil(now)
+        defer { hasToldOfToken = until != nil }
+        guard let until, !hasToldOfToken else { return }
+        tell(
+            RunEvent(
+                .tokenHeld, .warning,
+                "no request is made until \(timeText(until * 1000)): APNs said "
+                    + "TooManyProviderTokenUpdates, and the provider token before is too old: do other "
+                    + "senders make tokens of the same key?",
                 milliseconds: now.wallMilliseconds), now)
     }
 

@@ -30,7 +30,8 @@ package struct ProviderTokenLife {
     private var previous: Token?
     /// Grows with every change of `current`.
     private(set) var version: UInt32 = 1
-    private var frozenUntil: UInt64 = 0
+    /// No other token may be made before, seconds since 1970.
+    private(set) var frozenUntil: UInt64 = 0
     /// Before that no other one is wanted, unless this one must not be used any more.
     private var keptUntil: UInt64 = 0
     /// Another token is wanted.

@@ -19,6 +19,15 @@ extension RunCoordinator {
     /// True once another token is wanted: reactors ask for it.
     package var wantsToken: Bool { state.withLock { $0.token.isWanted } }
 
+    /// Until when nothing is sent, seconds since 1970: the provider token is too old, and APNs wants none that
+    /// is newer before; nil where that is not so.
+    package func heldUntil(_ now: Now) -> UInt64? {
+        state.withLock { state in
+            let isStale = state.token.isStale || state.isTokenTooOld(now)
+            return isStale && state.isRenewalFrozen(now) ? state.token.frozenUntil : nil
+        }
+    }
+
     /// Makes the token that is wanted, where one is. Called by one thread, which may wait.
     ///
     /// - Returns: The date of the token where there is another one now, seconds since 1970.

@@ -54,11 +54,11 @@ extension RunCoordinator.State {
 
     /// True once the token that is made here must not be used any more. What is made elsewhere is used as
     /// long as APNs takes it.
-    fileprivate func isTokenTooOld(_ now: Now) -> Bool {
+    func isTokenTooOld(_ now: Now) -> Bool {
         sign != nil && token.isTooOld(now.wallMilliseconds / 1000)
     }
 
-    fileprivate func isRenewalFrozen(_ now: Now) -> Bool {
+    func isRenewalFrozen(_ now: Now) -> Bool {
         sign != nil && token.isFrozen(now.wallMilliseconds / 1000)
     }
 

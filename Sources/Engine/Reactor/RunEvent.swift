@@ -28,6 +28,7 @@ package struct RunEvent: Sendable, Equatable {
         case errorPacket = "error-packet"
         case growth
         case tokenRenewed = "token-renewed"
+        case tokenHeld = "token-held"
         case listSilent = "list-silent"
         case retries
         case pace
