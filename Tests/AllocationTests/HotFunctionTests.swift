@@ -182,7 +182,7 @@ struct HotFunctionTests {
         #expect(code.atomics.count > 50)
         // It takes the lock of what all reactors share, at the beginning of a turn.
         let exchange = HotFunction(
-            what: "exchange with the run", pieces: ["$s6Engine10RunChannelV8exchange"])
+            what: "exchange with the run", pieces: ["$s6Engine14RunCoordinatorC8exchange"])
         #expect(code.atomics.keys.contains { exchange.isSpelled(by: $0) })
     }
 }
