@@ -86,7 +86,7 @@ extension Simulation {
             let failure = process.coordinator.lastTrouble?.message, failure.contains("PING"),
             links[id].isOpenAtServer, failure != process.excusedTrouble
         else { return }
-        // A server that broke HTTP/2 answers nothing after it, and whoever reads a kilobyte a second may not
+        // A server that broke HTTP/2 answers nothing after it, and one that reads a kilobyte a second may not
         // have got to the PING, which waits behind others; the trouble is the last for a while.
         let isSlow = links[id].isSlow && links[id].heardAhead > 0
         guard servers[id]?.hasMisbehaved != true, !isSlow else {

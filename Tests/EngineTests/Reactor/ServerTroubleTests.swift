@@ -10,6 +10,31 @@ struct ServerTroubleTests {
     /// Turns come at most this late.
     private static let slack = second / 10
 
+    // MARK: Silence that is none of a server's
+
+    @Test(arguments: [true, false])
+    func `While a read of the list is all that is waited for, no server is given up`(
+        isReachable: Bool
+    ) throws {
+        let run = try ScriptedRun(rows: 20)
+        run.holdsReads = true
+        if !isReachable { run.opening = { _ in .silent } }
+        run.run(for: 300 * second)
+        #expect(run.coordinator.stopCause == nil && run.requests.isEmpty)
+        // From then on silence counts.
+        run.endReads()
+        run.run(for: 300 * second)
+        if isReachable {
+            #expect(try run.rows().allSatisfy { $0.state == .accepted })
+        } else {
+            guard case .noResponse(60, _) = run.coordinator.stopCause else {
+                Issue.record("\(String(describing: run.coordinator.stopCause))")
+                return
+            }
+            #expect(run.time >= 360 * second)
+        }
+    }
+
     // MARK: Refused requests
 
     @Test(arguments: [4, 3000])

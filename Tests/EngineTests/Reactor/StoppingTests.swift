@@ -297,29 +297,6 @@ struct StoppingTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test(arguments: [true, false])
-    func `While a read of the list is all that is waited for, no server is given up`(
-        isReachable: Bool
-    ) throws {
-        let run = try ScriptedRun(rows: 20)
-        run.holdsReads = true
-        if !isReachable { run.opening = { _ in .silent } }
-        run.run(for: 300 * second)
-        #expect(run.coordinator.stopCause == nil && run.requests.isEmpty)
-        // From then on silence counts.
-        run.endReads()
-        run.run(for: 300 * second)
-        if isReachable {
-            #expect(try run.rows().allSatisfy { $0.state == .accepted })
-        } else {
-            guard case .noResponse(60, _) = run.coordinator.stopCause else {
-                Issue.record("\(String(describing: run.coordinator.stopCause))")
-                return
-            }
-            #expect(run.time >= 360 * second)
-        }
-    }
-
     @Test func `The last rows of a list go out although none before them was accepted`() throws {
         // More rows than two reactors take at the start, and requests for two at a time: the third
         // reactor's go out because the others give their leave back.
