@@ -120,9 +120,7 @@ public struct LedgerCollection {
 extension LedgerDirectory {
     /// Whether a directory holds a ledger whose campaign was begun.
     static func isBegunLedger(_ path: String) -> Bool {
-        guard isLedger(path) else { return false }
-        let directory = unlocked(path)
-        guard !directory.hasManifest, let names = try? directory.names() else { return true }
-        return names.contains { LedgerFormat.parseSegmentName($0) != nil }
+        guard let content = try? unlocked(path).content() else { return isLedger(path) }
+        return content == .ledger || content == .lostManifest
     }
 }

@@ -45,6 +45,7 @@ extension LedgerDirectory {
     package func save(_ manifest: Manifest) throws(BroadsideError) {
         try checkClaim()
         try replace(Self.manifestName, with: manifest.encoded())
+        try markBegun()
         // Without it a damaged manifest would be the end of the ledger. No run depends on it.
         try? replace(Self.manifestCopyName, with: manifest.encoded())
     }

@@ -9,7 +9,10 @@ package final class LedgerDirectory {
     private(set) var isNew = false
     /// Of whoever reads its segments.
     package let patience: ReadingPatience
-    private var lockDescriptor: Int32 = -1
+    /// The open lock; -1: it is not locked.
+    var lockDescriptor: Int32 = -1
+    /// Whether the lock says by now that the campaign was begun.
+    var isMarkedBegun = false
     /// The directory itself, once it is locked: files are made in it, whatever its path leads to later.
     var folder: Int32 = -1
     /// The attempt that this process claimed; nil: none, or nothing can be claimed here.
@@ -32,50 +35,44 @@ package final class LedgerDirectory {
         _ path: String, canResume: Bool = true
     ) throws(BroadsideError) -> LedgerDirectory {
         guard SystemCall.mkdir(path, 0o700) == 0 else {
-            if errno == EEXIST {
-                if !isDirectoryPath(path) {
-                    throw .usage(
-                        "ledger", "\(path) is a file: name a directory that does not exist yet")
-                }
-                throw .usage(
-                    "ledger",
-                    "\(path) exists: name a new directory"
-                        + (canResume ? ", or add --resume to continue it" : "")
-                )
-            }
+            if errno == EEXIST { throw existing(path, canResume: canResume) }
             throw .usage("ledger", "\(path): \(describe(errno: errno)): name a place to write to")
         }
+        return try prepareNew(path)
+    }
+
+    /// Takes a directory that this process has just made.
+    private static func prepareNew(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         let directory = LedgerDirectory(path: path)
         directory.isNew = true
         try directory.lock()
-        try directory.syncOwnName()
+        try directory.prepare()
         return directory
     }
 
     /// Makes a directory for a new campaign, or opens the one that a run left; locks it.
     ///
-    /// - Parameter mustResume: Whether only one that a run left will do.
+    /// In a directory that is neither empty nor a ledger nothing is touched.
+    ///
+    /// - Parameters:
+    ///   - path: The directory's.
+    ///   - resumes: Whether a run that was begun there continues; if not, nothing may be there.
+    ///   - begins: Whether a campaign begins if none was begun there.
+    /// - Throws: Exit code 2 if that is not what is there.
     package static func openForRun(
-        _ path: String, resumes: Bool, mustResume: Bool = false
+        _ path: String, resumes: Bool, begins: Bool = true
     ) throws(BroadsideError) -> LedgerDirectory {
-        if resumes || mustResume, fileExists(path), let lost = try openToRead(path).lostManifest() {
-            throw lost
+        guard resumes else { return try create(path) }
+        if begins, !fileExists(path) {
+            if SystemCall.mkdir(path, 0o700) == 0 { return try prepareNew(path) }
+            // Another process was first: its lock decides.
+            guard errno == EEXIST else { return try create(path) }
         }
-        if mustResume, try !isLeft(path) {
-            throw .usage(
-                "ledger",
-                "\(path) holds no ledger, and --must-resume begins none: put the ledger back, "
-                    + "or, if nothing of this campaign was ever sent, leave --must-resume out")
-        }
-        guard resumes, fileExists(path) else { return try create(path) }
-        guard try isBegun(path) else {
-            throw .usage(
-                "ledger",
-                "\(path) holds no manifest.json, but other files: it is not a ledger, so "
-                    + "name another directory")
-        }
+        try checkForRun(path, begins: begins)
         let directory = try openLocked(path)
-        try directory.refuseCopies()
+        // Another process may have begun a campaign here, or taken its preparations away.
+        try directory.check(begins: begins)
+        if !directory.hasManifest { try directory.prepare() }
         return directory
     }
 
@@ -121,41 +118,6 @@ package final class LedgerDirectory {
         return directory
     }
 
-    /// True for a ledger, and for what is left of one that was killed before its manifest stood;
-    /// false for a directory of somebody else's files.
-    static func isBegun(_ path: String) throws(BroadsideError) -> Bool {
-        let directory = try openToRead(path)
-        if directory.hasManifest { return true }
-        return try directory.names().allSatisfy { preparations.contains($0) }
-    }
-
-    /// True for a directory with files of a ledger in it, whole or damaged; false for one where
-    /// somebody else's `manifest.json` lies.
-    static func isLedger(_ path: String) -> Bool {
-        guard let names = try? LedgerDirectory(path: path).names() else { return false }
-        if names.contains(where: { LedgerFormat.parseSegmentName($0) != nil }) { return true }
-        guard names.contains("manifest.json") else {
-            return names.contains("lock") && names.allSatisfy { preparations.contains($0) }
-        }
-        if names.contains("lock") { return true }
-        guard
-            let bytes = try? LedgerDirectory(path: path).readSmallFile(
-                manifestName, limit: manifestLimit)
-        else { return false }
-        do {
-            _ = try Manifest(decoding: bytes)
-            return true
-        } catch {
-            return error.code == .unsupportedVersion
-        }
-    }
-
-    /// Whether a run left something here: what it sent, or what it prepared before its first row.
-    private static func isLeft(_ path: String) throws(BroadsideError) -> Bool {
-        guard fileExists(path), try isBegun(path) else { return false }
-        return try !openToRead(path).names().isEmpty
-    }
-
     /// The list, where it came from standard input.
     package static let spoolName = "tokens"
     /// What the ledger is about.
@@ -169,9 +131,12 @@ package final class LedgerDirectory {
     /// Rows that are not sent because the token is suppressed or a duplicate.
     static let skipsName = "skips"
 
+    /// The file that is locked. Its text tells a ledger from other directories.
+    static let lockName = "lock"
+
     /// What may lie here before the manifest does.
-    private static let preparations = [
-        "lock", ".manifest.json.new", spoolName, ".\(spoolName).new", skipsName,
+    static let preparations = [
+        lockName, ".manifest.json.new", spoolName, ".\(spoolName).new", skipsName,
         ".\(skipsName).new",
     ]
 
@@ -199,7 +164,7 @@ package final class LedgerDirectory {
     func lock(forWriting: Bool = true) throws(BroadsideError) {
         try openFolder(mustBeOwn: forWriting)
         lockDescriptor = SystemCall.open(
-            "lock", in: folder, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            Self.lockName, in: folder, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard lockDescriptor >= 0 else {
             if errno == ELOOP { throw isLink("lock") }
             throw BroadsideError(
@@ -226,14 +191,19 @@ package final class LedgerDirectory {
     /// True where a manifest stands: the campaign was begun.
     package var hasManifest: Bool { fileExists(path + "/manifest.json") }
 
-    /// What to do where segments or a copy tell of a campaign whose manifest is gone; nil where
-    /// nothing does. A directory without its manifest is begun by no run: its rows would go out twice.
+    /// What to do where lock, segments or a copy tell of a campaign whose manifest is gone; nil where
+    /// none does. A directory without its manifest is begun by no run: its rows would go out twice.
     func lostManifest() throws(BroadsideError) -> BroadsideError? {
-        if hasManifest { return nil }
+        guard try content() == .lostManifest else { return nil }
         let names = try names()
         let hasCopy = names.contains(Self.manifestCopyName)
-        guard hasCopy || names.contains(where: { LedgerFormat.parseSegmentName($0) != nil })
-        else { return nil }
+        guard hasCopy || names.contains(where: { LedgerFormat.parseSegmentName($0) != nil }) else {
+            return BroadsideError(
+                option: "ledger",
+                "\(path) has lost its files: its lock says that a campaign was begun there: put the "
+                    + "ledger back, or, if nothing of it was ever sent, name another directory",
+                exitCode: 5)
+        }
         let first =
             hasCopy
             ? ""
@@ -252,12 +222,10 @@ package final class LedgerDirectory {
     package func readManifest() throws(BroadsideError) -> Manifest {
         guard hasManifest else {
             if let lost = try lostManifest() { throw lost }
-            let names = try names()
-            let isPrepared = !names.isEmpty && names.allSatisfy { Self.preparations.contains($0) }
             throw .request(
-                isPrepared
+                try content().isPreparation
                     ? "--ledger \(path) holds no campaign yet, its run ended before the first row: "
-                        + "send with --resume begins it"
+                        + "send with --resume-or-begin begins it"
                     : "--ledger \(path) holds no manifest.json: it is not a ledger, name one")
         }
         let bytes = try readSmallFile(Self.manifestName, limit: Self.manifestLimit)

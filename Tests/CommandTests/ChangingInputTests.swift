@@ -41,7 +41,7 @@ struct ChangingInputTests {
         let library = try Shim.compile("stop-at-read", in: campaign.directory)
         let (file, options) = try write(input, campaign)
         let server = try LocalAPNs()
-        let arguments = campaign.arguments(to: server.endpoint, options + ["--resume"])
+        let arguments = campaign.arguments(to: server.endpoint, options + ["--resume-or-begin"])
         let process = try Broadside.start(
             arguments, in: campaign.directory,
             environment: ["LD_PRELOAD": library, "STOP_FILE": try Self.resolved(file)])

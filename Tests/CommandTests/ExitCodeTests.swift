@@ -110,44 +110,6 @@ struct ExitCodeTests {
         #expect(try campaign.send(to: server.endpoint, one + ["--must-resume"]).exitCode == 0)
     }
 
-    /// What lies where the ledger is to be.
-    enum Place: String, CaseIterable, Sendable {
-        case nothing, emptyDirectory, foreignDirectory, file
-        /// The run before was killed before its first row.
-        case preparation
-    }
-
-    @Test("--must-resume begins no campaign where none was begun", arguments: Place.allCases)
-    func mustResume(place: Place) throws {
-        let server = try RecordingServer()
-        let campaign = try Campaign(rows: 5)
-        let files = FileManager.default
-        let ledger = campaign.ledger
-        if place == .file {
-            try campaign.directory.write("x", to: "ledger")
-        } else if place != .nothing {
-            try files.createDirectory(
-                atPath: ledger, withIntermediateDirectories: false,
-                attributes: [.posixPermissions: 0o700])
-        }
-        if place == .foreignDirectory {
-            try campaign.directory.write("mine", to: "ledger/letter.txt")
-        }
-        if place == .preparation { try campaign.directory.write("", to: "ledger/lock") }
-        let sent = try campaign.send(to: server.endpoint, ["--must-resume"])
-        if place == .preparation {
-            #expect(sent.exitCode == 0, "\(sent.errors)")
-            #expect(try server.tally(campaign.tokens).total == 5)
-            return
-        }
-        #expect(sent.exitCode == 2, "\(sent.errors)")
-        #expect(sent.errorLines.count == 1 && sent.errors.contains(ledger), "\(sent.errors)")
-        #expect(try server.events().allSatisfy { $0.event != "preface" })
-        #expect(files.fileExists(atPath: ledger) == (place != .nothing))
-        let left = place == .foreignDirectory ? ["letter.txt"] : []
-        #expect((try? files.contentsOfDirectory(atPath: ledger)) ?? [] == left)
-    }
-
     @Test("--must-resume goes on with a ledger, and is found out where it went")
     func mustResumeGoesOn() throws {
         let server = try RecordingServer()

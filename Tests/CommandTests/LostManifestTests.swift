@@ -73,18 +73,30 @@ struct LostManifestTests {
         #expect(seen.missing == 0 && seen.repeated == 0, "\(seen)")
     }
 
-    @Test("Where nothing tells of a campaign a resume begins it, and other files are spared")
+    @Test("Where only the lock tells of a campaign none begins, and other files are spared")
     func others() throws {
         let server = try RecordingServer()
         let campaign = try damaged(server, keepsCopy: false, keepsSegments: false)
-        // Telemetry and the like are not proof of a campaign, nor nothing.
-        let strange = try campaign.send(to: server.endpoint, ["--resume"])
-        #expect(strange.exitCode == 2 && strange.errors.contains("name another directory"))
+        func expectLost() throws {
+            for use in ["--resume", "--resume-or-begin"] {
+                let lost = try campaign.send(to: server.endpoint, [use])
+                #expect(lost.exitCode == 5, "\(lost.errors)")
+                #expect(lost.errors.contains("has lost its files"), "\(lost.errors)")
+            }
+        }
+        try expectLost()
         for name in try campaign.directory.names(in: campaign.ledger) where name != "lock" {
             try FileManager.default.removeItem(atPath: "\(campaign.ledger)/\(name)")
         }
-        #expect(try campaign.ledger("stats").exitCode == 2)
-        let begun = try campaign.send(to: server.endpoint, ["--resume"])
+        try expectLost()
+        #expect(try campaign.ledger("stats").exitCode == 5)
+        // Without it, telemetry and the like are somebody's files.
+        try FileManager.default.removeItem(atPath: "\(campaign.ledger)/lock")
+        try campaign.directory.write("{}", to: "ledger/telemetry.json")
+        let strange = try campaign.send(to: server.endpoint, ["--resume-or-begin"])
+        #expect(strange.exitCode == 2 && strange.errors.contains("name another directory"))
+        try FileManager.default.removeItem(atPath: "\(campaign.ledger)/telemetry.json")
+        let begun = try campaign.send(to: server.endpoint, ["--resume-or-begin"])
         #expect(begun.exitCode == 0, "\(begun.errors)")
     }
 }

@@ -82,7 +82,7 @@ struct RowTests {
         let campaign = try Campaign(rows: 50)
         for (limit, rows) in [("7", 7), ("7", 7), ("20", 20), ("100", 50)] {
             let sent = try campaign.send(
-                to: server.endpoint, ["--limit", limit, "--resume", "--summary", "-"])
+                to: server.endpoint, ["--limit", limit, "--resume-or-begin", "--summary", "-"])
             #expect(sent.exitCode == 0, "\(sent.errors)")
             let summary = try SendSummary(json: sent.output)
             #expect(summary.rows == rows && summary.accepted == rows && summary.remaining == 0)

@@ -104,9 +104,9 @@ struct UnreadOutputTests {
             #expect(sent.exitCode == (isLost ? 5 : 0), "\(options) \(sent.errors)")
             #expect(try campaign.ledger("verify").output.contains(", finished"))
             #expect(try campaign.statistics().accepted == 300)
-            // Files of the ledger hold what is theirs: the lock nothing.
-            let lock = try Data(contentsOf: URL(filePath: campaign.ledger + "/lock"))
-            #expect(lock.isEmpty, "\(String(decoding: lock, as: UTF8.self))")
+            // Files of the ledger have in them what is theirs.
+            let lock = try String(contentsOfFile: campaign.ledger + "/lock", encoding: .utf8)
+            #expect(lock == "broadside ledger\nbegun\n")
             for name in try campaign.directory.names(in: campaign.ledger) {
                 let text = try Data(contentsOf: URL(filePath: "\(campaign.ledger)/\(name)"))
                 let isOwn =

@@ -79,7 +79,7 @@ struct EarlySignalTests {
         #expect(write(descriptor, half, half.count) == half.count)
         let arguments = campaign.arguments(
             to: server.endpoint,
-            ["--tokens", "-", "--summary", "-"] + (resumes ? ["--resume"] : []))
+            ["--tokens", "-", "--summary", "-"] + (resumes ? ["--resume-or-begin"] : []))
         if resumes {
             // What a run that was killed before its campaign stood has left.
             try FileManager.default.createDirectory(

@@ -18,7 +18,7 @@ struct KillTests {
         let reactors = Int.random(in: 1...2, using: &random)
         let options = [
             "--connections", "\(Int.random(in: 2...8, using: &random))", "--reactors",
-            "\(reactors)", "--resume", "--summary", "-",
+            "\(reactors)", "--resume-or-begin", "--summary", "-",
         ]
         let kills = seed % 3 + 1
         for _ in 0..<kills {
@@ -65,7 +65,7 @@ struct KillTests {
         var random = SeededRandom(seed: UInt64(seed + 1000))
         let campaign = try Campaign(rows: Self.rows)
         let server = try makeServer(seed)
-        let options = ["--connections", "4", "--on-lost", "resend", "--resume"]
+        let options = ["--connections", "4", "--on-lost", "resend", "--resume-or-begin"]
         for _ in 0...seed % 2 {
             try kill(campaign, server, options, &random)
         }

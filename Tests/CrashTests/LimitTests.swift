@@ -29,7 +29,7 @@ struct LimitTests {
         for (place, step) in Self.steps.enumerated() {
             let words: Comment = "step \(place): --limit \(step.limit ?? 0)"
             let options =
-                ["--resume", "--reactors", "2", "--connections", "2", "--summary", "-"]
+                ["--resume-or-begin", "--reactors", "2", "--connections", "2", "--summary", "-"]
                 + (step.limit.map { ["--limit", "\($0)"] } ?? [])
                 + (step.stopsAt == nil ? [] : ["--rate", "500"])
             let process = try Broadside.start(

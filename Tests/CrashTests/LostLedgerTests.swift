@@ -5,7 +5,7 @@ import Testing
 /// A ledger that is removed while its run goes on: what is sent from then on would be in no ledger.
 @Suite(.timeLimit(.minutes(60)))
 struct LostLedgerTests {
-    @Test func `The run stops, says so, and --must-resume begins nothing`() throws {
+    @Test func `The run stops, says so, and --resume begins nothing`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 20_000)
         let words = campaign.arguments(to: server.endpoint, ["--rate", "1000"])
@@ -17,9 +17,9 @@ struct LostLedgerTests {
         #expect(ended.exitCode == 5, "\(ended.errors)")
         let last = try #require(ended.errorLines.last)
         #expect(last.contains("the ledger was removed or moved away"), "\(ended.errors)")
-        #expect(last.contains("--must-resume"), "\(ended.errors)")
+        #expect(last.contains("put it back, then --resume continues"), "\(ended.errors)")
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
-        let again = try Broadside.run(words + ["--must-resume"], in: campaign.directory)
+        let again = try Broadside.run(words + ["--resume"], in: campaign.directory)
         #expect(again.exitCode == 2, "\(again.errors)")
         let sent = try server.finish().map { $0[4] }
         #expect(sent.count < 20_000)

@@ -28,7 +28,7 @@ struct LostNameTests {
 
     @Test func `A ledger whose name may be lost is not begun, and nothing is sent`() throws {
         try fail("folder")
-        for more in [[], ["--resume"]] {
+        for more in [[], ["--resume-or-begin"]] {
             let failed = try send(more)
             #expect(failed.exitCode == 5)
             // The folder that the ledger is in, not the ledger's own.

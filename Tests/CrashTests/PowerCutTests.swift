@@ -17,7 +17,9 @@ struct PowerCutTests {
         var random = SeededRandom(seed: UInt64(seed + 2000))
         let campaign = try Campaign(rows: Self.rows)
         let server = try Nghttpd()
-        let options = ["--connections", "4", "--reactors", "2", "--resume", "--summary", "-"]
+        let options = [
+            "--connections", "4", "--reactors", "2", "--resume-or-begin", "--summary", "-",
+        ]
         for _ in 0...seed % 2 {
             let before = server.logCount
             let process = try Broadside.start(
@@ -65,7 +67,9 @@ struct PowerCutTests {
         let campaign = try Campaign(rows: Self.rows)
         let server = try Nghttpd()
         let path = campaign.directory.path
-        let options = ["--connections", "4", "--reactors", "2", "--resume", "--summary", "-"]
+        let options = [
+            "--connections", "4", "--reactors", "2", "--resume-or-begin", "--summary", "-",
+        ]
         for _ in 0...seed % 2 {
             // The most of a segment that a run of this length writes is about 100,000 bytes.
             let count = Int.random(in: 0..<60_000, using: &random)

@@ -64,7 +64,7 @@ struct RepairTests {
     /// One or two runs.
     private func run(_ history: History, _ campaign: Campaign, _ server: LocalAPNs) throws {
         let options = [
-            "--connections", "2", "--reactors", "2", "--resume", "--abort-after", "4000",
+            "--connections", "2", "--reactors", "2", "--resume-or-begin", "--abort-after", "4000",
         ]
         func once(_ signal: Int32?, _ more: [String] = []) throws {
             let rate = signal == nil ? [] : ["--rate", "2000"]

@@ -14,7 +14,9 @@ struct TenKillsTests {
         var random = SeededRandom(seed: policy == "resend" ? 71 : 72)
         let campaign = try Campaign(rows: Self.rows)
         let server = try Nginx(requestsPerConnection: 100)
-        let options = ["--connections", "4", "--on-lost", policy, "--resume", "--summary", "-"]
+        let options = [
+            "--connections", "4", "--on-lost", policy, "--resume-or-begin", "--summary", "-",
+        ]
         var kills = 0
         for _ in 0..<10 {
             let before = server.logCount

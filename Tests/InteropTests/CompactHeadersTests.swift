@@ -125,7 +125,8 @@ struct CompactHeadersTests {
         let campaign = try Campaign(rows: 1000)
         for (limit, indexingPolicy) in [("500", "strict"), ("1000", "compact")] {
             let sent = try campaign.send(
-                to: server.endpoint, ["--limit", limit, "--resume", "--hpack", indexingPolicy])
+                to: server.endpoint,
+                ["--limit", limit, "--resume-or-begin", "--hpack", indexingPolicy])
             #expect(sent.exitCode == 0, "\(sent.errors)")
         }
         #expect(try server.tally(campaign.tokens).isExact)

@@ -118,7 +118,8 @@ struct InterruptedExportTests {
         _ given: Case, _ campaign: Campaign, _ server: LocalAPNs, file: String, shard: Int,
         ledger: String, after seconds: Double, _ signal: Int32
     ) throws {
-        var options = given.options + ["--ledger", ledger, "--resume", "--connections", "1"]
+        var options =
+            given.options + ["--ledger", ledger, "--resume-or-begin", "--connections", "1"]
         options += ["--rate", "2500", "--tokens", given.packing == nil ? "-" : file]
         if given.form != "lines", given.form != "marked" { options += ["--format", given.form] }
         if given.shards > 1 { options += ["--shard", "\(shard)/\(given.shards)"] }

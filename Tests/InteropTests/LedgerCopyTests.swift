@@ -25,7 +25,8 @@ struct LedgerCopyTests {
     ) throws -> Finished {
         let sent = try campaign.send(
             to: server.endpoint,
-            ["--ledger", ledger ?? campaign.ledger, "--resume", "--limit", "\(limit)"] + more)
+            ["--ledger", ledger ?? campaign.ledger, "--resume-or-begin", "--limit", "\(limit)"]
+                + more)
         #expect(sent.exitCode == exitCode, "\(sent.errors)")
         return sent
     }

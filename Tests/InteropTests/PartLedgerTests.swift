@@ -27,7 +27,8 @@ struct PartLedgerTests {
 
     @discardableResult
     private func send(
-        _ part: Int, ledger: String? = nil, exitCode: Int32 = 0, _ more: [String] = ["--resume"]
+        _ part: Int, ledger: String? = nil, exitCode: Int32 = 0,
+        _ more: [String] = ["--resume-or-begin"]
     ) throws -> Finished {
         let sent = try campaign.send(
             to: server.endpoint,
@@ -48,7 +49,7 @@ struct PartLedgerTests {
 
     @Test func `A part whose ledger is lost is not begun again`() throws {
         try files.moveItem(atPath: path("ledger-1"), toPath: path("away"))
-        for more in [[], ["--resume"]] {
+        for more in [[], ["--resume-or-begin"]] {
             let refused = try send(1, exitCode: 7, more)
             #expect(
                 refused.errors.contains("the ledger of part 1/2 of campaign \(Self.id) was lost"),
@@ -62,8 +63,10 @@ struct PartLedgerTests {
         try files.createDirectory(atPath: path("ledger-1"), withIntermediateDirectories: false)
         try send(1, exitCode: 7)
         try files.removeItem(atPath: path("ledger-1"))
-        let must = try send(1, exitCode: 2, ["--must-resume"])
-        #expect(must.errors.contains("holds no ledger"), "\(must.errors)")
+        for more in ["--resume", "--must-resume"] {
+            let none = try send(1, exitCode: 2, [more])
+            #expect(none.errors.contains("holds no ledger"), "\(none.errors)")
+        }
         try files.moveItem(atPath: path("away"), toPath: path("ledger-1"))
         for part in 1...2 { try send(part) }
         try expectExact()

@@ -78,7 +78,10 @@ struct RenewalTests {
         for (number, second) in [400, 900, 1500, 1920, 2200].enumerated() {
             let sent = try campaign.send(
                 to: server.endpoint,
-                ["--resume", "--limit", "\(number + 1)", "--connections", "1"],
+                [
+                    number == 0 ? "--resume-or-begin" : "--resume", "--limit", "\(number + 1)",
+                    "--connections", "1",
+                ],
                 environment: FakeTime.inWindow(second))
             #expect(sent.exitCode == 0, "\(sent.errors)")
             #expect(!FileManager.default.fileExists(atPath: old))

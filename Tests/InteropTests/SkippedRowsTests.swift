@@ -132,7 +132,8 @@ struct SkippedRowsTests {
         for (run, signal) in [(0, SIGTERM), (1, SIGKILL)] {
             let before = server.logCount
             let process = try Broadside.start(
-                night.arguments(server, ["--rate", "1500", "--resume", "--on-lost", "resend"]),
+                night.arguments(
+                    server, ["--rate", "1500", "--resume-or-begin", "--on-lost", "resend"]),
                 in: night.campaign.directory)
             try process.wait { server.logCount > before + 300_000 }
             process.send(signal: signal)

@@ -130,7 +130,7 @@ class Trial:
         shard = ["--shard", f"{index}/{self.shards}"] if index else []
         return ["send", *server, "--tokens", self.path, "--payload", "payload.json",
                 "--max-invalid", "100", "--max-bad-tokens", "100", "--abort-after", "100000",
-                "--ledger", ledger, "--resume", *shard, *self.options]
+                "--ledger", ledger, "--resume-or-begin", *shard, *self.options]
 
     def run(self):
         if not any(self.reading.token(row) for row in self.reading.rows):

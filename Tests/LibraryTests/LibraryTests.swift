@@ -63,6 +63,7 @@ func namesOfOptions() {
     send.log = SendOptions.LogFormat.json
     send.wireProtocol = WireProtocol.binary
     send.headerIndexing = SendOptions.HeaderIndexing.compact
+    send.ledgerUse = SendOptions.LedgerUse.resumeOrBegin
     #expect(send.pushType.topicSuffix == nil && send.priority?.rawValue == 5)
     #expect(send.expiration == Expiration.after(7200))
 }

@@ -24,6 +24,18 @@ public struct SendOptions: Sendable {
         case off
     }
 
+    /// What a run does with the directory of its ledger.
+    public enum LedgerUse: String, Sendable, CaseIterable {
+        /// A campaign begins. The directory must not exist.
+        case begin
+        /// The campaign that was begun there continues. Without a ledger nothing is sent.
+        case resume
+        /// The same, but a campaign begins if the directory does not exist or is empty.
+        ///
+        /// A ledger that was lost looks the same: then the whole campaign is sent again.
+        case resumeOrBegin
+    }
+
     /// Which header fields go into APNs' compression table.
     public enum HeaderIndexing: String, Sendable, CaseIterable {
         /// The names that Apple asks to be indexed once, and nothing else.
@@ -153,10 +165,8 @@ public struct SendOptions: Sendable {
     public var isConfirmed = false
     /// The ledger's directory.
     public var ledger: String?
-    /// Go on with the ledger's run.
-    public var resumes = false
-    /// Begin no campaign: the ledger has to be there.
-    public var mustResume = false
+    /// Whether the ledger's run continues, or one begins.
+    public var ledgerUse = LedgerUse.begin
     /// States that a resume opens again: any of `failed`, `unknown`.
     public var retry: Set<String> = []
     /// Where the summary goes; `-`: standard output.
@@ -188,6 +198,9 @@ public struct SendOptions: Sendable {
 
     /// The most requests of a payload that a preview shows.
     public static var previewLimit: Int { 1_000 }
+
+    /// Whether a ledger that is there continues.
+    var resumes: Bool { ledgerUse != .begin }
 
     /// Whether nothing is to be connected or written.
     public var onlyLooks: Bool { isDryRun || preview != nil }

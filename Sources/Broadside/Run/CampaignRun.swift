@@ -18,6 +18,7 @@ public enum CampaignRun {
     /// - Throws: What made it impossible, with the exit code for it; nothing was sent then.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { OutputQueue.standardError.finish() }
+        try checkLedger(options)
         guard options.tokens == .file(ListBytes.standardInput), !options.onlyLooks else {
             return try run(options, spooling: nil, nil)
         }
@@ -33,6 +34,25 @@ public enum CampaignRun {
             }
             directory.discardUnlessBegun()
             throw error
+        }
+    }
+
+    /// What is wrong with the ledger whatever the list is: nothing is opened or made.
+    private static func checkLedger(_ options: SendOptions) throws(BroadsideError) {
+        guard let ledger = options.ledger else { return }
+        if options.resumes {
+            try LedgerDirectory.checkForRun(ledger, begins: options.ledgerUse != .resume)
+        }
+        var lists: [(option: String, path: String)] = []
+        if case .file(let path) = options.tokens { lists.append(("tokens", path)) }
+        if let path = options.suppress { lists.append(("suppress", path)) }
+        for list in lists
+        where list.path != ListBytes.standardInput && LedgerDirectory.contains(list.path, ledger) {
+            throw .usage(
+                list.option,
+                "\(list.path) is in the ledger's directory, whose files a run replaces and removes: move "
+                    + "it elsewhere, or name another --ledger (the ledger's copy of a list from standard "
+                    + "input is read with --tokens - </dev/null)")
         }
     }
 
@@ -57,7 +77,7 @@ public enum CampaignRun {
             throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
         }
         return try LedgerDirectory.openForRun(
-            ledger, resumes: options.resumes, mustResume: options.mustResume)
+            ledger, resumes: options.resumes, begins: options.ledgerUse != .resume)
     }
 
     /// - Parameters:
@@ -118,7 +138,7 @@ public enum CampaignRun {
             plan.description(
                 of: list, size: size, alert: AlertText(plan, list), for: STDERR_FILENO))
         if plan.options.resumes {
-            standardError("--resume: rows that are settled are not sent again")
+            standardError("the ledger continues: rows that are settled are not sent again")
         }
         standardError(
             "This goes to \(size.devices) of Apple's production. Type \(size.request) to send:")

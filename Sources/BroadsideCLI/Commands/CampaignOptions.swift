@@ -28,6 +28,7 @@ enum CampaignOptions {
     /// Options of which one makes others meaningless: a flag drops the file's others.
     private static let alternatives: [[Set<String>]] = [
         [["tokens"], ["to"]],
+        [["resume", "must-resume"], ["resume-or-begin"]],
         [
             ["auth-key", "key-id", "team-id"], ["auth-token-file"],
             ["certificate", "private-key", "passphrase-file"],

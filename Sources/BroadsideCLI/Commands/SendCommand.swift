@@ -224,29 +224,7 @@ enum SendCommand {
 
     private static let results = OptionGroup<SendOptions>(
         title: "Results",
-        options: [
-            .file(
-                "ledger", \.ledger, use: .ledger, placeholder: "DIR",
-                "directory for the results; must not exist, except with --resume"),
-            .flag(
-                "resume", \.resumes,
-                "continue DIR's run: settled rows are not sent again; an old copy of DIR is exit 7"),
-            .flag(
-                "must-resume", \.mustResume,
-                "like --resume, but exit 2 if DIR holds no ledger, so that no campaign is sent twice"
-            ),
-            .custom(
-                "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
-                "with --resume: send again the rows in these states: failed, unknown, or failed,unknown"
-            ) { (text, options) throws(BroadsideError) in
-                for state in text.split(separator: ",").map(String.init) {
-                    guard state == "failed" || state == "unknown" else {
-                        throw .usage(
-                            "retry", "'\(state)' is unknown: use failed, unknown or both")
-                    }
-                    options.retry.insert(state)
-                }
-            },
+        options: LedgerOptions.options + [
             .file(
                 "summary", \.summary, use: .written,
                 "write the summary as JSON; - for standard output"),
@@ -296,13 +274,6 @@ enum SendCommand {
             throw .usage("canary-max-rejected", "goes with --canary: add --canary N")
         }
         try FleetOptions.check(options)
-        if options.mustResume { options.resumes = true }
-        if options.preview != nil, options.resumes {
-            throw .usage(
-                "preview", "shows what a new campaign sends: leave --resume out to see that")
-        }
-        if !options.retry.isEmpty, !options.resumes {
-            throw .usage("retry", "goes with --resume: add --resume")
-        }
+        try LedgerOptions.check(options, arguments)
     }
 }

@@ -69,6 +69,9 @@ struct LikelyGuess {
         .init("prometheus metrics-port", "metrics", "write --metrics :PORT or --metrics FILE"),
         .init("continue", "resume", "write --resume"),
         .init(
+            "begin start-or-resume begin-or-resume resume-or-start", "resume-or-begin",
+            "write --resume-or-begin: it continues the ledger, or begins if there is none"),
+        .init(
             "in-place inplace overwrite", "removed",
             "write --output FILE, and move that over the list once you have checked it"),
         .init("verbose debug", "log", "write --log text"),

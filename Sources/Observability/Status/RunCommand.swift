@@ -90,7 +90,11 @@ public struct RunCommand: Codable, Hashable, Sendable {
     }
 
     /// The same run again, where it ended.
-    var resuming: RunCommand { without("retry").withFlag("resume") }
+    var resuming: RunCommand {
+        let same = without("retry").withoutFlag("resume-or-begin")
+        // Its other name.
+        return same.arguments.contains("--must-resume") ? same : same.withFlag("resume")
+    }
 
     /// The same without `--deadline`, which a campaign file may have as well.
     var withoutDeadline: RunCommand {
@@ -105,7 +109,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
         var number = 2
         while fileExists("\(ledger)-\(number)"), number < 1000 { number += 1 }
         return without("retry").withoutFlag("resume").withoutFlag("must-resume")
-            .with("ledger", "\(ledger)-\(number)")
+            .withoutFlag("resume-or-begin").with("ledger", "\(ledger)-\(number)")
     }
 
     /// `doctor`, with what connections are made from.

@@ -85,10 +85,7 @@ package struct StopAdvice {
         case .signingFailed: resume("check --auth-key, then --resume continues")
         case .ledgerFailed: resume("make room on its disk, then --resume continues")
         case .ledgerGone:
-            resume(
-                "put it back, then --must-resume continues (without it a missing ledger begins the whole "
-                    + "campaign again)"
-            ) { $0.withFlag("must-resume") }
+            resume("put it back, then --resume continues")
         case .superseded: resume("if that one ends with rows left, --resume continues")
         case .listFailed, .listChanged: resume("then --resume continues")
         }

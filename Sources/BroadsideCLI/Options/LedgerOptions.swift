@@ -1,0 +1,64 @@
+import Broadside
+import Support
+
+/// Where a run's ledger is, and whether it continues.
+enum LedgerOptions {
+    static let options: [Option<SendOptions>] = [
+        .file(
+            "ledger", \.ledger, use: .ledger, placeholder: "DIR",
+            "directory for the results; must not exist, except with --resume and --resume-or-begin"
+        ),
+        use(
+            "resume", .resume,
+            "continue DIR's run: settled rows are not sent again; exit 2 if DIR is not a ledger, 7 if it is an old copy"
+        ),
+        use(
+            "resume-or-begin", .resumeOrBegin,
+            "the same, but begin a campaign if DIR does not exist or is empty: for scripts that start again and again"
+        ),
+        use("must-resume", .resume, "another name of --resume"),
+        .custom(
+            "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
+            "with --resume: send again the rows in these states: failed, unknown, or failed,unknown"
+        ) { (text, options) throws(BroadsideError) in
+            for state in text.split(separator: ",").map(String.init) {
+                guard state == "failed" || state == "unknown" else {
+                    throw .usage(
+                        "retry", "'\(state)' is unknown: use failed, unknown or both")
+                }
+                options.retry.insert(state)
+            }
+        },
+    ]
+
+    /// An option that says what may be in the ledger's directory.
+    private static func use(
+        _ name: String, _ use: SendOptions.LedgerUse, _ help: String
+    ) -> Option<SendOptions> {
+        Option(.init(name, .flag, nil, help)) { (arguments, values) throws(BroadsideError) in
+            guard arguments.has(name) else { return }
+            guard values.ledgerUse == .begin || values.ledgerUse == use else {
+                throw .usage(
+                    "resume-or-begin",
+                    "and --resume exclude each other: --resume needs a ledger, so leave out one")
+            }
+            values.ledgerUse = use
+        }
+    }
+
+    /// Checks what these options mean together with others.
+    static func check(
+        _ options: SendOptions, _ arguments: ParsedArguments
+    ) throws(BroadsideError) {
+        if options.preview != nil, options.ledgerUse != .begin {
+            let option =
+                options.ledgerUse == .resumeOrBegin
+                ? "resume-or-begin" : arguments.has("resume") ? "resume" : "must-resume"
+            throw .usage(
+                "preview", "shows what a new campaign sends: leave --\(option) out to see that")
+        }
+        if !options.retry.isEmpty, options.ledgerUse == .begin {
+            throw .usage("retry", "goes with --resume: add --resume")
+        }
+    }
+}
