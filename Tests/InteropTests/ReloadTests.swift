@@ -111,9 +111,30 @@ struct ReloadTests {
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(sent.errors.contains("credentials were read again"), "\(sent.errors)")
+        #expect(!sent.errors.contains("systemd"), "\(sent.errors)")
         let used = try server.events().compactMap(\.fields)
             .compactMap { $0.first { $0.name == "authorization" }?.value }
         #expect(used.count == 1200 && Set(used).count == 1)
+    }
+
+    @Test("A key that systemd copied at the unit's start does not change, and the run says so")
+    func copiedKey() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 12_000)
+        let copy = "\(campaign.directory.path)/auth-key"
+        try FileManager.default.copyItem(atPath: campaign.authority.authKey, toPath: copy)
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--auth-key", copy, "--rate", "4000"]),
+            in: campaign.directory, environment: ["CREDENTIALS_DIRECTORY": campaign.directory.path])
+        try campaign.waitForRows(sending)
+        sending.send(signal: SIGHUP)
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(
+            sent.errors.contains("warning: --auth-key is the copy that systemd made"),
+            "\(sent.errors)")
+        #expect(sent.errors.contains("restart the unit"), "\(sent.errors)")
+        #expect(try server.finish().count == 12_000)
     }
 
     /// A run whose credential's file is a pipe, or becomes one: once SIGHUP or the watch has come upon it, a

@@ -101,6 +101,24 @@ final class CredentialWatch {
         standardErrorLine(
             "broadside: credentials were read again (\(found.credential.summary)): connections are "
                 + "replaced one after the other")
+        guard let option = Self.copiedCredential(plan.options) else { return }
+        standardErrorLine(
+            "broadside: warning: --\(option) is the copy that systemd made when the unit started "
+                + "(LoadCredential), which does not change: restart the unit to use another one, or name "
+                + "a path outside of $CREDENTIALS_DIRECTORY")
+    }
+
+    /// The option that names a file of systemd's `LoadCredential=`: a copy that stays as it is until the unit
+    /// is started again; nil if none does.
+    private static func copiedCredential(_ options: SendOptions) -> String? {
+        guard let folder = SystemCall.environment("CREDENTIALS_DIRECTORY") else { return nil }
+        let files = [
+            ("auth-key", options.authKey), ("auth-token-file", options.authTokenFile),
+            ("certificate", options.certificate), ("private-key", options.privateKey),
+            ("passphrase-file", options.passphraseFile), ("ca-file", options.caFile),
+            ("proxy-auth-file", options.proxyAuthFile),
+        ]
+        return files.first { $0.1?.hasPrefix(folder + "/") == true }?.0
     }
 
     private func warn(_ text: String) { standardErrorLine("broadside: warning: \(text)") }
