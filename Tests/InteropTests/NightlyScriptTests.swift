@@ -2,110 +2,43 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The scripts that a timer or a cluster starts again and again: run as they stand in `contrib`.
+/// The scripts that a timer or a cluster starts again and again: run as they are in `contrib`.
 @Suite(.timeLimit(.minutes(60)))
 struct NightlyScriptTests {
-    /// A script in a file, and what has to be put in other words to run it here.
-    struct Script: Sendable, CustomTestStringConvertible {
-        var file: String
-        /// Between these words; the last one is left out.
-        var start: String
-        var end: String
-        /// Where ledgers lie, below the directory that stands for all others.
-        var ledger: String
-
-        var testDescription: String { file }
-    }
-
-    static let scripts: [Script] = [
-        .init(
-            file: "systemd/broadside.service", start: "ExecStart=/bin/sh -ec '\\\n",
-            end: "'\n# SIGHUP", ledger: "2026-11-21"),
-        .init(
-            file: "kubernetes/cronjob.yaml", start: "args:\n                - |\n",
-            end: "              env:", ledger: "ledgers/night"),
-    ]
-
-    private func text(_ script: Script, in path: String) throws -> String {
-        let file = try String(
-            contentsOfFile: "\(Tool.packageRoot)/contrib/\(script.file)", encoding: .utf8)
-        let start = try #require(file.range(of: script.start))
-        let rest = file[start.upperBound...]
-        let end = try #require(rest.range(of: script.end))
-        var text = String(rest[..<end.lowerBound])
-        if script.file.hasPrefix("systemd") {
-            // systemd joins continued lines and takes $$ for a dollar sign.
-            text = text.replacingOccurrences(of: "\\\n", with: " ")
-                .replacingOccurrences(of: "$$", with: "$")
-                .replacingOccurrences(of: "/etc/broadside", with: path)
-        } else {
-            // So does kubelet.
-            text = text.replacingOccurrences(of: "$$", with: "$")
-                .replacingOccurrences(of: "/campaign/", with: "\(path)/")
-                .replacingOccurrences(of: "/key/", with: "\(path)/")
-        }
-        return text
-    }
+    private static let evening = "2026-11-20 23:55"
+    private static let night = "2026-11-20"
 
     @Test(
         "Rows that are left are sent by the next start; failed and unknown ones wait for a person",
-        arguments: scripts)
-    func restart(script: Script) throws {
+        arguments: NightlyScript.all)
+    func restart(script: NightlyScript) throws {
         let server = try RecordingServer("reset")
-        let campaign = try Campaign(rows: 60)
+        let unit = try NightlyUnit(script, rows: 60, endpoint: server.endpoint, [])
+        let campaign = unit.campaign
         let path = campaign.directory.path
-        let printed = try Broadside.run(
-            campaign.arguments(
-                to: server.endpoint, ["--print-campaign", "--connections", "1"],
-                without: ["ledger", "progress", "auth-key"]),
-            in: campaign.directory)
-        try campaign.directory.write(printed.output, to: "campaign.json5")
-        try FileManager.default.copyItem(
-            atPath: campaign.authority.authKey, toPath: "\(path)/auth-key")
-        try FileManager.default.createSymbolicLink(
-            atPath: "\(path)/broadside", withDestinationPath: try Broadside.path())
-        // The night that the first start takes down.
-        try campaign.directory.write("#!/bin/sh\necho 2026-11-21\n", to: "date")
-        try FileManager.default.setAttributes(
-            [.posixPermissions: 0o755], ofItemAtPath: "\(path)/date")
-        let text = try text(script, in: path)
-        func start() throws -> Finished {
-            try Subprocess(
-                "sh", ["-ec", text], in: campaign.directory,
-                environment: [
-                    "PATH": "\(path):/usr/bin:/bin", "RUNTIME_DIRECTORY": path,
-                    "STATE_DIRECTORY": path, "CREDENTIALS_DIRECTORY": path, "JOB_NAME": "night",
-                ]
-            ).wait(limit: 120)
-        }
         // A start that begins no ledger, as where io_uring is forbidden, is not a campaign's.
         try FileManager.default.moveItem(atPath: "\(path)/broadside", toPath: "\(path)/real")
-        try campaign.directory.write("#!/bin/sh\nexit 1\n", to: "broadside")
-        try FileManager.default.setAttributes(
-            [.posixPermissions: 0o755], ofItemAtPath: "\(path)/broadside")
-        #expect(try start().exitCode == 1)
+        try unit.write(program: "broadside", "exit 1")
+        #expect(try unit.run(at: Self.evening, restarts: true).exitCode == 1)
         try FileManager.default.removeItem(atPath: "\(path)/broadside")
         try FileManager.default.moveItem(atPath: "\(path)/real", toPath: "\(path)/broadside")
 
-        let first = try start()
+        let first = try unit.run(at: Self.evening)
         #expect(first.exitCode == 6, "\(first.errors)")
-        let ledger = "\(path)/\(script.ledger)"
-        func statistics() throws -> SendSummary {
-            try SendSummary(
-                json: Broadside.run(
-                    ["ledger", "stats", "--json", "--ledger", ledger], in: campaign.directory
-                ).output)
-        }
-        #expect(try statistics().unknown > 0 && statistics().remaining == 0)
+        let left = try unit.statistics(Self.night)
+        #expect(left.unknown > 0 && left.remaining == 0)
         // As kubelet does with a volume of a group of its own, at each start of a pod.
-        if !script.file.hasPrefix("systemd") {
+        let ledger = unit.ledger(Self.night)
+        if !script.isUnit {
             try FileManager.default.setAttributes(
                 [.posixPermissions: 0o2770], ofItemAtPath: ledger)
         }
         let connections = try server.events().filter { $0.event == "preface" }.count
-        let second = try start()
-        #expect(second.exitCode == 6, "\(second.errors)")
-        #expect(second.errors.contains("--retry"), "\(second.errors)")
+        for time in ["2026-11-20 23:58", "2026-11-21 00:10"] {
+            let second = try unit.run(at: time)
+            #expect(second.exitCode == 6, "\(second.errors)")
+            #expect(second.errors.contains("--retry"), "\(second.errors)")
+        }
         #expect(try server.events().filter { $0.event == "preface" }.count == connections)
         let retried = try Broadside.run(
             [
@@ -115,15 +48,76 @@ struct NightlyScriptTests {
             in: campaign.directory)
         #expect(retried.exitCode == 0, "\(retried.errors)")
         // What is complete may be started again: there is nothing to do, and that is fine.
-        let last = try start()
+        let last = try unit.run(at: "2026-11-21 00:20")
         #expect(last.exitCode == 0, "\(last.errors)")
 
-        // From its second start on it begins no campaign: the first may have reached everybody.
+        // From its second start on it begins no campaign: the first may have reached all devices.
         try FileManager.default.moveItem(atPath: ledger, toPath: ledger + ".elsewhere")
-        let lost = try start()
+        let lost = try unit.run(at: "2026-11-21 00:30")
         #expect(lost.exitCode == 2 && lost.errors.contains("no ledger"), "\(lost.errors)")
-        #expect(!FileManager.default.fileExists(atPath: ledger))
+        #expect(!unit.has(Self.night) && !unit.has("2026-11-21"))
         try FileManager.default.moveItem(atPath: ledger + ".elsewhere", toPath: ledger)
-        #expect(try start().exitCode == 0)
+        #expect(try unit.run(at: "2026-11-21 00:40").exitCode == 0)
+    }
+
+    @Test(
+        "A night that was stopped continues after midnight, and the next evening begins another",
+        arguments: NightlyScript.all)
+    func afterMidnight(script: NightlyScript) throws {
+        let server = try LocalAPNs()
+        let unit = try NightlyUnit(
+            script, rows: 3_000, endpoint: server.endpoint, ["--rate", "1000"])
+        let stopped = try unit.stop(at: Self.evening, night: Self.night)
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        #expect(try unit.statistics(Self.night).remaining ?? 0 > 0)
+        let continued = try unit.run(at: "2026-11-21 00:30")
+        #expect(continued.exitCode == 0, "\(continued.errors)")
+        #expect(try unit.statistics(Self.night).accepted == 3_000)
+        // By hand, and by a manager that is wrong about what was done.
+        #expect(try unit.run(at: "2026-11-21 00:40").exitCode == 0)
+        #expect(!unit.has("2026-11-21"))
+
+        let next = try unit.run(at: "2026-11-21 23:55")
+        #expect(next.exitCode == 0, "\(next.errors)")
+        #expect(!next.errors.contains("not complete"), "\(next.errors)")
+        #expect(try unit.statistics("2026-11-21").accepted == 3_000)
+        var requests: [String: Int] = [:]
+        for line in try server.finish() { requests[line[4], default: 0] += 1 }
+        #expect(requests.count == 3_000 && requests.values.allSatisfy { $0 == 2 })
+    }
+
+    @Test(
+        "A night that ended long ago stays as it is, and the next one says so",
+        arguments: NightlyScript.all)
+    func longAgo(script: NightlyScript) throws {
+        let server = try LocalAPNs()
+        let unit = try NightlyUnit(
+            script, rows: 2_000, endpoint: server.endpoint, ["--rate", "1000"])
+        #expect(try unit.stop(at: Self.evening, night: Self.night).exitCode == 3)
+        let before = try unit.statistics(Self.night)
+        let next = try unit.run(at: "2026-11-21 23:55")
+        #expect(next.exitCode == 0, "\(next.errors)")
+        #expect(
+            next.errors.contains("the night of \(Self.night) is not complete"), "\(next.errors)")
+        #expect(next.errors.contains("--resume --ledger \(unit.ledger(Self.night))"))
+        #expect(try unit.statistics("2026-11-21").accepted == 2_000)
+        #expect(try unit.statistics(Self.night) == before)
+        _ = try server.finish()
+    }
+
+    @Test(
+        "A night that could not begin in the evening begins after midnight under its own name",
+        arguments: NightlyScript.all)
+    func wrongCampaign(script: NightlyScript) throws {
+        let server = try LocalAPNs()
+        let unit = try NightlyUnit(script, rows: 20, endpoint: server.endpoint, [])
+        let payload = unit.campaign.payloadFile
+        try FileManager.default.moveItem(atPath: payload, toPath: payload + ".away")
+        #expect(try unit.run(at: Self.evening).exitCode == 2)
+        try FileManager.default.moveItem(atPath: payload + ".away", toPath: payload)
+        #expect(try unit.run(at: "2026-11-21 00:20").exitCode == 0)
+        #expect(try unit.statistics(Self.night).accepted == 20 && !unit.has("2026-11-21"))
+        #expect(try unit.run(at: "2026-11-21 23:55").exitCode == 0)
+        #expect(try server.finish().count == 40)
     }
 }
