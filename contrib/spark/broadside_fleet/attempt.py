@@ -162,7 +162,9 @@ class PartAttempt:
                     rest = self._read(rest + reader.read())
                     now = time.monotonic()
                     if code is not None:
-                        return code
+                        # A shell that finds no script may end with 2, as if the campaign were wrong.
+                        gone = code == 2 and not os.access(self.work.script, os.R_OK)
+                        return 5 if gone else code
                     if now - reported >= STATUS_SECONDS:
                         reported = now
                         if self.sending.cancelled():

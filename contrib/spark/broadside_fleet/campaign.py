@@ -21,7 +21,7 @@ _IDENTITY = (
 )
 # What each part has of its own, or what the driver decides.
 _PER_PART = (
-    "tokens", "format", "token-column", "ledger", "resume", "must-resume", "retry", "summary", "report",
+    "tokens", "format", "token-column", "ledger", "resume", "resume-or-begin", "must-resume", "retry", "summary", "report",
     "metrics", "control", "progress", "log", "trace-frames", "part", "campaign-id", "assume-canary",
     "canary", "rate", "yes",
 )

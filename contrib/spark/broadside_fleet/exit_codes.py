@@ -9,7 +9,7 @@ class Decision(enum.Enum):
     """What follows an attempt at a part."""
 
     FINISHED = "finished"  # nothing remains; 6: some rows are failed or unknown
-    RETRY = "retry"  # rows remain, `--resume` continues
+    RETRY = "retry"  # rows remain, `--resume` continues; a disk or this machine fails
     WAIT = "wait"  # another attempt has the ledger: try again later
     CANCEL = "cancel"  # no other attempt and no other part would fare better
 

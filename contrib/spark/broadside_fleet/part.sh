@@ -4,18 +4,25 @@
 #   sh WORK/frozen/part.sh PART PARTS [OPTIONS of broadside send]
 #
 # Every scheduler starts the same command, for the first attempt and all others. The exit code is that of
-# broadside send; 2 as well if the list is not the frozen one, or if the part's ledger is lost. BROADSIDE
-# is the command, if it is not in PATH.
+# broadside send; 2 as well if the list is not the frozen one, or if the part's ledger is lost; 5 if a file or
+# a folder here can't be read or written; 127 if this machine has no broadside. BROADSIDE is the command, if it
+# is not in PATH.
 #
 # Before a part's first attempt two notes are durable: one beside the ledgers, and one apart from them. A part
 # without a ledger begins only if the ledgers' folder still has its note, and no claim of a ledger that there was
 # (Broadside makes one beside each ledger before it sends). So an attempt that ended before it had a ledger is
-# repeated, and a part whose ledger was lost is not: --must-resume is exit 2 then.
+# repeated, and a part whose ledger was lost is not: --resume is exit 2 then.
 set -eu
 part=$1
 parts=$2
 shift 2
-frozen=$(cd "$(dirname "$0")" && pwd -P)
+# A disk that fails, or a mount that is gone, is not the campaign's fault. (A redirection that fails ends some
+# shells with 2.)
+fail() {
+    echo "broadside: $1: try again, here or on another machine" >&2
+    exit 5
+}
+frozen=$(cd "$(dirname "$0")" && pwd -P) || fail "$(dirname "$0") can't be entered"
 work=${frozen%/*}
 list=$frozen/part-$(printf %04d "$part").csv.zst
 ledgers=$work/ledgers
@@ -25,11 +32,14 @@ refuse() {
     exit 2
 }
 note() {
-    : >>"$1"
-    sync "$1" "${1%/*}"
+    touch "$1" && sync "$1" "${1%/*}" || fail "$1 can't be written"
 }
 
-line=$(grep "^$part " "$frozen/parts.txt") || refuse "part $part is not in $frozen/parts.txt: is it the right number?"
+labels=$(cat "$frozen/labels.txt") || fail "$frozen/labels.txt can't be read"
+line=$(grep "^$part " "$frozen/parts.txt") || case $? in
+    1) refuse "part $part is not in $frozen/parts.txt: is it the right number?" ;;
+    *) fail "$frozen/parts.txt can't be read" ;;
+esac
 rest=${line#* }
 [ "${rest%% *}" = "$parts" ] || refuse "the list was frozen in ${rest%% *} parts, not $parts"
 rest=${rest#* }
@@ -41,28 +51,31 @@ if [ "$rows" = 0 ]; then
 fi
 [ "${rest#* }" = "$list" ] ||
     refuse "$frozen was frozen as ${rest#* }: a copy does not know what the original has sent: use that one"
-found=$(sha256sum <"$list") || refuse "$list is missing: restore it"
+[ -e "$list" ] || [ ! -e "$frozen/parts.txt" ] || refuse "$list is missing: restore it"
+found=$(sha256sum <"$list") || fail "$list can't be read"
 [ "${found%% *}" = "${rest%% *}" ] ||
     refuse "$list is not the file that was frozen: restore it, its SHA-256 is in $frozen/parts.txt"
 
 command -v "${BROADSIDE:=broadside}" >/dev/null || {
     echo "broadside: --broadside $BROADSIDE: can't be started on this machine" >&2
-    exit 1
+    exit 127
 }
 
-mkdir -p -m 700 "$ledgers" "$work/started"
+mkdir -p -m 700 "$ledgers" "$work/started" || fail "$work can't be written"
 if [ ! -e "$work/started/$part" ]; then
     note "$ledgers/.started-$part"
     note "$work/started/$part"
 fi
-resume=--resume
-if [ ! -e "$ledgers/.started-$part" ] || [ -e "$ledgers/$part/manifest.json" ] ||
-    [ -n "$(find "$ledgers" -maxdepth 1 -name ".broadside-*-$part-$parts.*")" ]; then
-    resume=--must-resume
+claims=$(find "$ledgers" -maxdepth 1 -name ".broadside-*-$part-$parts.*") || fail "$ledgers can't be read"
+resume=--resume-or-begin
+if [ ! -e "$ledgers/.started-$part" ] || [ -e "$ledgers/$part/manifest.json" ] || [ -n "$claims" ]; then
+    resume=--resume
 fi
 set -- --label "fleet_part=$part" "$resume" "$@"
 while IFS= read -r label; do
-    set -- --label "$label" "$@"
-done <"$frozen/labels.txt"
+    [ -z "$label" ] || set -- --label "$label" "$@"
+done <<END
+$labels
+END
 exec "$BROADSIDE" send --campaign "$frozen/campaign.json" --tokens "$list" --format csv --yes \
     --part "$part/$parts" --ledger "$ledgers/$part" "$@"

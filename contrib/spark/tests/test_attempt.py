@@ -55,8 +55,8 @@ def test_an_attempt_follows_exit_codes(table: Table, monkeypatch: pytest.MonkeyP
     calls = fake.calls()
     assert len(calls) == 5
     assert "--part 2/3" in calls[0] and "--assume-canary" in calls[0] and "--canary " not in calls[0]
-    assert [("--must-resume" in call, "--resume" in call) for call in calls] == (
-        [(False, True)] + [(True, False)] * 4)
+    assert [[word for word in call.split() if word.startswith("--resume")] for call in calls] == (
+        [["--resume-or-begin"]] + [["--resume"]] * 4)
     assert read_json(table.work.state("result", 2)) == result
 
 

@@ -318,7 +318,7 @@ def test_only_the_frozen_list_is_sent(table: Table) -> None:
     assert send_part(table, one, 1023).returncode == 0
     assert send_part(table, empty, 1023).returncode == 0
     calls = (table.directory / "calls").read_text().splitlines()
-    assert len(calls) == 1 and f"--part {one}/1023" in calls[0] and calls[0].endswith("--resume --rate 5")
+    assert len(calls) == 1 and f"--part {one}/1023" in calls[0] and calls[0].endswith("--resume-or-begin --rate 5")
     for part, parts, message in (
         (one, 64, "was frozen in 1023 parts, not 64"), (1024, 1023, "is it the right number?"),
     ):
@@ -356,18 +356,48 @@ def test_a_part_whose_ledger_was_lost_is_not_begun_again(table: Table) -> None:
 
     ledgers = table.work.root / "ledgers"
     # Attempts that ended before there was a ledger are repeated.
-    assert [mode(1), mode(1), mode(2)] == ["--resume"] * 3
+    assert [mode(1), mode(1), mode(2)] == ["--resume-or-begin"] * 3
     # With a ledger, or the claim of one that there was.
     claim = ledgers / ".broadside-0123456789abcdef-1-3.1"
     claim.touch()
-    assert [mode(1), mode(2)] == ["--must-resume", "--resume"]
+    assert [mode(1), mode(2)] == ["--resume", "--resume-or-begin"]
     claim.unlink()
     table.work.ledger(1).mkdir()
     (table.work.ledger(1) / "manifest.json").touch()
-    assert mode(1) == "--must-resume"
+    assert mode(1) == "--resume"
     # With the folder itself lost, for each part that was begun.
     ledgers.rename(table.directory / "elsewhere")
-    assert [mode(1), mode(2), mode(3)] == ["--must-resume", "--must-resume", "--resume"]
+    assert [mode(1), mode(2), mode(3)] == ["--resume", "--resume", "--resume-or-begin"]
+
+
+def test_what_this_machine_cannot_do_is_not_the_campaigns_fault(table: Table) -> None:
+    """Exit 2 would end all parts; a file that is missing here alone may be read elsewhere."""
+    table.freeze()
+    script = table.work.script
+    for name in ("parts.txt", "labels.txt"):
+        (script.parent / name).rename(table.directory / name)
+        failed = send_part(table, 2, 3)
+        assert failed.returncode == 5 and name in failed.stderr, failed.stderr
+        (table.directory / name).rename(script.parent / name)
+    # Where notes and ledgers are to be, something else is.
+    started = table.work.root / "started"
+    started.rmdir() if started.exists() else None
+    started.write_text("")
+    assert send_part(table, 2, 3).returncode == 5
+    started.unlink()
+    # A list that is there and can't be read: a folder in its place, for root may read every file.
+    part = table.work.part_file(2)
+    part.rename(table.directory / "part")
+    part.mkdir()
+    failed = send_part(table, 2, 3)
+    assert failed.returncode == 5 and "can't be read" in failed.stderr, failed.stderr
+    part.rmdir()
+    (table.directory / "part").rename(part)
+    missing = subprocess.run(
+        ["sh", str(script), "2", "3"], capture_output=True, text=True, env={**os.environ, "BROADSIDE": "/nowhere"})
+    assert missing.returncode == 127 and "can't be started on this machine" in missing.stderr
+    assert not (table.directory / "calls").exists()
+    assert send_part(table, 2, 3).returncode == 0
 
 
 def test_payloads_are_those_of_the_campaigns_identity(table: Table) -> None:

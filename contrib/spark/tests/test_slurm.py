@@ -171,6 +171,78 @@ def test_an_array_over_frozen_parts(simulator: Simulator) -> None:
     assert requests.keys() <= devices and devices - requests.keys() <= unknown
 
 
+def freeze_parts(simulator: Simulator, rows: int, parts: int) -> tuple[Path, dict[str, str]]:
+    """A work directory with frozen parts, and the environment of tasks that send them."""
+    directory = simulator.directory
+    pq.write_table(pa.table({"token": [token(n) for n in range(rows)], "name": ["x"] * rows}),
+                   directory / "devices.parquet")
+    work = directory / "work"
+    assert freeze(["--input", str(directory / "devices.parquet"), "--campaign", str(simulator.campaign),
+                   "--parts", str(parts), "--work", str(work), "--broadside", BROADSIDE]) == 0
+    (directory / "bin").mkdir()
+    os.symlink(BROADSIDE, directory / "bin" / "broadside")
+    return work, {"PATH": f"{directory}/bin:{os.environ['PATH']}", "WORK": str(work), "PARTS": str(parts),
+                  "RATE": "5000", "CANARY": "--assume-canary", "PAUSE": "1"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="slurmd needs root")
+def test_a_node_without_the_work_directory(simulator: Simulator) -> None:
+    """Its tasks go back to the queue for other nodes, and the array is not cancelled."""
+    directory = simulator.directory
+    work, settings = freeze_parts(simulator, 1000, 2)
+    away = directory / "away"
+    os.rename(work, away)
+    with Cluster(directory / "slurm") as cluster:
+        node = cluster.call("sinfo", "--noheader", "--format=%n").strip()
+        job = cluster.submit("--array=1-2", **settings)
+
+        def excluded(part: int) -> bool:
+            shown = cluster.call("scontrol", "show", "job", f"{job}_{part}")
+            return "JobState=PENDING" in shown and f"ExcNodeList={node}" in shown
+
+        wait_for(lambda: excluded(1) and excluded(2), cluster.daemons[0])
+        os.rename(away, work)
+        for part in (1, 2):
+            cluster.call("scontrol", "update", f"JobId={job}_{part}", "ExcNodeList=")
+            wait_for(lambda: "Priority=0" in cluster.call("scontrol", "show", "job", f"{job}_{part}") or (
+                "BeginTime" not in cluster.tasks(job)), cluster.daemons[0])
+            cluster.call("scontrol", "release", f"{job}_{part}")
+        wait_for(lambda: not cluster.tasks(job).strip(), cluster.daemons[0])
+    simulator.end()
+    assert Counter(line[4] for line in simulator.requests()) == Counter(token(n) for n in range(1000))
+
+
+def test_what_a_node_lacks_is_not_the_campaigns_fault(simulator: Simulator) -> None:
+    """No work directory, or no command: the task is put back without the node, and nothing is cancelled."""
+    directory = simulator.directory
+    work, settings = freeze_parts(simulator, 100, 2)
+    for name in ("scancel", "scontrol"):
+        (directory / "bin" / name).write_text(
+            f"#!/bin/sh\necho {name} $@ >>{directory}/calls\n[ $1 != show ] || echo '   ExcNodeList=n1 x=y'\n")
+        (directory / "bin" / name).chmod(0o755)
+
+    def task(**more: str) -> tuple[int, list[str]]:
+        done = subprocess.run(["bash", str(SCRIPT)], capture_output=True, text=True, env={
+            **os.environ, **settings, "SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_JOB_ID": "77",
+            "SLURMD_NODENAME": "n2", **more})
+        calls = directory / "calls"
+        said = calls.read_text().splitlines() if calls.exists() else []
+        calls.unlink(missing_ok=True)
+        return done.returncode, said
+
+    put_back = ["scontrol show job 77_2", "scontrol requeuehold 77_2",
+                "scontrol update JobId=77_2 ExcNodeList=n1,n2", "scontrol release 77_2"]
+    assert task(WORK=f"{directory}/nowhere") == (5, put_back)
+    assert task(BROADSIDE="/nowhere") == (5, put_back)
+    # Not without end.
+    assert task(WORK=f"{directory}/nowhere", SLURM_RESTART_COUNT="20") == (5, [])
+    # What is the campaign's fault still cancels it.
+    (work / "frozen" / "part-0002.csv.zst").rename(directory / "part")
+    assert task() == (2, ["scancel 77"])
+    (directory / "part").rename(work / "frozen" / "part-0002.csv.zst")
+    assert task() == (0, [])
+
+
 def test_lost_ledgers_are_no_second_campaign(simulator: Simulator) -> None:
     """The script as a node runs it; of a list that was swapped nothing is sent, either."""
     directory = simulator.directory
