@@ -89,6 +89,19 @@ def test_a_wrong_campaign_is_cancelled(table: Table, code: int) -> None:
     assert sending(table, fake, start="t").cancelled() is None
 
 
+def test_a_script_that_is_gone_is_not_the_campaigns_fault(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine whose mount is gone: the shell's own exit code is 2."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    table.freeze()
+    common = sending(table, FakeBroadside(table.directory, 0))
+    table.work.script.unlink()
+    with pytest.raises(FleetError) as error:
+        PartAttempt(common, 2).run()
+    assert error.value.exit_code == 5 and common.cancelled() is None
+
+
 def test_a_part_waits_for_its_share(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table.freeze()
     fake = FakeBroadside(table.directory, 0)
