@@ -92,7 +92,8 @@ struct LimitTests {
     ) throws -> Set<Int> {
         let process = try Broadside.start(
             campaign.arguments(
-                to: server.endpoint, ["--resume", "--limit", "2000", "--rate", "500"]),
+                to: server.endpoint,
+                ["--resume-or-begin", "--limit", "2000", "--rate", "500"]),
             in: campaign.directory)
         try process.wait {
             (try? campaign.statistics().accepted).map { $0 >= 100 } ?? false

@@ -24,7 +24,7 @@ struct LostSegmentTests {
     func lost(_ loss: Loss) throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 1_500)
-        let options = ["--resume", "--reactors", "2", "--connections", "2"]
+        let options = ["--resume-or-begin", "--reactors", "2", "--connections", "2"]
         let process = try Broadside.start(
             campaign.arguments(to: server.endpoint, options + ["--rate", "1000"]),
             in: campaign.directory)
