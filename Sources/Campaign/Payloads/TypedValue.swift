@@ -3,7 +3,8 @@ import Support
 
 /// The texts that stand for numbers and booleans.
 enum TypedValue {
-    /// A whole number of 64 bits: digits, perhaps a sign before them; blanks round it do not count.
+    /// A whole number of 64 bits: digits, perhaps a sign before them and `.0` behind them, as programs write
+    /// whole numbers in columns of fractions; blanks round it do not count.
     static func integer(_ text: RawSpan) -> Int64? {
         let (blankEnd, end) = trimmed(text)
         var start = blankEnd
@@ -13,9 +14,15 @@ enum TypedValue {
         if isNegative || first == UInt8(ascii: "+") { start += 1 }
         guard start < end else { return nil }
         var value: Int64 = 0
+        var hasDigits = false
         while start < end {
-            let digit = text.byte(at: start) &- UInt8(ascii: "0")
+            let byte = text.byte(at: start)
+            if byte == UInt8(ascii: ".") {
+                return isZeroFraction(text, start + 1, end) && hasDigits ? value : nil
+            }
+            let digit = byte &- UInt8(ascii: "0")
             guard digit < 10 else { return nil }
+            hasDigits = true
             let (product, overflow) = value.multipliedReportingOverflow(by: 10)
             let (sum, overflowToo) =
                 isNegative
@@ -28,13 +35,21 @@ enum TypedValue {
         return value
     }
 
-    /// `true` and `false` in any case, `1` and `0`.
+    /// Whether nothing but zeros is between two places, and at least one.
+    private static func isZeroFraction(_ text: RawSpan, _ start: Int, _ end: Int) -> Bool {
+        for offset in start..<max(start, end) where text.byte(at: offset) != UInt8(ascii: "0") {
+            return false
+        }
+        return start < end
+    }
+
+    /// `true` and `false` in any case, `t` and `f` as databases write them, `1` and `0`.
     static func boolean(_ text: RawSpan) -> Bool? {
         let (start, end) = trimmed(text)
         if end - start == 1 {
             switch text.byte(at: start) {
-            case UInt8(ascii: "1"): return true
-            case UInt8(ascii: "0"): return false
+            case UInt8(ascii: "1"), UInt8(ascii: "t"), UInt8(ascii: "T"): return true
+            case UInt8(ascii: "0"), UInt8(ascii: "f"), UInt8(ascii: "F"): return false
             default: return nil
             }
         }

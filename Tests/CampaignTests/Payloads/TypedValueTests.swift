@@ -11,7 +11,9 @@ import Testing
             ("9223372036854775808", nil), ("-9223372036854775809", nil),
             ("92233720368547758070", nil), ("", nil), (" ", nil), ("-", nil), ("+", nil),
             ("+-7", nil),
-            ("7-", nil), ("1.0", nil), ("1e3", nil), ("1 2", nil), ("/", nil), (":", nil),
+            ("7-", nil), ("1.0", 1), ("-3.00", -3), ("1.", nil), (".0", nil), ("1.05", nil),
+            ("1.0.0", nil), ("-.0", nil), (" 9223372036854775807.0 ", .max), ("1e3", nil),
+            ("1 2", nil), ("/", nil), (":", nil),
             ("0x1", nil),
             ("\t7", nil), ("７", nil),
         ] as [(String, Int64?)])
@@ -27,7 +29,8 @@ import Testing
             ("tRUe", true),
             ("false", false), ("FALSE", false), (" 1 ", true), (" false", false), ("2", nil),
             ("", nil),
-            (" ", nil), ("01", nil), ("t", nil), ("tru", nil), ("truee", nil), ("fals", nil),
+            (" ", nil), ("01", nil), ("t", true), ("F", false), ("y", nil), ("tru", nil),
+            ("truee", nil), ("fals", nil),
             ("falsee", nil), ("yes", nil), ("trve", nil), ("faLze", nil), ("1 1", nil),
         ] as [(String, Bool?)])
     func `A boolean is one of two words in any case, 1 or 0`(text: String, value: Bool?) {
