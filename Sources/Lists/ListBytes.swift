@@ -129,6 +129,12 @@ package final class ListBytes: Sendable {
         return nil
     }
 
+    /// Whether its bytes can be read from the beginning again, however many were read.
+    var canReadAgain: Bool {
+        if case .stream(let stream, _, _) = source { return stream.canRestart }
+        return true
+    }
+
     /// Whether it is a file as it is, so that it can be cut by bytes.
     var isPlainFile: Bool {
         if case .file = source { return true }

@@ -14,7 +14,12 @@ struct ListHeader {
     /// Bytes in which a header must end: one whose quotes never close is not looked for further.
     static let searchLimit: UInt64 = 2 << 20
 
-    private var name: InputName { bytes.name }
+    var name: InputName { bytes.name }
+
+    /// The file, for commands that make a list of it.
+    var command: ListCommand {
+        ListCommand(file: fileName, compression: bytes.compression)
+    }
 
     /// Where each row has its token, and the other columns that are wanted.
     func layout(
@@ -25,14 +30,9 @@ struct ListHeader {
         guard Set(names).count == names.count else {
             throw .request("column '\(token)' is named for two purposes: name different columns")
         }
-        let beginning = try readBeginning()
+        let beginning = try bytes.readBeginning()
         let named = given?.format ?? ListFormat.named(fileName)
-        if let kind = ForeignFile.detect(beginning, isDelimited: named?.hasHeader ?? false) {
-            throw .request(
-                name,
-                " is \(kind.name): \(kind.remedy(file: fileName.isEmpty ? "FILE" : shellWord(fileName)))"
-            )
-        }
+        try refuseForeign(beginning, format: named, token: token)
         var format = named ?? ListFormat.detect(firstBytes: beginning, tokenColumn: token)
         if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
         // A row that lacks the token's column is invalid; the list is not.
@@ -40,6 +40,7 @@ struct ListHeader {
             return layout
         }
         guard format.hasHeader else {
+            if given == nil { try refuseTitles(beginning, token: token) }
             if let wanted = wanted.first(where: { $0.name == otherColumns.first }) {
                 throw .request(
                     "\(wanted.place): there is no column '\(wanted.name)', as \(name) is a plain "
@@ -59,6 +60,12 @@ struct ListHeader {
         do {
             return try RowLayout(format: format, names: names, header: header)
         } catch {
+            switch error {
+            case .missing(token, _), .malformed:
+                try refuseJSON(beginning, token: token)
+                try refuseTitles(beginning, token: token)
+            case .missing, .ambiguous, .twice: break
+            }
             throw refusal(error, format: format, token: token)
         }
     }
@@ -113,6 +120,13 @@ struct ListHeader {
     /// What is said of a list whose first line is a row. No token of it is shown.
     private func headless(_ columns: [String], tokenPlace: Int, _ format: ListFormat) -> String {
         let start = "\(name) has no header: the first line looks like a token"
+        let tokens = columns.count { ForeignToken.countTokens($0.utf8) == 1 }
+        if tokens > 1 {
+            return
+                "\(name) has no header, and \(tokens) texts on the first line look like tokens: add a "
+                + "first line that names the columns, or, if all of them are tokens, write one per "
+                + "line, such as \(command.filter(ListCommand.onePerLine, to: "txt"))"
+        }
         guard columns.count > 1 else {
             return "\(start): add a first line with the word token, or --format lines"
         }
@@ -155,17 +169,6 @@ struct ListHeader {
                     + "right file, with all its quotes closed?")
         }
         return cutter.header
-    }
-
-    /// The list's beginning, as much as says what it is. A pipe gives it in pieces.
-    private func readBeginning() throws(BroadsideError) -> [UInt8] {
-        var beginning: [UInt8] = []
-        while beginning.count < RowChunk.capacity {
-            let piece = try read(at: UInt64(beginning.count))
-            if piece.isEmpty { break }
-            beginning += piece
-        }
-        return beginning
     }
 
     private func read(at offset: UInt64) throws(BroadsideError) -> [UInt8] {

@@ -20,7 +20,7 @@ import Support
     private let name: InputName
     let compression: ListCompression?
     /// Whether its bytes can be read again: false for a pipe.
-    private let canRestart: Bool
+    let canRestart: Bool
     private var decompressor: ListDecompressor?
     /// What is added to its file later is not read.
     private let inputLimit: UInt64

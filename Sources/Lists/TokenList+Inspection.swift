@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+package import Campaign
 package import Support
 
 extension TokenList {
@@ -33,20 +33,61 @@ extension TokenList {
     ///
     /// - Throws: Exit code 2 where none of the first rows has a device token, and it is known what
     ///   most of them have instead.
-    func inspect(file: String) throws(BroadsideError) {
+    func inspect() throws(BroadsideError) {
         let counts = try survey()
         guard counts.valid == 0, let first = counts.firstBadRows.first else { return }
+        if format == .jsonl, let json = ForeignJSON.detect(try bytes.readBeginning()),
+            json != .other
+        {
+            throw .request(
+                name, " is \(json.name): \(json.remedy(command, tokenColumn: layout.names[0]))")
+        }
         let kinds = counts.firstBadRows.compactMap { bad in
             bad.reason == .malformedToken ? ForeignToken.detect(bad.text) : nil
         }
         guard let kind = kinds.first else { return }
         let same = kinds.count { $0 == kind }
         guard same * 2 >= counts.firstBadRows.count else { return }
+        // A table of several platforms may begin with rows of another one.
+        let found = try firstTokenLine()
+        guard found.line == nil, found.isComplete else { return }
+        throw refusal(of: kind, firstLine: first.line)
+    }
+
+    /// Why a list that has tokens of another kind in place of device tokens is refused.
+    package func refusal(of kind: ForeignToken, firstLine: UInt64) -> BroadsideError {
         let column = format == .lines ? "" : " in column '\(printable(layout.names[0]))'"
-        throw .request(
+        return .request(
             name,
-            " holds \(kind.name)\(column), the first on line \(first.line): "
-                + kind.remedy(file: shellWord(file), isColumn: format != .lines))
+            " holds \(kind.name)\(column), the first on line \(firstLine): "
+                + kind.remedy(command, isColumn: format != .lines))
+    }
+
+    /// Rows that are read in search of a device token: a few seconds' work.
+    private static let searchRowLimit: UInt64 = 10_000_000
+    /// The same in bytes, of a list that can be read only once.
+    private static let searchByteLimit: UInt64 = 1 << 20
+
+    /// The line of the first row with a device token, and whether so many rows were read for it that there
+    /// is none if none was found.
+    package func firstTokenLine() throws(BroadsideError) -> (line: UInt64?, isComplete: Bool) {
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(list: self, pool: pool, plan: nil, rowsLimit: nil)
+        var survey = ListSurvey()
+        var reader = RowReader(layout: layout)
+        while let chunk = try source.next(rowLimit: .max) {
+            try SignalWatch.stopIfAsked()
+            let isBeyond =
+                chunk.end.row > Self.searchRowLimit
+                || !bytes.canReadAgain && chunk.end.byteOffset > Self.searchByteLimit
+            reader.open(chunk)
+            defer { if let chunk = reader.close() { pool.giveBack(chunk) } }
+            while let row = reader.next() {
+                if survey.take(row, of: reader) > 0 { return (row.line, true) }
+            }
+            if isBeyond { return (nil, false) }
+        }
+        return (nil, true)
     }
 
     /// That no row has the column that says when its token was registered: a name with a slip in it
@@ -70,7 +111,7 @@ extension TokenList {
         let nearest =
             keys.first { $0.pieces(at: ".").last == last }
             ?? nearestName(to: wanted, among: keys)
-        return (nearest.map { "did you mean \(printable($0))? " } ?? "")
+        return (nearest.map { "did you mean \(shownColumn($0))? " } ?? "")
             + "its first row has the keys \(shownColumns(keys)): name one, or a path such as "
             + "device.token for a key inside an object"
     }
@@ -84,13 +125,18 @@ extension ListSurvey.Counts {
 /// The names of a list's columns, as a message shows them: none moves a cursor, none is a whole token.
 package func shownColumns(_ columns: [String]) -> String {
     let limit = 24
-    let shown = columns.prefix(limit).map { column in
-        let isSecret = looksLikeToken(column)
-        return printable(column, limit: isSecret ? 8 : 40)
-            + (isSecret || column.unicodeScalars.count > 40 ? "…" : "")
-    }
+    let shown = columns.prefix(limit).map(shownColumn)
     let rest = columns.count > limit ? " and \(columns.count - limit) others" : ""
     return shown.joined(separator: ", ") + rest
+}
+
+/// The name of a column, as a message shows it. A path may have a token among its keys.
+private func shownColumn(_ column: String) -> String {
+    let isSecret =
+        looksLikeToken(column) || column.pieces(at: ".").contains { looksLikeToken(String($0)) }
+    // Digits in a row are shortened in any text.
+    let shown = isSecret ? printable(column, limit: 8) : tokenExcerpt(column.utf8)
+    return shown.hasSuffix("…") || !isSecret ? shown : shown + "…"
 }
 
 /// Whether a name in a header is a device's token rather than a column's name.

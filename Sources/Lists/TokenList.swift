@@ -10,6 +10,8 @@ package final class TokenList: Sendable {
     package let layout: RowLayout
     /// Whether it is a copy of standard input.
     let isSpooled: Bool
+    /// Its file, for commands that make another list of it.
+    package let command: ListCommand
 
     package var format: ListFormat { layout.format }
 
@@ -50,26 +52,31 @@ package final class TokenList: Sendable {
             let bytes =
                 isAside
                 ? try ListBytes(spoolingAside: ()) : try ListBytes(opening: file, option: option)
-            let layout = try ListHeader(
+            let header = ListHeader(
                 // What is spooled has no name of its own.
                 fileName: isSpooled || isAside ? "" : file, bytes: bytes, tokenColumn: tokenColumn,
-                wanted: wanted
-            ).layout(format: format, otherColumns: allColumns)
+                wanted: wanted)
+            let layout = try header.layout(format: format, otherColumns: allColumns)
             if let other = otherColumns.first(where: { layout.field(named: $0) == 0 }) {
                 throw .request(
                     "column '\(other)' is named for two purposes: name different columns")
             }
-            self.init(bytes: bytes, layout: layout, isSpooled: isSpooled || isAside)
-            if isInspected { try inspect(file: file) }
+            self.init(
+                bytes: bytes, layout: layout, isSpooled: isSpooled || isAside,
+                command: header.command)
+            if isInspected { try inspect() }
         }
     }
 
     /// A list in memory: one device, or the deterministic simulation's.
     package convenience init(lines: [UInt8], layout: RowLayout = .lines) {
-        self.init(bytes: ListBytes(lines), layout: layout, isSpooled: false)
+        self.init(
+            bytes: ListBytes(lines), layout: layout, isSpooled: false,
+            command: ListCommand(file: ""))
     }
 
-    private init(bytes: ListBytes, layout: RowLayout, isSpooled: Bool) {
+    private init(bytes: ListBytes, layout: RowLayout, isSpooled: Bool, command: ListCommand) {
+        self.command = command
         self.bytes = bytes
         self.layout = layout
         self.isSpooled = isSpooled

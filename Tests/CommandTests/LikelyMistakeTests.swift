@@ -31,7 +31,7 @@ struct LikelyMistakeTests {
             name: "base64", list: "q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=\n", code: 2,
             says: ["device tokens in base64", "line 1", "hexadecimal"]),
         .init(
-            name: "a JSON array", list: "[\"\(token)\"]\n", code: 2, says: ["JSON array", "jq -c"]),
+            name: "a JSON array", list: "[\"\(token)\"]\n", code: 2, says: ["JSON array", "jq -r"]),
         .init(
             name: "JSON Lines with another key", list: "{\"device\":\"\(token)\"}\n", code: 2,
             says: ["has no 'token'", "--token-column"]),

@@ -19,8 +19,12 @@ struct ListKindTests {
         ("a.txt.bz2", Array("BZh91AY&SY".utf8), ["bzip2"]),
         ("mark.csv", [0xff, 0xfe] + wide("token\nabcd\n"), ["UTF-16", "iconv"]),
         ("wide.csv", wide("token\nabcd\n"), ["UTF-16", "iconv"]),
-        ("array.json", Array(" [{\"token\":\"\(token)\"}]\n".utf8), ["JSON array", "jq -c '.[]'"]),
+        (
+            "array.json", Array(" [{\"token\":\"\(token)\"}]\n".utf8),
+            ["JSON array", "one object per line, such as python3"]
+        ),
         ("object.json", Array("{\n \"tokens\": [\"\(token)\"]\n}\n".utf8), ["JSON document"]),
+        ("empty.json", Array("{\n \"a\": 1\n}\n".utf8), ["JSON document over several lines"]),
         ("fcm.txt", Array("\(firebase)\n\(firebase)\n".utf8), ["FCM", "APNs", "line 1"]),
         ("fcm.csv", Array("id,token\n1,\(firebase)\n".utf8), ["FCM", "'token'", "line 2"]),
         ("expo.txt", Array("ExponentPushToken[xxxxxxxxxxxxxxxxxxxxxx]\n".utf8), ["Expo"]),
@@ -85,7 +89,7 @@ struct ListKindTests {
             ["tokens", "check", "--tokens", file], in: campaign.directory)
         let command = try #require(refused.errors.split(separator: ", such as ").last)
         let converted = try Subprocess.run(
-            "bash", ["-c", "cd '\(campaign.directory.path)' && \(command)\ncat list.txt"],
+            "bash", ["-c", "cd '\(campaign.directory.path)' && \(command)\ncat b64.fixed.txt"],
             in: campaign.directory)
         let bytes = try #require(Data(base64Encoded: "/++/\(letters)="))
         let token = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

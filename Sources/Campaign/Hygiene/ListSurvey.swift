@@ -8,12 +8,10 @@ public struct ListSurvey: ~Copyable {
         public var line: UInt64
         /// `MalformedToken`, `MissingColumn` or `MalformedRow`.
         public var reason: Reason
-        /// The beginning of what stands in the token's place, as it is: at most `excerptByteCount`.
+        /// The beginning of what stands in the token's place, as it is: at most
+        /// `ForeignToken.excerptByteCount`.
         public var text: ArraySlice<UInt8>
     }
-
-    /// How much is kept of what is not a token: enough to tell what it is instead.
-    static let excerptByteCount = 1_024
 
     /// What has been counted.
     public struct Counts: Sendable {
@@ -34,13 +32,15 @@ public struct ListSurvey: ~Copyable {
         /// Tokens with blanks or angle brackets round them.
         public internal(set) var decorated: UInt64 = 0
         /// Tokens by their number of digits.
-        public internal(set) var byDigitCount = [UInt64](
-            repeating: 0, count: TokenText.maximumDigitCount + 1)
+        public internal(set) var lengths = TokenLengths()
         /// The first rows that are not tokens.
         public internal(set) var firstBadRows: [BadRow] = []
 
         /// Rows that are not tokens.
         public var invalid: UInt64 { withoutColumn + malformed + malformedRows }
+
+        /// Tokens by their number of digits.
+        public var byDigitCount: [UInt64] { lengths.rows }
 
         /// Tokens of fewer digits than any that Apple is known to have given out.
         public var suspicious: UInt64 { byDigitCount[..<64].reduce(0, +) }
@@ -71,7 +71,7 @@ public struct ListSurvey: ~Copyable {
         }
         let text = reader.text(field)
         counts.valid += 1
-        counts.byDigitCount[count] += 1
+        counts.lengths.note(count, line: row.line)
         if !digits.isEqual(to: text) { lookAtForm(text, count) }
         return count
     }
@@ -108,6 +108,7 @@ public struct ListSurvey: ~Copyable {
         guard counts.firstBadRows.count < Self.keptBadRowCount else { return }
         let value = reason == .missingColumn ? [] : reader.value(field)
         counts.firstBadRows.append(
-            BadRow(line: row.line, reason: reason, text: value.prefix(Self.excerptByteCount)))
+            BadRow(
+                line: row.line, reason: reason, text: value.prefix(ForeignToken.excerptByteCount)))
     }
 }

@@ -1,6 +1,7 @@
 /// A file that is not a list of rows of text, known by its first bytes.
 public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case zip
+    case tar
     case excelWorkbook
     case oldExcelWorkbook
     case parquet
@@ -11,7 +12,12 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case sevenZip
     case lz4
     case pdf
+    /// With a mark that says which byte comes first.
     case utf16
+    /// Without a mark, the low byte first.
+    case utf16LittleEndian
+    /// Without a mark, the high byte first.
+    case utf16BigEndian
     case jsonArray
     case jsonDocument
 
@@ -25,7 +31,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         for (mark, kind) in marks where bytes.starts(with: mark) {
             return kind == .zip && isWorkbook(bytes) ? .excelWorkbook : kind
         }
-        if isUTF16(bytes) { return .utf16 }
+        if isTar(bytes) { return .tar }
+        if let unmarked = unmarkedUTF16(bytes) { return unmarked }
         if isDelimited { return nil }
         var text = bytes[...]
         if text.starts(with: ListFormat.byteOrderMark) { text = text.dropFirst(3) }
@@ -53,19 +60,41 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     }
 
     /// Without a mark: text in which every second byte is 0, as UTF-16 writes ASCII.
-    private static func isUTF16(_ bytes: [UInt8]) -> Bool {
+    private static func unmarkedUTF16(_ bytes: [UInt8]) -> ForeignFile? {
         let pairs = min(bytes.count, 64) / 2
-        guard pairs >= 2 else { return false }
+        guard pairs >= 2 else { return nil }
         func isText(low: Int, high: Int) -> Bool {
             (0..<pairs).allSatisfy { bytes[2 * $0 + high] == 0 && bytes[2 * $0 + low] != 0 }
         }
-        return isText(low: 0, high: 1) || isText(low: 1, high: 0)
+        if isText(low: 0, high: 1) { return .utf16LittleEndian }
+        return isText(low: 1, high: 0) ? .utf16BigEndian : nil
+    }
+
+    /// A header of 512 bytes, whose sum is in it (POSIX.1-2017, pax, "ustar Interchange Format"): the
+    /// first archives had no mark.
+    private static func isTar(_ bytes: [UInt8]) -> Bool {
+        let (headerCount, sumRange) = (512, 148..<156)
+        guard bytes.count >= headerCount, bytes[0] != 0 else { return false }
+        var written = 0
+        for byte in bytes[sumRange] {
+            if (0x30...0x37).contains(byte) {
+                written = written * 8 + Int(byte - 0x30)
+            } else if byte != 0x20, byte != 0 {
+                return false
+            }
+        }
+        // The sum counts as blanks.
+        let sum = bytes[..<headerCount].enumerated().reduce(0) { sum, next in
+            sum + (sumRange.contains(next.offset) ? 0x20 : Int(next.element))
+        }
+        return sum == written
     }
 
     /// What it is, with its article.
     public var name: String {
         switch self {
         case .zip: "a zip archive"
+        case .tar: "a tar archive"
         case .excelWorkbook: "an Excel workbook (xlsx)"
         case .oldExcelWorkbook: "an Excel workbook (xls)"
         case .parquet: "a Parquet file"
@@ -77,30 +106,43 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .lz4: "compressed with lz4"
         case .pdf: "a PDF document"
         case .utf16: "UTF-16 text"
+        case .utf16LittleEndian: "UTF-16 text (little-endian, without a mark)"
+        case .utf16BigEndian: "UTF-16 text (big-endian, without a mark)"
         case .jsonArray: "a JSON array, not JSON Lines"
         case .jsonDocument: "a JSON document over several lines, not JSON Lines"
         }
     }
 
-    /// What makes a list of it.
-    ///
-    /// - Parameter file: its path, as a shell takes it.
-    public func remedy(file: String) -> String {
-        switch self {
-        case .zip: "decompress it, as unzip does: gzip and zstd files are read as they are"
+    /// What makes a list of it. A command comes last.
+    public func remedy(_ command: ListCommand) -> String {
+        let direct = "gzip and zstd files are read as they are"
+        func decompress(_ program: String) -> String {
+            "\(direct); decompress it, such as \(command.filter("\(program) -dc"))"
+        }
+        return switch self {
+        case .zip:
+            command.extractZip.map {
+                "name one of its files, once they are extracted, such as \($0)"
+            }
+                ?? "decompress it, as unzip does: \(direct)"
+        case .tar:
+            "name one of its files, once they are extracted, such as \(command.extractTar)"
         case .excelWorkbook, .oldExcelWorkbook: "save the sheet as CSV (UTF-8)"
-        case .parquet:
-            "write it as CSV, such as duckdb -c \"COPY (FROM '\(file)') TO 'list.csv'\""
+        case .parquet: "write it as CSV, as duckdb -c \"COPY (FROM 'x.parquet') TO 'x.csv'\" does"
         case .avro: "write it as CSV or JSON Lines"
         case .sqlite: "write its table as CSV, as sqlite3 -csv -header does"
-        case .xz: "decompress it, as xz -d does: gzip and zstd files are read as they are"
-        case .bzip2: "decompress it, as bzip2 -d does: gzip and zstd files are read as they are"
-        case .sevenZip: "decompress it: gzip and zstd files are read as they are"
-        case .lz4: "decompress it, as lz4 -d does: gzip and zstd files are read as they are"
+        case .xz: decompress("xz")
+        case .bzip2: decompress("bzip2")
+        case .sevenZip: "decompress it: \(direct)"
+        case .lz4: decompress("lz4")
         case .pdf: "name a list of tokens"
-        case .utf16: "iconv -f UTF-16 -t UTF-8 \(file) > list.csv"
-        case .jsonArray: "jq -c '.[]' \(file) > list.jsonl"
-        case .jsonDocument: "write each row as an object on a line of its own, as jq -c does"
+        case .utf16: "write it as UTF-8, such as \(command.filter("iconv -f UTF-16 -t UTF-8"))"
+        case .utf16LittleEndian:
+            "write it as UTF-8, such as \(command.filter("iconv -f UTF-16LE -t UTF-8"))"
+        case .utf16BigEndian:
+            "write it as UTF-8, such as \(command.filter("iconv -f UTF-16BE -t UTF-8"))"
+        case .jsonArray, .jsonDocument:
+            "write each row as an object on a line of its own, as jq -c does"
         }
     }
 }

@@ -1,9 +1,11 @@
 internal import APNs
 
 /// What stands where a device token is wanted, and is something else that people know by a name.
-public enum ForeignToken: Sendable, Equatable, CaseIterable {
-    /// 32 bytes or more, as some servers' databases keep them.
+public enum ForeignToken: Sendable, Hashable, CaseIterable {
+    /// 32 bytes in base64, as some servers' databases keep them.
     case base64
+    /// Base64 of another number of bytes.
+    case otherBase64
     /// A registration token of Firebase Cloud Messaging.
     case firebase
     /// A push token of Expo's service.
@@ -12,106 +14,152 @@ public enum ForeignToken: Sendable, Equatable, CaseIterable {
     case quoted
     /// A device token with `0x` in front.
     case prefixed
+    /// A device token with `\x` in front, as PostgreSQL writes bytea.
+    case backslashed
+    /// A device token with hyphens, as .NET's BitConverter writes bytes.
+    case hyphenated
+    /// A device token with blanks or colons between its digits.
+    case spaced
+    /// A device token as text of Python's bytes: `b'c60f…'`.
+    case bytesLiteral
+    /// The bytes themselves as text of Python's bytes: `b'\xc6\x0f…'`.
+    case escapedBytes
+    /// The description of an NSData: `{length = 8, bytes = 0xc60f415da240c4f4}`.
+    case dataDescription
+    /// The same without the digits in the middle, which is how longer ones are described.
+    case shortenedDescription
+    /// A URL-encoded device token: `%3Cc60f415d%20…%3E`.
+    case percentEncoded
+    /// Several device tokens on one line.
+    case several
+    /// A device token among characters that are not seen, such as no-break spaces.
+    case invisible
     /// A UUID: a device's or an installation's identifier.
     case uuid
 
-    /// What a text is that is not a device token; nil where nobody knows.
+    /// Fewer digits than any token has that is told apart by what is around it.
+    static let longDigitCount = 32
+
+    /// How much of a text is enough to tell what it is.
+    public static let excerptByteCount = 1_024
+
+    /// What a text is that is not a device token; nil if that is not known.
+    ///
+    /// - Parameter text: All of it, or its first `excerptByteCount` bytes.
     public static func detect(_ text: ArraySlice<UInt8>) -> ForeignToken? {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }
         let text = text.drop(while: isBlank)
         guard let end = text.lastIndex(where: { !isBlank($0) }) else { return nil }
         let word = Array(text[...end])
-        if word.starts(with: Array("ExponentPushToken[".utf8))
-            || word.starts(with: Array("ExpoPushToken[".utf8))
+        if word.starts(with: "ExponentPushToken[".utf8) || word.starts(with: "ExpoPushToken[".utf8)
         {
             return .expo
         }
-        for quote in [UInt8(ascii: "\""), UInt8(ascii: "'")]
-        where word.count > 2 && word.first == quote && word.last == quote {
-            return isToken(word[1..<word.count - 1]) ? .quoted : nil
-        }
-        if word.starts(with: Array("0x".utf8)) || word.starts(with: Array("0X".utf8)) {
-            return isToken(word[2...]) ? .prefixed : nil
-        }
-        if isUUID(word) { return .uuid }
-        if isFirebase(word) { return .firebase }
-        return isBase64(word) ? .base64 : nil
+        for form in forms where form.matches(word) { return form.kind }
+        return nil
     }
 
-    private static func isToken(_ text: ArraySlice<UInt8>) -> Bool {
-        TokenText.isToken(text)
+    /// What each kind looks like; the first that matches counts.
+    private static let forms: [(kind: ForeignToken, matches: @Sendable ([UInt8]) -> Bool)] = [
+        (.quoted, isQuoted), (.dataDescription, isDescription),
+        (.shortenedDescription, isShortenedDescription), (.bytesLiteral, isBytesLiteral),
+        (.escapedBytes, isEscapedBytes), (.prefixed, isPrefixed),
+        (.backslashed, isBackslashed), (.percentEncoded, isPercentEncoded), (.uuid, isUUID),
+        (.several, isSeveral), (.hyphenated, { isGrouped($0, by: "-") }),
+        (.spaced, { isGrouped($0, by: " ") || isGrouped($0, by: ":") }),
+        (.firebase, isFirebase), (.base64, isBase64), (.otherBase64, isOtherBase64),
+        (.invisible, isAmongInvisible),
+    ]
+
+    static func isToken(_ text: ArraySlice<UInt8>) -> Bool { TokenText.isToken(text) }
+
+    /// Whether a text is nothing but as many digits as device tokens have.
+    static func isLongToken(_ text: some Collection<UInt8>) -> Bool {
+        text.count >= longDigitCount && text.count <= TokenText.maximumDigitCount
+            && text.count.isMultiple(of: 2) && text.allSatisfy(isDigit)
     }
 
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    static func isLetterOrDigit(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte)
             || (0x61...0x7a).contains(byte)
     }
 
-    private static func isUUID(_ word: [UInt8]) -> Bool {
-        let hyphens: Set = [8, 13, 18, 23]
-        return word.count == 36
-            && word.enumerated().allSatisfy { place, byte in
-                hyphens.contains(place)
-                    ? byte == UInt8(ascii: "-") : UnicodeScalar(byte).properties.isASCIIHexDigit
-            }
-    }
-
-    /// An instance's name, a colon, and far more behind it than a device token has.
-    private static func isFirebase(_ word: [UInt8]) -> Bool {
-        guard word.count >= 100, let colon = word.firstIndex(of: UInt8(ascii: ":")), colon > 0
-        else {
-            return false
-        }
-        return word.allSatisfy { byte in
-            isLetterOrDigit(byte) || Array("-_:".utf8).contains(byte)
-        }
-    }
-
-    private static func isBase64(_ word: [UInt8]) -> Bool {
-        let digits = word.prefix { $0 != UInt8(ascii: "=") }
-        guard digits.count >= 40, word.count - digits.count <= 2,
-            word.count == digits.count || word.count.isMultiple(of: 4), digits.count % 4 != 1,
-            word[digits.count...].allSatisfy({ $0 == UInt8(ascii: "=") })
-        else { return false }
-        return digits.allSatisfy { isLetterOrDigit($0) || Array("+/-_".utf8).contains($0) }
-            && !digits.allSatisfy { UnicodeScalar($0).properties.isASCIIHexDigit }
-    }
+    static func isDigit(_ byte: UInt8) -> Bool { Unicode.Scalar(byte).properties.isASCIIHexDigit }
 
     /// What such texts are, in the plural.
     public var name: String {
         switch self {
         case .base64: "device tokens in base64"
+        case .otherBase64: "texts in base64, not of 32 bytes"
         case .firebase: "FCM registration tokens (Firebase)"
         case .expo: "Expo push tokens"
         case .quoted: "device tokens in quotes"
         case .prefixed: "device tokens with 0x in front"
+        case .backslashed: "device tokens with \\x in front (bytea of PostgreSQL)"
+        case .hyphenated: "device tokens with hyphens"
+        case .spaced: "device tokens with blanks or colons between their digits"
+        case .bytesLiteral: "device tokens within b'...' (bytes of Python)"
+        case .escapedBytes: "bytes as Python shows them (b'\\x...')"
+        case .dataDescription: "descriptions of NSData ({length = ..., bytes = 0x...})"
+        case .shortenedDescription:
+            "descriptions of NSData ({length = ..., bytes = 0x... ... }) without their middle"
+        case .percentEncoded: "URL-encoded device tokens"
+        case .several: "rows of several device tokens"
+        case .invisible: "device tokens with invisible characters (no-break spaces and the like)"
         case .uuid: "UUIDs, not device tokens"
         }
     }
 
-    /// What can be done about it.
+    /// What can be done about it; a command comes last.
     ///
-    /// - Parameters:
-    ///   - file: the list's path, as a shell takes it.
-    ///   - isColumn: whether rows have other columns, which a command for whole lines would change.
-    public func remedy(file: String, isColumn: Bool) -> String {
+    /// - Parameter isColumn: Whether rows have other columns, which a command for whole lines would change.
+    public func remedy(_ command: ListCommand, isColumn: Bool) -> String {
+        let (what, inColumn) = advice
+        guard let filter, !isColumn else { return isColumn ? inColumn : what }
+        return "\(what), such as \(command.filter(filter))"
+    }
+
+    /// Whether the advice ends with a command.
+    public func hasCommand(isColumn: Bool) -> Bool { filter != nil && !isColumn }
+
+    /// What to do about whole lines, and about a column.
+    private var advice: (lines: String, column: String) {
         switch self {
-        case .base64 where isColumn:
-            "write that column in hexadecimal, as Python's base64.b64decode(text).hex() does"
         case .base64:
-            // Too much padding does no harm.
-            "write them in hexadecimal, such as python3 -c 'import sys,base64; "
-                + #"[print(base64.b64decode(l.strip().replace("-","+").replace("_","/")+"==").hex()) "#
-                + "for l in sys.stdin]' < \(file) > list.txt"
+            (
+                "write them in hexadecimal",
+                "write that column in hexadecimal, as Python's base64.b64decode(text).hex() does"
+            )
+        case .otherBase64: same("export the device tokens in hexadecimal")
         case .firebase:
-            "broadside sends to APNs only: export the APNs device tokens, not those of Firebase"
+            same(
+                "broadside sends to APNs only: export the APNs device tokens, not those of Firebase"
+            )
         case .expo:
-            "broadside sends to APNs only: export what getDevicePushTokenAsync returns"
-        case .quoted where isColumn: "take the quotes away from that column"
-        case .prefixed where isColumn: "take 0x away from that column"
-        case .quoted: "take the quotes away, such as tr -d \"\\\"'\" < \(file) > list.txt"
-        case .prefixed: "take 0x away, such as sed 's/0x//i' \(file) > list.txt"
-        case .uuid: "export the device tokens that APNs gave to the app"
+            same("broadside sends to APNs only: export what getDevicePushTokenAsync returns")
+        case .quoted: ("remove the quotes", "remove the quotes from that column")
+        case .prefixed: ("remove 0x", "remove 0x from that column")
+        case .backslashed:
+            ("remove \\x", "select encode(COLUMN, 'hex') in its place")
+        case .hyphenated: ("remove the hyphens", "remove the hyphens from that column")
+        case .spaced: ("remove these", "remove these from that column")
+        case .bytesLiteral:
+            ("write the text alone", "write that column as text, as Python's decode() does")
+        case .escapedBytes:
+            (
+                "write them in hexadecimal",
+                "write that column in hexadecimal, as Python's hex() does"
+            )
+        case .dataDescription:
+            ("write the digits alone", "write the digits of that column alone")
+        case .shortenedDescription:
+            same("their digits are lost: have the app report its device token in hexadecimal")
+        case .percentEncoded: ("decode them", "decode that column")
+        case .several: ("write one per line", "write one row per device token")
+        case .invisible: ("remove these", "remove these from that column")
+        case .uuid: same("export the device tokens that APNs gave to the app")
         }
     }
+
+    private func same(_ advice: String) -> (lines: String, column: String) { (advice, advice) }
 }

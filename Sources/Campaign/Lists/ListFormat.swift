@@ -70,7 +70,10 @@ extension ListFormat {
         var rest = bytes[...]
         if rest.starts(with: byteOrderMark) { rest = rest.dropFirst(byteOrderMark.count) }
         rest = rest.drop { $0 <= 0x20 }
+        // The description of an NSData is not an object.
+        if ForeignToken.startsLikeDescription(rest) { return .lines }
         if rest.first == UInt8(ascii: "{") { return .jsonl }
+        if SeparatorLine.format(rest) != nil { return .csv }
         let line = rest.prefix { $0 != UInt8(ascii: "\n") }
         if line.contains(UInt8(ascii: "\t")), !isOneToken(line) { return .tsv }
         if line.contains(UInt8(ascii: ",")) || line.contains(UInt8(ascii: ";")) { return .csv }
@@ -83,14 +86,16 @@ extension ListFormat {
         return name.elementsEqual(column) || name.elementsEqual(quoted) ? .csv : .lines
     }
 
-    /// What separates the columns of a list that is called CSV: a semicolon where its header has one
-    /// outside quotes and no comma; where it has both, whichever gives a column that is wanted.
+    /// What separates the columns of a list that is called CSV: what a first line `sep=;` says; a
+    /// semicolon where its header has one outside quotes and no comma; where it has both, whichever gives
+    /// a column that is wanted.
     ///
     /// - Parameter firstBytes: the decoded list's beginning, with its header if possible.
     public static func separator(_ firstBytes: [UInt8], tokenColumn: String) -> ListFormat {
         var header = firstBytes[...]
         if header.starts(with: byteOrderMark) { header = header.dropFirst(byteOrderMark.count) }
         header = header.drop { $0 <= 0x20 }
+        if let format = SeparatorLine.format(header) { return format }
         var (hasComma, hasSemicolon, isQuoted) = (false, false, false)
         for (place, byte) in zip(header.indices, header) {
             if byte == UInt8(ascii: "\"") { isQuoted.toggle() }

@@ -33,9 +33,10 @@ import Testing
             ([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], .xz),
             ([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], .sevenZip), ([0x04, 0x22, 0x4d, 0x18], .lz4),
             ([0xff, 0xfe, 0x61, 0], .utf16), ([0xfe, 0xff, 0, 0x61], .utf16),
-            ([0x61, 0, 0x62, 0], .utf16), ([0, 0x61, 0, 0x62], .utf16), ([0x61, 0], nil),
+            ([0x61, 0, 0x62, 0], .utf16LittleEndian), ([0, 0x61, 0, 0x62], .utf16BigEndian),
+            ([0x61, 0], nil),
             ([0x61, 0, 0x62, 1], nil), ([0, 0, 0, 0], nil), ([0x61, 0, 0, 0x62], nil),
-            ([0x61, 0, 0x62, 0, 0x63], .utf16),
+            ([0x61, 0, 0x62, 0, 0x63], .utf16LittleEndian),
         ] as [([UInt8], ForeignFile?)] {
             #expect(ForeignFile.detect(bytes, isDelimited: false) == kind, "\(bytes)")
             #expect(ForeignFile.detect(bytes, isDelimited: true) == kind)
@@ -43,7 +44,8 @@ import Testing
         // A zero behind the first 64 bytes decides nothing.
         let long = (0..<63).flatMap { _ in [0x61, 0] as [UInt8] }
         #expect(
-            ForeignFile.detect(Array(long.prefix(64)) + [0x61, 0x61], isDelimited: false) == .utf16)
+            ForeignFile.detect(Array(long.prefix(64)) + [0x61, 0x61], isDelimited: false)
+                == .utf16LittleEndian)
         #expect(
             ForeignFile.detect(Array(long.prefix(62)) + [0x61, 0x61], isDelimited: false) == nil)
     }
@@ -51,23 +53,30 @@ import Testing
     @Test func `Each kind has a name, and a remedy that names the file where it has to`() {
         let names = Set(ForeignFile.allCases.map(\.name))
         #expect(names.count == ForeignFile.allCases.count)
-        for kind in ForeignFile.allCases { #expect(!kind.remedy(file: "my list").isEmpty) }
-        for kind in [ForeignFile.parquet, .utf16, .jsonArray] {
-            #expect(kind.remedy(file: "my list").contains("my list"))
+        let command = ListCommand(file: "my list")
+        for kind in ForeignFile.allCases { #expect(!kind.remedy(command).isEmpty) }
+        for kind in [ForeignFile.zip, .tar, .xz, .bzip2, .lz4, .utf16, .utf16BigEndian] {
+            #expect(kind.remedy(command).contains("'my list'"))
         }
         #expect(Set(ForeignToken.allCases.map(\.name)).count == ForeignToken.allCases.count)
         for kind in ForeignToken.allCases {
-            let remedy = kind.remedy(file: "my list", isColumn: false)
-            let isAboutFile = [.base64, .quoted, .prefixed].contains(kind)
-            #expect(remedy.contains("my list") == isAboutFile)
+            let remedy = kind.remedy(command, isColumn: false)
+            let hasNone: [ForeignToken] = [
+                .otherBase64, .firebase, .expo, .shortenedDescription, .uuid,
+            ]
+            #expect(remedy.contains(", such as ") == !hasNone.contains(kind))
+            #expect(remedy.contains("< 'my list' > 'my list.fixed.txt'") == !hasNone.contains(kind))
+            #expect(kind.hasCommand(isColumn: false) == !hasNone.contains(kind))
             // A command for whole lines would change other columns.
-            #expect(!kind.remedy(file: "my list", isColumn: true).contains("my list"))
+            #expect(!kind.remedy(command, isColumn: true).contains("my list"))
+            #expect(!kind.hasCommand(isColumn: true))
         }
     }
 
     @Test func `A text that is not a token is known for what people call it`() {
         let token = String(repeating: "0a1B", count: 16)
         let base64 = "q8xQ+/3m" + String(repeating: "Ab1z", count: 8)
+        let pairs = Array(repeating: "aB", count: 32)
         let firebase = "c-Xy_1:APA91b" + String(repeating: "Z9_-", count: 30)
         for (text, kind) in [
             ("ExponentPushToken[abc]", .expo), ("ExpoPushToken[x]", .expo),
@@ -87,14 +96,109 @@ import Testing
             (firebase, .firebase), (firebase + " ", .firebase), (firebase + "!", nil),
             (String(firebase.prefix(100)), .firebase), (String(firebase.prefix(99)), nil),
             (":" + firebase.filter { $0 != ":" }, nil), (firebase.filter { $0 != ":" } + "Q", nil),
-            (base64, .base64), (base64 + "A=", nil), (base64 + "AB==", .base64),
+            (base64, .otherBase64), (base64 + "A=", nil), (base64 + "AB==", .otherBase64),
             (base64 + "ABC=", .base64), (base64 + "A===", nil), (base64 + "AB=", nil),
-            (base64 + "AB", .base64), (base64 + "A", nil), (base64 + "AB=x", nil),
-            (String(base64.dropLast()), nil), (base64 + "????", nil), (base64 + "-_-_", .base64),
+            (base64 + "AB", .otherBase64), (base64 + "A", nil), (base64 + "AB=x", nil),
+            (base64 + "ABC", .base64), (base64 + "-_-", .base64), (base64 + "ABCD", .otherBase64),
+            (String(base64.dropLast()), nil), (base64 + "????", nil),
+            (base64 + "-_-_", .otherBase64),
+            (pairs.joined(separator: "-"), .hyphenated), (pairs.joined(separator: ":"), .spaced),
+            (pairs.joined(separator: " "), .spaced), (pairs.joined(separator: "--"), nil),
+            (pairs.prefix(15).joined(separator: "-"), nil),
+            (pairs.prefix(16).joined(separator: "-"), .hyphenated),
+            (pairs.joined(separator: "-") + "-a", nil), (pairs.joined(separator: "_"), nil),
+            ("“\(token)”", .quoted), ("`\(token)`", .quoted), ("“oops”", nil),
+            ("\\x\(token)", .backslashed), ("\\\\x\(token)", .backslashed),
+            ("\\xoops", nil), ("x\(token)", nil),
+            ("b'\(token)'", .bytesLiteral), ("b\"\(token)\"", .bytesLiteral), ("b'\(token)\"", nil),
+            ("b'\\xc6\\x0f'", .escapedBytes), ("b'oops'", nil), ("b''", nil),
+            ("{length = 8, bytes = 0xc60f415da240c4f4}", .dataDescription),
+            ("{length = 8, bytes = 0xc60f415d a240c4f4 }", .dataDescription),
+            ("{length = 32, bytes = 0xc60f415d ... a240c4f4 }", .shortenedDescription),
+            ("{length = 32, bytes = 0xoops }", nil), ("{length = 32", nil),
+            ("%3C\(token)%3E", .percentEncoded), ("%3c\(token)%3e", .percentEncoded),
+            ("%22\(token)%22", .percentEncoded), ("%41\(token)", nil), ("%3C", nil),
+            ("\(token),\(token)", .several), ("\(token) | \(token)", .several),
+            ("\"\(token)\", \"\(token)\"", .several), ("\(token),oops", nil),
+            ("\u{a0}\(token)", .invisible),
+            ("\(token.prefix(8))\u{200b}\(token.dropFirst(8))", .invisible),
+            ("\u{feff}\(token)\u{2060}", .invisible), ("é\(token)", nil),
             (String(repeating: "ab", count: 24), nil), ("", nil), (" \t", nil), ("hello", nil),
         ] as [(String, ForeignToken?)] {
             #expect(ForeignToken.detect(Array(text.utf8)[...]) == kind, "\(text)")
         }
+    }
+
+    @Test func `A tar archive is known by the sum in its header`() {
+        var header = [UInt8](repeating: 0, count: 512)
+        header.replaceSubrange(0..<5, with: "a.csv".utf8)
+        header.replaceSubrange(148..<156, with: "        ".utf8)
+        let sum = header.reduce(0) { $0 + Int($1) }
+        header.replaceSubrange(148..<155, with: "\(String(sum, radix: 8))\0      ".utf8.prefix(7))
+        for isDelimited in [false, true] {
+            #expect(ForeignFile.detect(header, isDelimited: isDelimited) == .tar)
+            #expect(ForeignFile.detect(Array(header.prefix(511)), isDelimited: isDelimited) == nil)
+        }
+        header[300] ^= 1
+        #expect(ForeignFile.detect(header, isDelimited: false) == nil)
+        #expect(ForeignFile.detect([UInt8](repeating: 0, count: 512), isDelimited: true) == nil)
+    }
+
+    @Test(
+        arguments: [
+            (#"[{"a":1,"deviceToken":"x"}]"#, .rows(path: [], tokenKey: "deviceToken")),
+            ("\u{feff} [\n{}]", .rows(path: [], tokenKey: nil)), (#"["a"]"#, .texts(path: [])),
+            ("[1]", .other), ("[[", .other), ("", nil), ("a", nil), ("{", .other),
+            (#"{"results":[{"x":1}"#, .rows(path: ["results"], tokenKey: nil)),
+            (#"{"n":1,"s":"a","ok":true,"a b":["x"]}"#, .texts(path: ["a b"])),
+            (#"{"d":{"r":[{"pushToken":"x"}"#, .rows(path: ["d", "r"], tokenKey: "pushToken")),
+            (#"{"a":1,"b":"c"}"#, .other), (#"{"a\"":[{"#, .other), (#"{"it's":[{"#, .other),
+            ("{\"\(String(repeating: "aB", count: 32))\":1}", .tokenKeys), (#"{"ad":1}"#, .other),
+        ] as [(String, ForeignJSON?)])
+    func `The rows in a JSON document are found`(text: String, kind: ForeignJSON?) {
+        #expect(ForeignJSON.detect(Array(text.utf8)) == kind, "\(text)")
+    }
+
+    @Test(
+        arguments: [
+            ("Title\ntoken\n", 2), ("Title\n\nid;Token\n", 3), ("a,b\nx\ttoken\r\n", 2),
+            ("token\nx\ntoken\n", nil), ("id,token\n", nil), ("Title\nrows\n", nil), ("", nil),
+            ("1,\(String(repeating: "ab", count: 32))\nid,token\n", nil),
+            ("\u{feff}Title\n\"token\",\"x\"\n", 2),
+        ] as [(String, Int?)])
+    func `A header below other lines is found`(text: String, line: Int?) {
+        #expect(TitleLines.headerLine(Array(text.utf8), tokenColumn: "token") == line, "\(text)")
+    }
+
+    @Test func `Commands read the file as it is, and write another one`() {
+        for (file, compression, command) in [
+            ("a.csv", nil, "x < a.csv > a.fixed.csv"), ("-", nil, "... | x > list.fixed.txt"),
+            ("", .gzip, "... | gzip -dc | x > list.fixed.txt"),
+            ("/d/a b.csv.gz", .gzip, "gzip -dc < '/d/a b.csv.gz' | x > 'a b.fixed.csv'"),
+            ("a.zst", .zstd, "zstd -dc < a.zst | x > a.fixed.txt"),
+            ("it's", nil, "x < 'it'\\''s' > 'it'\\''s.fixed.txt'"),
+            ("a\nb.txt", nil, "x < FILE > list.fixed.txt"), (".x", nil, "x < .x > .x.fixed.txt"),
+            ("a.csv.xz", nil, "x < a.csv.xz > a.fixed.csv"),
+        ] as [(String, ListCompression?, String)] {
+            #expect(ListCommand(file: file, compression: compression).filter("x") == command)
+        }
+        #expect(
+            ListCommand(file: "a.json").filter("x", to: "jsonl") == "x < a.json > a.fixed.jsonl")
+        #expect(ListCommand(file: "-").extractZip == nil)
+        #expect(ListCommand(file: "a[1].zip").extractZip == nil)
+        #expect(ListCommand(file: "-a.zip").extractZip == "unzip -d lists ./-a.zip")
+    }
+
+    @Test(
+        arguments: [
+            ("sep=;", ";"), ("SEP=,\r", ","), ("\"sep=;\"\r\n", ";"), ("sep=\t", "\t"),
+            ("sep=; ", ";"),
+            ("sep=", nil), ("sep=;;", nil), ("xsep=;", nil), ("sep;;", nil), ("", nil),
+            ("sep=;              token", nil),
+        ] as [(String, Character?)])
+    func `A first line names the separator`(line: String, separator: Character?) {
+        let found = SeparatorLine.separator(Array(line.utf8))
+        #expect(found == separator?.asciiValue, "\(line)")
     }
 
     @Test(arguments: [

@@ -1,0 +1,157 @@
+/// A JSON document that is not JSON Lines: where the rows are in it.
+public enum ForeignJSON: Sendable, Equatable {
+    /// An array of objects, under these keys.
+    case rows(path: [String], tokenKey: String?)
+    /// An array of strings, under these keys.
+    case texts(path: [String])
+    /// An object whose keys are device tokens.
+    case tokenKeys
+    /// Another document.
+    case other
+
+    /// How deep an array is searched for.
+    private static let depthLimit = 4
+
+    /// What a JSON document is; nil if the text does not begin like one.
+    ///
+    /// - Parameter firstBytes: Its beginning, decoded.
+    public static func detect(_ firstBytes: [UInt8]) -> ForeignJSON? {
+        var reader = Reader(text: firstBytes)
+        if firstBytes.starts(with: ListFormat.byteOrderMark) { reader.offset = 3 }
+        guard let first = reader.next() else { return nil }
+        switch first {
+        case UInt8(ascii: "["): return array([], &reader)
+        case UInt8(ascii: "{"): return object([], &reader)
+        default: return nil
+        }
+    }
+
+    private static func array(_ path: [String], _ reader: inout Reader) -> ForeignJSON {
+        switch reader.next() {
+        case UInt8(ascii: "{"): .rows(path: path, tokenKey: reader.tokenKey())
+        case UInt8(ascii: "\""): .texts(path: path)
+        default: .other
+        }
+    }
+
+    /// Reads the keys of an object up to the first whose value is an array or an object.
+    private static func object(_ path: [String], _ reader: inout Reader) -> ForeignJSON {
+        while reader.next() == UInt8(ascii: "\""), let key = reader.string() {
+            if ForeignToken.isLongToken(key) { return path.isEmpty ? .tokenKeys : .other }
+            // A key with other characters would have to be written in another way.
+            guard let name = plainName(key), reader.next() == UInt8(ascii: ":") else {
+                return .other
+            }
+            switch reader.next() {
+            case UInt8(ascii: "["): return array(path + [name], &reader)
+            case UInt8(ascii: "{"):
+                return path.count < depthLimit ? object(path + [name], &reader) : .other
+            case UInt8(ascii: "\""):
+                if reader.string() == nil { return .other }
+                if reader.next() != UInt8(ascii: ",") { return .other }
+            default:
+                guard reader.skipScalar() else { return .other }
+            }
+        }
+        return .other
+    }
+
+    private static func plainName(_ key: ArraySlice<UInt8>) -> String? {
+        let isPlain = key.allSatisfy { byte in
+            ForeignToken.isLetterOrDigit(byte) || Array("_-. ".utf8).contains(byte)
+        }
+        return isPlain ? String(decoding: key, as: UTF8.self) : nil
+    }
+
+    /// Goes through JSON text.
+    private struct Reader {
+        let text: [UInt8]
+        var offset = 0
+
+        init(text: [UInt8]) { self.text = text }
+
+        /// The next byte that is not a blank.
+        mutating func next() -> UInt8? {
+            while offset < text.count, text[offset] <= 0x20 { offset += 1 }
+            guard offset < text.count else { return nil }
+            offset += 1
+            return text[offset - 1]
+        }
+
+        /// A string's inside, whose opening quote was read; nil if it has escapes or no end.
+        mutating func string() -> ArraySlice<UInt8>? {
+            let start = offset
+            while offset < text.count, text[offset] != UInt8(ascii: "\"") {
+                if text[offset] == UInt8(ascii: "\\") { return nil }
+                offset += 1
+            }
+            guard offset < text.count else { return nil }
+            offset += 1
+            return text[start..<offset - 1]
+        }
+
+        /// Goes behind the comma that follows a number or a word.
+        mutating func skipScalar() -> Bool {
+            while offset < text.count, text[offset] != UInt8(ascii: ",") {
+                if Array("{}[]\"".utf8).contains(text[offset]) { return false }
+                offset += 1
+            }
+            offset += 1
+            return offset < text.count
+        }
+
+        /// The first key of an object with the word token in it, if the value is a string.
+        func tokenKey() -> String? {
+            var keys = self
+            while let quote = keys.text[keys.offset...].firstIndex(of: UInt8(ascii: "\"")) {
+                keys.offset = quote + 1
+                guard let key = keys.string() else { return nil }
+                var value = keys
+                guard value.next() == UInt8(ascii: ":"), value.next() == UInt8(ascii: "\"") else {
+                    continue
+                }
+                let name = String(decoding: key, as: UTF8.self)
+                if name.lowercased().contains("token") { return plainName(key) }
+            }
+            return nil
+        }
+    }
+
+    /// What it is, with its article.
+    public var name: String {
+        switch self {
+        case .rows(let path, _), .texts(let path):
+            path.isEmpty ? "a JSON array, not JSON Lines" : "a JSON document, not JSON Lines"
+        case .tokenKeys: "a JSON object whose keys are device tokens"
+        case .other: "a JSON document, not JSON Lines"
+        }
+    }
+
+    /// What makes a list of it.
+    ///
+    /// - Parameter tokenColumn: The key that is wanted.
+    public func remedy(_ command: ListCommand, tokenColumn: String) -> String {
+        switch self {
+        case .rows(let path, let key):
+            let keys = path.map { "[\"\($0)\"]" }.joined()
+            // jq 1.6 and earlier change large numbers.
+            let program =
+                "import json; [print(json.dumps(r)) for r in json.load(open(0,\"rb\"))\(keys)]"
+            let name =
+                key.flatMap { $0 == tokenColumn ? nil : $0 }.map { key in
+                    let isWord = key.utf8.allSatisfy(ForeignToken.isLetterOrDigit)
+                    return " (its tokens need --token-column \(isWord ? key : "'\(key)'"))"
+                } ?? ""
+            return "write one object per line\(name), such as "
+                + command.filter("python3 -c '\(program)'", to: "jsonl")
+        case .texts(let path):
+            let keys = path.map { "[\"\($0)\"]" }.joined()
+            return "write one token per line, such as "
+                + command.filter("jq -r '.\(keys)[]'", to: "txt")
+        case .tokenKeys:
+            return "write one token per line, such as "
+                + command.filter("jq -r 'keys_unsorted[]'", to: "txt")
+        case .other: return "write each row as an object on a line of its own, as jq -c does"
+        }
+    }
+}

@@ -1,0 +1,235 @@
+extension ForeignToken {
+    /// Quotes of text, beside those of programs.
+    private static let textQuotes = ["“", "”", "„", "‘", "’", "«", "»"].map { Array($0.utf8) }
+
+    static func isQuoted(_ word: [UInt8]) -> Bool {
+        if let first = word.first, Array("\"'`".utf8).contains(first), word.count > 2,
+            word.last == first
+        {
+            return isToken(word[1..<word.count - 1])
+        }
+        guard let opening = textQuotes.first(where: { word.starts(with: $0) }),
+            let closing = textQuotes.first(where: { word.suffix($0.count).elementsEqual($0) }),
+            word.count > opening.count + closing.count
+        else { return false }
+        return isLongToken(word[opening.count..<word.count - closing.count])
+    }
+
+    static func isPrefixed(_ word: [UInt8]) -> Bool {
+        word.count > 2 && word[0] == UInt8(ascii: "0") && word[1] | 0x20 == UInt8(ascii: "x")
+            && isToken(word[2...])
+    }
+
+    /// A backslash is doubled in what COPY writes.
+    static func isBackslashed(_ word: [UInt8]) -> Bool {
+        let rest = word.drop { $0 == UInt8(ascii: "\\") }
+        return rest.count < word.count && rest.first == UInt8(ascii: "x")
+            && isLongToken(rest.dropFirst())
+    }
+
+    /// The inside of `b'…'` or `b"…"`.
+    private static func insideOfBytes(_ word: [UInt8]) -> ArraySlice<UInt8>? {
+        guard word.count > 3, word[0] == UInt8(ascii: "b"),
+            Array("'\"".utf8).contains(word[1]), word[1] == word[word.count - 1]
+        else { return nil }
+        return word[2..<word.count - 1]
+    }
+
+    static func isBytesLiteral(_ word: [UInt8]) -> Bool {
+        insideOfBytes(word).map(isLongToken) ?? false
+    }
+
+    static func isEscapedBytes(_ word: [UInt8]) -> Bool {
+        insideOfBytes(word).map { inside in
+            zip(inside, inside.dropFirst()).contains {
+                $0 == UInt8(ascii: "\\") && $1 == UInt8(ascii: "x")
+            }
+        } ?? false
+    }
+
+    /// Whether a text begins as the description of an NSData does, which is no JSON.
+    static func startsLikeDescription(_ text: some Collection<UInt8>) -> Bool {
+        text.starts(with: "{length =".utf8) || text.starts(with: "{ length =".utf8)
+    }
+
+    /// The digits of `{length = 8, bytes = 0xc60f415d a240c4f4}`, if it is such a text.
+    private static func described(_ word: [UInt8]) -> ArraySlice<UInt8>? {
+        guard startsLikeDescription(word), word.last == UInt8(ascii: "}"),
+            let mark = word.lastIndex(of: UInt8(ascii: "x"))
+        else { return nil }
+        return word[(mark + 1)..<word.count - 1]
+    }
+
+    static func isDescription(_ word: [UInt8]) -> Bool {
+        described(word).map { isToken($0.filter { $0 != 0x20 }[...]) } ?? false
+    }
+
+    static func isShortenedDescription(_ word: [UInt8]) -> Bool {
+        let dot = UInt8(ascii: ".")
+        return described(word).map { digits in
+            digits.contains(dot)
+                && digits.allSatisfy { isDigit($0) || $0 == 0x20 || $0 == dot }
+        } ?? false
+    }
+
+    static func isPercentEncoded(_ word: [UInt8]) -> Bool {
+        var digits: [UInt8] = []
+        var offset = 0
+        var escapes = 0
+        while offset < word.count {
+            switch word[offset] {
+            case UInt8(ascii: "%"):
+                let code = String(decoding: word[offset...].prefix(3), as: UTF8.self).uppercased()
+                guard ["%3C", "%3E", "%20", "%22", "%27"].contains(code) else { return false }
+                offset += 3
+                escapes += 1
+                continue
+            case UInt8(ascii: "+"): break
+            case let byte: digits.append(byte)
+            }
+            offset += 1
+        }
+        return escapes > 0 && isLongToken(digits)
+    }
+
+    static func isUUID(_ word: [UInt8]) -> Bool {
+        let hyphens: Set = [8, 13, 18, 23]
+        return word.count == 36
+            && word.enumerated().allSatisfy { place, byte in
+                hyphens.contains(place) ? byte == UInt8(ascii: "-") : isDigit(byte)
+            }
+    }
+
+    /// How many device tokens a line consists of; 0 if there is anything else on it.
+    public static func countTokens(_ line: some Collection<UInt8>) -> Int {
+        let words = Array(line).split { Array(",;| \t\"'".utf8).contains($0) }
+        return words.allSatisfy { isLongToken($0) } ? words.count : 0
+    }
+
+    /// More device tokens than columns that a table without a header has.
+    private static let columnLimit = 8
+
+    /// Whether a list's first line consists of device tokens, so many or so alone that they are not the
+    /// columns of a row.
+    ///
+    /// - Parameters:
+    ///   - firstBytes: The decoded list's beginning.
+    ///   - isCut: Whether more follows.
+    public static func areOnFirstLine(_ firstBytes: [UInt8], isCut: Bool) -> Bool {
+        var text = firstBytes[...]
+        if text.starts(with: ListFormat.byteOrderMark) { text = text.dropFirst(3) }
+        text = text.drop { $0 <= 0x20 }
+        var line = text.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+        let isAlone = text[line.endIndex...].allSatisfy { $0 <= 0x20 }
+        if isCut, line.endIndex == text.endIndex {
+            // The last one may be cut off.
+            line = line[..<(line.lastIndex { !isDigit($0) } ?? line.startIndex)]
+        }
+        let tokens = countTokens(line)
+        return tokens > columnLimit || tokens > 1 && isAlone
+    }
+
+    static func isSeveral(_ word: [UInt8]) -> Bool {
+        // The last one of an excerpt may be cut off.
+        let isCut = word.count >= excerptByteCount
+        let whole = isCut ? word[...(word.lastIndex { !isDigit($0) } ?? 0)] : word[...]
+        return countTokens(whole) > 1
+    }
+
+    /// Eight groups of digits or more: a UUID has five.
+    static func isGrouped(_ word: [UInt8], by separator: Unicode.Scalar) -> Bool {
+        let groups = word.split(
+            separator: UInt8(ascii: separator), omittingEmptySubsequences: false)
+        return groups.count >= 8 && groups.allSatisfy { (1...16).contains($0.count) }
+            && isLongToken(groups.joined().map { $0 })
+    }
+
+    /// An instance's name, a colon, and far more behind it than a device token has.
+    static func isFirebase(_ word: [UInt8]) -> Bool {
+        guard word.count >= 100, let colon = word.firstIndex(of: UInt8(ascii: ":")), colon > 0
+        else {
+            return false
+        }
+        return word.allSatisfy { byte in
+            isLetterOrDigit(byte) || Array("-_:".utf8).contains(byte)
+        }
+    }
+
+    /// 43 letters of six bits, the last of which has two bits too many.
+    static func isBase64(_ word: [UInt8]) -> Bool {
+        isAnyBase64(word) && word.prefix { $0 != UInt8(ascii: "=") }.count == 43
+    }
+
+    static func isOtherBase64(_ word: [UInt8]) -> Bool { isAnyBase64(word) }
+
+    private static func isAnyBase64(_ word: [UInt8]) -> Bool {
+        let digits = word.prefix { $0 != UInt8(ascii: "=") }
+        guard digits.count >= 40, word.count - digits.count <= 2,
+            word.count == digits.count || word.count.isMultiple(of: 4), digits.count % 4 != 1,
+            word[digits.count...].allSatisfy({ $0 == UInt8(ascii: "=") })
+        else { return false }
+        return digits.allSatisfy { isLetterOrDigit($0) || Array("+/-_".utf8).contains($0) }
+            // Digits with hyphens are something else.
+            && digits.contains { isLetterOrDigit($0) && !isDigit($0) }
+    }
+
+    static func isAmongInvisible(_ word: [UInt8]) -> Bool {
+        let digits = word.filter(isDigit)
+        guard digits.count < word.count, isLongToken(digits) else { return false }
+        return String(decoding: word, as: UTF8.self).unicodeScalars.allSatisfy { scalar in
+            if scalar.isASCII { return isDigit(UInt8(ascii: scalar)) }
+            switch scalar.properties.generalCategory {
+            case .spaceSeparator, .lineSeparator, .paragraphSeparator, .format: return true
+            default: return false
+            }
+        }
+    }
+
+    // MARK: Commands
+
+    /// What changes lines of this kind and no others; nil if there is no such program.
+    ///
+    /// Any other line stays as it is: what is not a device token must not become one.
+    var filter: String? {
+        let digits = "[[:xdigit:]]{\(Self.longDigitCount),}"
+        switch self {
+        case .base64:
+            // Too much padding does no harm.
+            return #"python3 -c 'import base64,re; "#
+                + #"[print(base64.b64decode(t.translate({45:43,95:47})+"==").hex() "#
+                + #"if re.fullmatch("[A-Za-z0-9+/_-]{43}=?",t) else t) "#
+                + #"for t in map(str.strip,open(0,errors="replace"))]'"#
+        case .quoted:
+            return #"LC_ALL=C sed -E "s/^[^[:alnum:]]*(\#(digits))[^[:alnum:]]*\$/\\1/""#
+        case .prefixed:
+            return "sed -E 's/^[[:space:]]*0[xX](\(digits))[[:space:]]*$/\\1/'"
+        case .backslashed:
+            return #"sed -E 's/^[[:space:]]*\\+x(\#(digits))[[:space:]]*$/\1/'"#
+        case .hyphenated: return Self.withoutSeparators("-")
+        case .spaced: return Self.withoutSeparators("[ :]")
+        case .bytesLiteral:
+            return #"sed -E "s/^[[:space:]]*b[\"'](\#(digits))[\"'][[:space:]]*\$/\\1/""#
+        case .escapedBytes:
+            return #"python3 -c 'import ast; [print(ast.literal_eval(t).hex() "#
+                + #"if t[:2] in ("b\x27","b\x22") else t) "#
+                + #"for t in map(str.strip,open(0,errors="replace"))]'"#
+        case .dataDescription:
+            return "sed -E '/^[[:space:]]*\\{ *length *=.*bytes *= *0x[[:xdigit:] ]+\\}/"
+                + "{s/.*0x//;s/[ }]//g;}'"
+        case .percentEncoded:
+            return "sed -E '/^[[:space:]]*[[:xdigit:]%+]{\(Self.longDigitCount),}[[:space:]]*$/"
+                + "s/%(3[CEce]|2[027])|\\+//g'"
+        case .several: return ListCommand.onePerLine
+        case .invisible:
+            return "LC_ALL=C sed -E '/^[[:blank:]]*([[:xdigit:]]|[^[:print:][:cntrl:]])"
+                + "{\(Self.longDigitCount),}[[:space:]]*$/s/[^[:xdigit:]]//g'"
+        case .otherBase64, .firebase, .expo, .shortenedDescription, .uuid: return nil
+        }
+    }
+
+    private static func withoutSeparators(_ separator: String) -> String {
+        let group = "[[:xdigit:]]{1,16}"
+        return "sed -E '/^[[:space:]]*\(group)(\(separator)\(group)){7,}[[:space:]]*$/"
+            + "s/\(separator)//g'"
+    }
+}

@@ -1,0 +1,34 @@
+/// The first line `sep=;` of a CSV file, which tells Excel what separates the columns. It is neither a
+/// header nor a row.
+enum SeparatorLine {
+    /// The most bytes of such a line, with quotes and blanks.
+    static let lengthLimit = 16
+
+    /// The separator that a list's first line names; nil for any other line.
+    ///
+    /// - Parameter line: With or without its line end.
+    static func separator(_ line: some Sequence<UInt8>) -> UInt8? {
+        var text = Array(line.prefix(lengthLimit + 1))
+        guard text.count <= lengthLimit else { return nil }
+        while let last = text.last, last == 0x0a || last == 0x0d || last == 0x20 {
+            text.removeLast()
+        }
+        if text.first == UInt8(ascii: "\""), text.last == UInt8(ascii: "\""), text.count > 2 {
+            text = Array(text[1..<text.count - 1])
+        }
+        guard text.count == 5, let separator = text.last,
+            zip(text, "sep=".utf8).allSatisfy({ $0 | ($1 == UInt8(ascii: "=") ? 0 : 0x20) == $1 })
+        else { return nil }
+        return separator
+    }
+
+    /// The format of a list whose first line names its separator; nil if the line is another one, or the
+    /// separator is.
+    static func format(_ firstBytes: ArraySlice<UInt8>) -> ListFormat? {
+        guard
+            let named = separator(
+                firstBytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })
+        else { return nil }
+        return [.csv, .semicolonCSV, .tsv].first { $0.separator == named }
+    }
+}

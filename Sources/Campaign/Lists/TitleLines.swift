@@ -1,0 +1,34 @@
+/// Lines above a table's header, such as a report's title.
+public enum TitleLines {
+    /// Lines that are searched.
+    private static let lineLimit = 100
+
+    /// The line on which a list's header is, if it is not the first one.
+    ///
+    /// - Parameters:
+    ///   - firstBytes: The decoded list's beginning.
+    ///   - tokenColumn: A line with a column of this name is the header.
+    public static func headerLine(_ firstBytes: [UInt8], tokenColumn: String) -> Int? {
+        var text = firstBytes[...]
+        if text.starts(with: ListFormat.byteOrderMark) { text = text.dropFirst(3) }
+        let lines = text.split(
+            separator: UInt8(ascii: "\n"), maxSplits: lineLimit, omittingEmptySubsequences: false)
+        for (index, line) in lines.prefix(lineLimit).enumerated() {
+            if names(line, tokenColumn) { return index == 0 ? nil : index + 1 }
+            // A row above it: this is another kind of list.
+            let words = line.split { !ForeignToken.isLetterOrDigit($0) }
+            if words.contains(where: ForeignToken.isLongToken) { return nil }
+        }
+        return nil
+    }
+
+    private static func names(_ line: ArraySlice<UInt8>, _ column: String) -> Bool {
+        // Rows are longer than headers, and not worth the time.
+        guard line.count < 4_096 else { return false }
+        return Array(",;\t".utf8).contains { separator in
+            RowLayout.columns(Array(line), separator: separator).contains {
+                $0.lowercased() == column.lowercased()
+            }
+        }
+    }
+}

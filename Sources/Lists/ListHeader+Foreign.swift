@@ -1,0 +1,43 @@
+import Campaign
+import Support
+
+extension ListHeader {
+    /// Names what is not a list of rows.
+    ///
+    /// - Parameters:
+    ///   - beginning: The list's beginning.
+    ///   - format: As its name or an option says.
+    ///   - token: The column of the tokens.
+    func refuseForeign(
+        _ beginning: [UInt8], format: ListFormat?, token: String
+    ) throws(BroadsideError) {
+        if let kind = ForeignFile.detect(beginning, isDelimited: format?.hasHeader ?? false) {
+            if kind == .jsonArray || kind == .jsonDocument {
+                try refuseJSON(beginning, token: token)
+            }
+            throw .request(name, " is \(kind.name): \(kind.remedy(command))")
+        }
+        let isCut = beginning.count >= RowChunk.capacity
+        guard ForeignToken.areOnFirstLine(beginning, isCut: isCut) else { return }
+        throw .request(
+            name,
+            " has several device tokens on the first line: write one per line, such as "
+                + command.filter(ListCommand.onePerLine, to: "txt"))
+    }
+
+    /// Names a JSON document whose rows are found.
+    func refuseJSON(_ beginning: [UInt8], token: String) throws(BroadsideError) {
+        guard let json = ForeignJSON.detect(beginning), json != .other else { return }
+        throw .request(name, " is \(json.name): \(json.remedy(command, tokenColumn: token))")
+    }
+
+    /// Names lines above a header.
+    func refuseTitles(_ beginning: [UInt8], token: String) throws(BroadsideError) {
+        guard let line = TitleLines.headerLine(beginning, tokenColumn: token) else { return }
+        let above = line == 2 ? "the line" : "the \(line - 1) lines"
+        throw .request(
+            name,
+            " has its columns on line \(line): remove \(above) above them, such as "
+                + command.filter("tail -n +\(line)"))
+    }
+}

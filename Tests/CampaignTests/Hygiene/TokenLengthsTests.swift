@@ -1,0 +1,29 @@
+@testable import Campaign
+import Testing
+
+/// Lengths that give away that two rows are one.
+@Suite struct TokenLengthsTests {
+    private func glued(_ lengths: [Int]) -> TokenLengths.Glued? {
+        var all = TokenLengths()
+        for (index, length) in lengths.enumerated() { all.note(length, line: UInt64(index + 1)) }
+        return all.glued
+    }
+
+    @Test func `A length is that of two rows if both are usual`() {
+        let usual = Array(repeating: 64, count: 8)
+        #expect(glued(usual) == nil && glued([]) == nil && glued([128]) == nil)
+        #expect(
+            glued(usual + [128, 128])
+                == TokenLengths.Glued(line: 9, digits: 128, parts: [64, 64], rows: 2))
+        // Three in eight are many.
+        #expect(glued(usual + [128, 128, 128]) == nil)
+        #expect(glued(usual + [160]) == nil)
+        let live = Array(repeating: 96, count: 4)
+        #expect(
+            glued(usual + live + [160, 128])
+                == TokenLengths.Glued(line: 13, digits: 160, parts: [64, 96], rows: 1))
+        #expect(glued([192] + live)?.line == 1)
+        // A sum that is usual itself is a length of its own.
+        #expect(glued(usual + Array(repeating: 128, count: 8)) == nil)
+    }
+}
