@@ -1,4 +1,5 @@
 import APNs
+import Support
 
 extension ListPruner {
     /// Goes through the records of a list with columns; where the last one that is whole ends.
@@ -14,7 +15,8 @@ extension ListPruner {
                 return row.start
             }
             if isHeaderDue {
-                isHeaderDue = false
+                isHeaderDue = isSeparatorDue && isSeparatorLine(row)
+                isSeparatorDue = false
                 if collectsRemoved { window.append(row.start..<next, to: &removed) }
                 continue
             }
@@ -33,6 +35,13 @@ extension ListPruner {
         }
         line = reader.line
         return isLast ? window.count : endOfLastLine(window, from: start)
+    }
+
+    /// Whether the row read last is a line that names the separator.
+    private func isSeparatorLine(_ row: RowReader.Row) -> Bool {
+        let text = reader.text(of: row)
+        guard text.byteCount <= SeparatorLine.lengthLimit else { return false }
+        return SeparatorLine.separator([UInt8](text)) == layout.format.separator
     }
 
     /// Whether a row is longer than rows may be, its line feed not counted.

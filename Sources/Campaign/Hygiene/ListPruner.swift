@@ -30,6 +30,8 @@ public struct ListPruner: ~Copyable {
     var reader: RowReader
     var isAtStart = true
     var isHeaderDue: Bool
+    /// Whether a first line that names the separator may come before the header.
+    var isSeparatorDue: Bool
     /// The line on which the next window starts; kept for delimited formats only.
     var line: UInt64 = 1
     var digits = TokenDigits()
@@ -50,6 +52,7 @@ public struct ListPruner: ~Copyable {
         self.collectsRemoved = collectsRemoved
         reader = RowReader(layout: layout)
         isHeaderDue = layout.format.hasHeader
+        isSeparatorDue = isHeaderDue
     }
 
     /// Deals with the rows that are whole in a window.

@@ -163,6 +163,9 @@ extension RowSplitter {
         // Blank lines before it are not part of it.
         text = Array(text.drop { $0 == 0x0a || format.isBlank($0) })
         while let last = text.last, last == 0x0a || last == 0x0d { text.removeLast() }
+        // A first line that names the separator comes before the header.
+        let isFirst = chunk.start.byteOffset <= UInt64(ListFormat.byteOrderMark.count)
+        if isFirst, SeparatorLine.separator(text) == format.separator { return }
         header = text
         isHeaderOverlong = chunk.isOverlong
         isHeaderDue = false

@@ -40,6 +40,29 @@ import Testing
         }
     }
 
+    @Test func aFirstLineThatNamesTheSeparatorIsNotTheHeader() throws {
+        for mark in ["", "\u{feff}"] {
+            for pieceSize in [1, 2, 3, 7, 100] {
+                for rowLimit in [1, 100] {
+                    func read(_ list: String) throws -> [RowFacts] {
+                        try rows(
+                            mark + list, format: .semicolonCSV, rowLimit: rowLimit,
+                            pieceSize: pieceSize)
+                    }
+                    let expected = [
+                        RowFacts(number: 0, line: 3, fields: ["aa"]),
+                        RowFacts(number: 1, line: 4, fields: ["sep="]),
+                    ]
+                    #expect(try read("sep=;\r\nid;token\r\n1;aa\r\n;sep=\r\n") == expected)
+                    #expect(try read("\"SEP=;\"\nid;token\n1;aa\n;sep=\n") == expected)
+                    // The second one is a header, whose column has another name.
+                    #expect(throws: RowLayout.HeaderError.self) { try read("sep=;\nsep=;\n") }
+                    #expect(throws: RowLayout.HeaderError.self) { try read("sep=,\nid;token\n") }
+                }
+            }
+        }
+    }
+
     /// A list of lines of all kinds; some lists hold a line that is longer than a chunk.
     func anyList(_ random: inout SeededRandom) -> [UInt8] {
         var list: [UInt8] = Bool.random(using: &random) ? [0xef, 0xbb, 0xbf] : []
