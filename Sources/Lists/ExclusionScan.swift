@@ -214,6 +214,7 @@ package struct ExclusionScan {
                     + "\(RowChunk.rowByteCountMax >> 20) MiB), and the opt-outs in it would be lost: "
                     + "correct it")
         }
+        list.warn(of: counts.lengths)
         guard counts.rows > 0 else {
             return standardErrorLine(
                 "broadside: warning: \(list.name) holds no row: no row is suppressed")

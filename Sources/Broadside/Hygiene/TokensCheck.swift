@@ -38,8 +38,8 @@ public struct TokensCheck {
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         var survey = ListSurvey()
-        var rows = InvalidRowsGuard(maximumPercent: options.maxInvalid)
-        var sample: ListLook.Sample?
+        var rows = InvalidRows(maximumPercent: options.maxInvalid)
+        var missing = MissingWords(list.layout)
         var reader = RowReader(layout: list.layout)
         var sorter = RecordSorter(directory: temporaryDirectory())
         var progress = ReadingProgress(list)
@@ -48,9 +48,11 @@ public struct TokensCheck {
             reader.open(chunk)
             while let row = reader.next() {
                 let count = survey.take(row, of: reader)
-                _ = rows.note(isInvalid: count == 0)
-                if count == 0, sample == nil {
-                    sample = ListLook.Sample(row, RowInspector.tokenFinding(in: reader), of: reader)
+                if count > 0 {
+                    rows.noteValid()
+                } else {
+                    _ = rows.note(RowInspector.tokenFinding(in: reader), row, of: reader)
+                    missing.take(row, of: reader)
                 }
                 if countsDuplicates, count > 0 {
                     let digest = TokenDigest(survey.token(count))
@@ -64,7 +66,10 @@ public struct TokensCheck {
         if let warning = source.openQuoteWarning {
             standardErrorLine("broadside: warning: \(warning)")
         }
-        refusal = rows.finish()?.refusal(of: list, sample, options.maxInvalid)
+        list.warn(of: survey.counts.lengths)
+        MissingValues.warn(of: missing, in: list.layout, of: list)
+        MissingValues.warnOfOtherColumns(of: list, header: source.header)
+        refusal = rows.finish().map { rows.refusal($0, of: list, options.maxInvalid) }
         report = TokensReport(
             file: options.tokens, format: list.format, compression: list.bytes.compression,
             byteCount: list.byteCount ?? 0,

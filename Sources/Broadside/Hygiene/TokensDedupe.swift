@@ -117,6 +117,7 @@ public enum TokensDedupe {
         if let warning = source.openQuoteWarning {
             standardErrorLine("broadside: warning: \(warning)")
         }
+        list.warn(of: survey.counts.lengths)
         result.rows = survey.counts.rows
         return result
     }

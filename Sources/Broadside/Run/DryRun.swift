@@ -50,8 +50,9 @@ enum DryRun {
         var tally = Tally()
         var reader = RowReader(layout: list.layout)
         var inspector = RowInspector(plan.payloads.set, layout: list.layout)
-        var rows = InvalidRowsGuard(maximumPercent: plan.options.maxInvalid)
-        var sample: ListLook.Sample?
+        var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
+        var lengths = TokenLengths()
+        var missing = MissingWords(list.layout)
         while let chunk = try source.next(rowLimit: .max) {
             reader.open(chunk)
             let dispositions = chunk.dispositions
@@ -61,20 +62,25 @@ enum DryRun {
                 tally.rows += 1
                 if disposition == .suppressed || disposition == .duplicate, let disposition {
                     tally.skipped[disposition, default: 0] += 1
-                    _ = rows.note(isInvalid: false)
+                    rows.noteValid()
                     continue
                 }
                 let finding = inspector.finding(in: reader)
-                _ = rows.note(isInvalid: finding != nil)
-                guard let finding else { continue }
+                _ = rows.note(finding, row, of: reader)
+                missing.take(row, of: reader)
+                guard let finding else {
+                    lengths.note(inspector.tokenDigitCount, line: row.line)
+                    continue
+                }
                 tally.noteInvalid(finding.reason, line: row.line)
-                if sample == nil { sample = ListLook.Sample(row, finding, of: reader) }
             }
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
         if let warning = source.openQuoteWarning {
             standardErrorLine("broadside: warning: \(warning)")
         }
+        list.warn(of: lengths)
+        MissingValues.warn(of: missing, in: list.layout, of: list)
         print(
             plan.description(
                 of: list, size: .exact(tally.rows), alert: AlertText(plan, list),
@@ -82,7 +88,7 @@ enum DryRun {
         tally.print(withSkips: skips != nil)
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
         if let verdict = rows.finish(), try !verdict.isEmptyPart(of: list, shard) {
-            throw verdict.refusal(of: list, sample, plan.options.maxInvalid)
+            throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
         }
         print("dry run: nothing was sent, nothing was written")
         return 0

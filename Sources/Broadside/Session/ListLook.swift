@@ -12,6 +12,8 @@ struct ListLook {
         var finding: RowInspector.Finding
         /// The beginning of what is in the token's place.
         var text: String
+        /// The beginning of the value for which the row is invalid.
+        var value: String
     }
 
     private let list: TokenList
@@ -51,8 +53,9 @@ struct ListLook {
         let payloads = isSearched ? PayloadSet(constant: []) : plan.payloads.set
         var inspector = RowInspector(payloads, layout: list.layout)
         var reader = RowReader(layout: list.layout)
-        var rows = InvalidRowsGuard(maximumPercent: plan.options.maxInvalid)
-        var sample: Sample?
+        var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
+        var lengths = TokenLengths()
+        defer { list.warn(of: lengths) }
         while let chunk = try source.next(rowLimit: Int(InvalidRowsGuard.firstCheck)) {
             let dispositions = chunk.dispositions
             reader.open(chunk)
@@ -60,18 +63,22 @@ struct ListLook {
             while let row = reader.next() {
                 if dispositions?[row.index] == RowDisposition.settled.rawValue { continue }
                 let finding = inspector.finding(in: reader)
-                if let finding, sample == nil { sample = Sample(row, finding, of: reader) }
-                if let verdict = rows.note(isInvalid: finding != nil) {
-                    throw verdict.refusal(of: list, sample, plan.options.maxInvalid)
+                if finding == nil { lengths.note(inspector.tokenDigitCount, line: row.line) }
+                if let verdict = rows.note(finding, row, of: reader) {
+                    throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
                 }
                 // Without a limit one valid row is looked for all the same.
-                if rows.rows >= InvalidRowsGuard.firstCheck, rows.invalid < rows.rows { return }
+                if rows.rowCount >= InvalidRowsGuard.firstCheck,
+                    rows.invalidCount < rows.rowCount
+                {
+                    return
+                }
             }
         }
         guard let verdict = rows.finish(),
             try !verdict.isEmptyPart(of: list, plan.options.shard)
         else { return }
-        throw verdict.refusal(of: list, sample, plan.options.maxInvalid)
+        throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
     }
 
     /// `300 of the first 1,000`, and how many in a hundred that is.
@@ -86,6 +93,24 @@ extension ListLook.Sample {
         line = row.line
         self.finding = finding
         text = tokenExcerpt(reader.value(reader.field(0)))
+        value = finding.culprit.map { tokenExcerpt(reader.value(reader.field($0.field))) } ?? ""
+    }
+
+    /// Which value is wrong, of which column.
+    private func cause(_ list: TokenList) -> String? {
+        guard let culprit = finding.culprit else { return nil }
+        let column = "column '\(printable(list.layout.names[culprit.field], limit: 40))'"
+        if finding.reason == .missingColumn { return "it has no \(column)" }
+        if finding.reason == .payloadTooLarge { return "\(column) is too long" }
+        let wanted =
+            switch culprit.use {
+            case .text: "is not UTF-8 text"
+            case .integer: "is not a whole number"
+            case .boolean: "is not true or false"
+            case .collapseID: "does not make a collapse ID"
+            case .payloadName: "names no payload"
+            }
+        return "'\(value)' in \(column) \(wanted)"
     }
 
     /// What is wrong with the row, and how to fix lists of such rows.
@@ -111,7 +136,7 @@ extension ListLook.Sample {
             )
         default:
             return (
-                "line \(line) is \(finding.reason.text)",
+                "line \(line) is \(finding.reason.text)\(cause(list).map { ", as \($0)" } ?? "")",
                 "check the columns that the payload is made from."
             )
         }

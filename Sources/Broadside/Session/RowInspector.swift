@@ -9,6 +9,8 @@ struct RowInspector: ~Copyable {
         var reason: Reason
         /// The token is good; what the campaign makes of the row's other columns is not.
         var isPersonal: Bool
+        /// The value for which the row is invalid; nil if it is not for one alone.
+        var culprit: PayloadRenderer.Culprit?
     }
 
     private var renderer: PayloadRenderer
@@ -23,6 +25,9 @@ struct RowInspector: ~Copyable {
     /// Rows whose value has no payload of its own.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
+    /// The digits of the token of the row that was inspected last, which has one.
+    var tokenDigitCount: Int { digits.bytes.byteCount }
+
     /// Why the row that was read last is invalid, which holds no token.
     static func tokenFinding(in reader: borrowing RowReader) -> Finding {
         Finding(reason: reader.refusal(of: reader.field(0)), isPersonal: false)
@@ -33,7 +38,7 @@ struct RowInspector: ~Copyable {
         let refusal = digits.write { reader.readToken(reader.field(0), into: &$0) }
         if let refusal { return Finding(reason: refusal, isPersonal: false) }
         if isPersonal, case .invalid(let reason) = renderer.render(reader) {
-            return Finding(reason: reason, isPersonal: true)
+            return Finding(reason: reason, isPersonal: true, culprit: renderer.culprit)
         }
         return nil
     }

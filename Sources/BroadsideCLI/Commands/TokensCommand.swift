@@ -9,7 +9,8 @@ enum TokensCommand {
         usage: "check|dedupe --tokens FILE [OPTIONS]",
         discussion: """
             check   reads a list once, and reports rows, tokens, digits, capitals, and invalid rows with
-                    their line numbers, as send would see them
+                    their line numbers, as send would see them; warns of a token that may be two, and
+                    of words such as NULL
             dedupe  writes the list with one row per token, its first or its newest; keeps the order,
                     all bytes, and rows without a token
 

@@ -72,6 +72,8 @@ internal import Support
     /// Rows whose value has no payload of its own, and the place of the row at hand among them.
     var fallbacks: FallbackTally
     var fallbackSlot: Int?
+    /// Of the row that was refused last: the value for which it was; nil if it was not for one alone.
+    public private(set) var culprit: Culprit?
 
     /// The most bytes of a row's pieces where payloads have at most `limit`.
     public static func piecesLimit(_ limit: Int) -> Int {
@@ -159,14 +161,20 @@ internal import Support
         let template: Int
         switch choose(reader) {
         case .success(let index): template = index
-        case .failure(let refusal): return .invalid(refusal.reason)
+        case .failure(let refusal):
+            culprit = choiceField.map { Culprit(field: $0, use: .payloadName) }
+            return .invalid(refusal.reason)
         }
         let recipe = recipes[template]
         for index in recipe.steps {
             let start = count
-            guard start + 2 <= room else { return .invalid(.payloadTooLarge) }
+            guard start + 2 <= room else {
+                culprit = nil
+                return .invalid(.payloadTooLarge)
+            }
             count += 2
             if let reason = append(steps[index], isJSON: true, reader) {
+                culprit = Self.culprit(steps[index])
                 return .invalid(reason)
             }
             let length = UInt16(count - start - 2)
@@ -174,7 +182,10 @@ internal import Support
             pieces[start + 1] = UInt8(length >> 8)
         }
         let payloadCount = recipe.constantCount + count - 2 * recipe.steps.count
-        guard payloadCount <= limit else { return .invalid(.payloadTooLarge) }
+        guard payloadCount <= limit else {
+            culprit = nil
+            return .invalid(.payloadTooLarge)
+        }
         var shape = Shape()
         if let reason = appendCollapse(reader, &shape) { return .invalid(reason) }
         shape.template = UInt16(template)
@@ -191,18 +202,29 @@ internal import Support
         let start = count
         for index in recipe.steps {
             let step = steps[index]
-            if !appendConstant(step.constant) { return .badValue }
+            guard appendConstant(step.constant) else {
+                culprit = collapseCulprit(recipe)
+                return .badValue
+            }
             if let reason = append(step, isJSON: false, reader) {
+                culprit = Culprit(field: Int(step.field), use: .collapseID)
                 return reason == .payloadTooLarge ? .badValue : reason
             }
         }
-        if !appendConstant(recipe.tail) { return .badValue }
-        let value = pieces.bytes.extracting(start..<count)
-        // A row whose collapse ID is empty is sent without one.
-        guard value.byteCount == 0 || NotificationHeaders.isCollapseID(value) else {
+        guard appendConstant(recipe.tail) else {
+            culprit = collapseCulprit(recipe)
             return .badValue
         }
-        shape.collapseCount = UInt8(value.byteCount)
+        let byteCount = count - start
+        // A row whose collapse ID is empty is sent without one.
+        let isUsable =
+            byteCount == 0
+            || NotificationHeaders.isCollapseID(pieces.bytes.extracting(start..<count))
+        guard isUsable else {
+            culprit = collapseCulprit(recipe)
+            return .badValue
+        }
+        shape.collapseCount = UInt8(byteCount)
         return nil
     }
 

@@ -1,0 +1,48 @@
+import Campaign
+import Lists
+import Support
+
+/// Warnings of words such as NULL, which stand for a missing value and are taken for texts.
+enum MissingValues {
+    /// Rows whose other columns are looked at.
+    private static let rowLimit = 1000
+    /// Columns of these, at most.
+    private static let columnLimit = 200
+
+    /// Warns of each column with such a word.
+    static func warn(of words: MissingWords, in layout: RowLayout, of list: TokenList) {
+        for (name, place) in zip(layout.names, words.places) {
+            guard let place else { continue }
+            let column = layout.format == .lines ? "" : " in column '\(printable(name, limit: 40))'"
+            let rows = place.rows == 1 ? "" : ", and \(grouped(place.rows - 1)) more"
+            standardErrorLine(
+                "broadside: warning: \(list.name): line \(place.line) has the word "
+                    + "'\(place.word)'\(column)\(rows): it is text, not a missing value; export missing "
+                    + "values as empty fields")
+        }
+    }
+
+    /// Looks for such words in the other columns of a table's first rows.
+    ///
+    /// - Parameter header: The list's header.
+    static func warnOfOtherColumns(of list: TokenList, header: [UInt8]?) {
+        guard let separator = list.format.separator, let header else { return }
+        let names = RowLayout.columns(header, separator: separator).filter { name in
+            !name.isEmpty && name.lowercased() != list.layout.names[0].lowercased()
+        }.prefix(columnLimit)
+        guard !names.isEmpty,
+            let layout = try? RowLayout(format: list.format, names: Array(names), header: header)
+        else { return }
+        let pool = ChunkPool(limit: 3)
+        // What can be read only once has passed by.
+        guard let source = try? ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil),
+            let chunk = try? source.next(rowLimit: rowLimit)
+        else { return }
+        var reader = RowReader(layout: layout)
+        var words = MissingWords(layout)
+        reader.open(chunk)
+        while let row = reader.next() { words.take(row, of: reader) }
+        if let chunk = reader.close() { pool.giveBack(chunk) }
+        warn(of: words, in: layout, of: list)
+    }
+}

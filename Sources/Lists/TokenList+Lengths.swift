@@ -1,0 +1,17 @@
+package import Campaign
+import Support
+
+extension TokenList {
+    /// Warns of a token that is most likely two, because files were joined without a line end.
+    package func warn(of lengths: TokenLengths) {
+        guard let glued = lengths.glued else { return }
+        let others = glued.rows == 1 ? "" : ", and \(grouped(glued.rows - 1)) more,"
+        let parts =
+            glued.parts[0] == glued.parts[1]
+            ? "two of \(glued.parts[0])" : "one of \(glued.parts[0]) and one of \(glued.parts[1])"
+        standardErrorLine(
+            "broadside: warning: \(name): the token on line \(glued.line)\(others) has "
+                + "\(glued.digits) digits, as many as \(parts): were files joined without a line end "
+                + "between them? Write one token per line")
+    }
+}
