@@ -89,7 +89,7 @@ internal import Support
             cursor.put(pieces.tokenEnd)
         case .text(let range) where !range.isEmpty:
             let text = verdicts.storedBytes(range)
-            guard ExportText.isPlain(text) else { return false }
+            guard ExportText.isPlain(text), !TextExcerpt.wasCut(text) else { return false }
             cursor.put(pieces.tokenStart)
             cursor.put(text)
             cursor.put(pieces.tokenEnd)

@@ -24,6 +24,7 @@ struct RowDescriber {
         row.line = if let listPlace { list.line(of: listPlace) } else { nil }
         row.token.removeAll(keepingCapacity: true)
         verdicts.appendToken(ofRow: place, to: &row.token)
+        if case .text = verdict.token { TextExcerpt.mark(&row.token) }
         if row.token.isEmpty, let listPlace { row.token.append(list.text(of: listPlace)) }
         row.state = verdict.state
         let hasNone = verdict.status == 0 || (acceptsBySilence && verdict.state == .accepted)

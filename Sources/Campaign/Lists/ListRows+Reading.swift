@@ -1,4 +1,3 @@
-internal import APNs
 internal import Support
 
 extension ListRows {
@@ -16,10 +15,8 @@ extension ListRows {
             let field = reader.field(0)
             if append(line: row.line, { reader.readToken(field, into: &$0) == nil }) { continue }
             // As much of it as the ledger keeps of a row that was settled.
-            let text = reader.value(field)
-            append(
-                line: row.line, text: text.rawSpan.extracting(first: TokenText.maximumDigitCount),
-                isToken: false)
+            let text = TextExcerpt.of(reader.value(field))
+            append(line: row.line, text: text.rawSpan, isToken: false)
         }
         _ = reader.close()
     }

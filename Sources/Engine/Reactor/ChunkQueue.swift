@@ -247,16 +247,22 @@ struct ChunkQueue: ~Copyable {
         reader.readToken(field, into: &digits)
     }
 
-    /// Copies what a field says, as much of it as fits; returns how much.
+    /// Copies what a field says, as much of it as a ledger keeps; returns how much.
     func copyText(_ field: RowReader.Field, into room: UnsafeMutableRawBufferPointer) -> Int {
+        precondition(room.count >= TextExcerpt.byteCountMax)
         let text = reader.text(field)
-        let count = min(text.byteCount, room.count)
+        let count = TextExcerpt.keptCount(of: text.byteCount)
         // SAFETY: `count` bytes lie within both; the room is the slab's, the text the chunk's or
-        // the reader's.
+        // the reader's. It has as many more as the ellipsis where `count` is less than all.
         unsafe text.withUnsafeBytes { bytes in
             unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         }
-        return count
+        guard count < text.byteCount else { return count }
+        let ellipsisCount = TextExcerpt.ellipsis.utf8CodeUnitCount
+        for index in 0..<ellipsisCount {
+            unsafe room[count + index] = TextExcerpt.ellipsisByte(index)
+        }
+        return count + ellipsisCount
     }
 
     /// Takes away rows that will not be sent, a run of neighbours a call; those that an earlier run

@@ -118,7 +118,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return reason
     }
 
-    /// What is not a token is never sent; the first 200 bytes of it go into the ledger.
+    /// What is not a token is never sent; as much of it as `TextExcerpt` says goes into the ledger.
     private mutating func recordInvalid(
         _ row: ListRow, _ reason: Reason, _ tag: RowTag, now: Now
     ) {
