@@ -55,4 +55,42 @@ struct JSONLinesTests {
         #expect(finished.output.contains("rows         8\n"), "\(finished.output)")
         #expect(finished.output.contains("invalid      5, the first on line 3"))
     }
+
+    @Test("A key that the payload needs and the rows lack is named, with those there are")
+    func missingKey() throws {
+        let campaign = try Campaign(rows: 0, payload: #"{"aps":{"alert":"Hi {{nam}}"}}"#)
+        let rows = (0..<4).map { "{\"token\":\"\(hexToken($0))\",\"name\":\"Ann\",\"age\":7}\n" }
+        let list = try campaign.directory.write(rows.joined(), to: "list.jsonl")
+        for more in [["--dry-run"], []] {
+            let refused = try campaign.send(to: "127.0.0.1:1", ["--tokens", list] + more)
+            #expect(refused.exitCode == 2, "\(refused.errors)")
+            #expect(refused.errors.contains("line 1 has no 'nam'"), "\(refused.errors)")
+            #expect(refused.errors.contains("did you mean name?"), "\(refused.errors)")
+            #expect(refused.errors.contains("token, name, age"), "\(refused.errors)")
+        }
+    }
+
+    @Test("A text that is longer than a token is cut so that nobody takes it for one")
+    func longText() throws {
+        let campaign = try Campaign(rows: 0)
+        let server = try RecordingServer()
+        let texts = [
+            String(repeating: "ab", count: 101), String(repeating: "ab", count: 400),
+            String(repeating: "x", count: 201), String(repeating: "é", count: 150),
+        ]
+        let rows = texts + [hexToken(1), hexToken(2)]
+        let list = try campaign.directory.write(
+            rows.map { "{\"token\":\"\($0)\"}\n" }.joined(), to: "list.jsonl")
+        let sent = try campaign.send(
+            to: server.endpoint, ["--tokens", list, "--max-invalid", "100"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        func expectMarks(_ found: [ExportedRow]) {
+            for (row, text) in zip(found, texts) {
+                #expect(row.token.hasSuffix("…") && row.token.utf8.count <= 203, "\(row)")
+                #expect(text.hasPrefix(row.token.prefix(90)))
+            }
+            #expect(found.count == texts.count)
+        }
+        expectMarks(try campaign.export(["--state", "invalid"]))
+    }
 }

@@ -126,7 +126,7 @@ extension ListLook.Sample {
         case (.malformedRow, false):
             return (
                 "the row on line \(line) breaks the rules of its format",
-                "is a quote missing, or text behind a closing one?"
+                "has it more fields than the header, or text behind a closing quote?"
             )
         case (.malformedToken, false):
             return (
@@ -134,12 +134,27 @@ extension ListLook.Sample {
                 "expected an even number of hexadecimal digits; is it the right file, with the right "
                     + "--format and --token-column?"
             )
+        case (.missingColumn, true):
+            return missingKey(list)
         default:
             return (
                 "line \(line) is \(finding.reason.text)\(cause(list).map { ", as \($0)" } ?? "")",
                 "check the columns that the payload is made from."
             )
         }
+    }
+}
+
+extension ListLook.Sample {
+    /// What the payload takes from a column that the row lacks. A header that lacks it was refused before.
+    private func missingKey(_ list: TokenList) -> (what: String, advice: String) {
+        let column = list.layout.names[finding.missingField ?? 0]
+        let keys = (try? list.keyAdvice(for: column)) ?? nil
+        return (
+            "line \(line) has no '\(printable(column))', from which the payload is made",
+            "name another column in the payload, or what to say without it, as in {{name|friend}}"
+                + "\(keys.map { ": \($0)" } ?? "")."
+        )
     }
 }
 
