@@ -56,12 +56,17 @@ enum Lists {
     static func read(_ format: ListFormat, rows: Int) -> UInt64 {
         let piece = text(format, rows: 1000)
         let pool = ChunkPool(limit: 3)
-        var cutter = RowSplitter(format: format, pool: pool)
+        let header = Array("name,token,city".utf8)
+        guard let layout = try? RowLayout(format: format, names: ["token"], header: header) else {
+            fatalError("the lists here have a column named token")
+        }
+        // As a run cuts its list: with all checks.
+        var cutter = RowSplitter(layout: layout, pool: pool)
         var reader: RowReader?
         var checksum = Checksum()
-        if format.hasHeader { feed(Array("name,token,city\n".utf8), &cutter, &reader, &checksum) }
+        if format.hasHeader { feed(header + [0x0a], &cutter, &reader, &checksum) }
         for _ in 0..<max(1, rows / 1000) { feed(piece, &cutter, &reader, &checksum) }
-        if let last = cutter.finish() { look(at: last, cutter.header, pool, &reader, &checksum) }
+        if let last = cutter.finish() { look(at: last, pool, &reader, &checksum) }
         return checksum.value
 
         func feed(
@@ -70,20 +75,15 @@ enum Lists {
         ) {
             var offset = 0
             while case .chunk(let chunk) = cutter.next(bytes.span.bytes, at: &offset) {
-                look(at: chunk, cutter.header, pool, &reader, &checksum)
+                look(at: chunk, pool, &reader, &checksum)
             }
         }
 
         func look(
-            at chunk: RowChunk, _ header: [UInt8]?, _ pool: ChunkPool,
+            at chunk: RowChunk, _ pool: ChunkPool,
             _ reader: inout RowReader?, _ checksum: inout Checksum
         ) {
-            if reader == nil {
-                guard
-                    let layout = try? RowLayout(format: format, names: ["token"], header: header)
-                else { fatalError("the lists here have a column named token") }
-                reader = RowReader(layout: layout)
-            }
+            if reader == nil { reader = RowReader(layout: layout) }
             read(chunk, &reader!, &checksum)
             if let chunk = reader!.close() { pool.giveBack(chunk) }
         }

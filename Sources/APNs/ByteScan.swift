@@ -40,6 +40,41 @@ public enum ByteScan {
         return max(start, end)
     }
 
+    /// How often a byte is in a part of a text.
+    ///
+    /// - Parameters:
+    ///   - byte: what is counted.
+    ///   - text: what holds the part.
+    ///   - start: where the part starts.
+    ///   - end: where it ends, at most the text's count.
+    @inlinable @inline(__always)
+    public static func count(
+        _ byte: UInt8, in text: RawSpan, from start: Int, to end: Int
+    ) -> Int {
+        precondition(start >= 0 && end <= text.byteCount, "outside of the text")
+        var offset = start
+        var count = 0
+        while end &- offset >= vectorByteCount {
+            // SAFETY: the loop's condition leaves a whole vector before `end`, which was checked; both
+            // types have sixteen bytes, and any bits are a value of the second.
+            let bytes = unsafe text.unsafeLoadUnaligned(
+                fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self)
+            let found = bytes .== SIMD16<UInt8>(repeating: byte)
+            let halves = unsafe unsafeBitCast(found, to: SIMD2<UInt64>.self)
+            // A byte that is one is all bits.
+            count &+= (halves.x.nonzeroBitCount &+ halves.y.nonzeroBitCount) >> 3
+            offset &+= vectorByteCount
+        }
+        while offset < end {
+            // SAFETY: `offset` is below `end`, which was checked.
+            if unsafe text.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self) == byte {
+                count &+= 1
+            }
+            offset &+= 1
+        }
+        return count
+    }
+
     /// The offset of the first byte from `start` on that a JSON string does not hold as it is, and
     /// that is not plain ASCII: a quote, a backslash, a control character or a byte of 0x80 or more.
     /// The text's end if there is none.

@@ -228,6 +228,8 @@ public struct LedgerReader {
         _ error: LedgerError, _ directory: LedgerDirectory
     ) -> BroadsideError {
         if error.code == .interrupted { return SignalWatch.stopped }
+        // It names the list.
+        if error.code == .faultyList { return .request(error.detail) }
         if let newer = LedgerDirectory.newerVersion(error, directory.path) { return newer }
         let advice = error.code.isDamage ? ": \(directory.repairAdvice)" : ""
         return BroadsideError(

@@ -120,10 +120,15 @@ extension LedgerReader {
                     return try search.run(index, rowCount: rowCount, list: &reader)
                 } catch {
                     // Another list in the same place would tell lies; the ledger alone does not.
-                    guard error.code == .badList, tokens == nil else { throw error }
+                    guard tokens == nil, error.code == .badList || error.code == .faultyList
+                    else { throw error }
                     standardError(
-                        "broadside: warning: \(list.name) is not the list that was sent: name "
-                            + "that one with --tokens to find lines, and rows that are not settled")
+                        error.code == .faultyList
+                            ? "broadside: warning: \(error.detail): lines, and rows that are not "
+                                + "settled, are not found until then"
+                            : "broadside: warning: \(list.name) is not the list that was sent: name "
+                                + "that one with --tokens to find lines, and rows that are not "
+                                + "settled")
                 }
             }
             var none = NoLedgerList()

@@ -67,15 +67,25 @@ package struct ExclusionScan {
         guard path != ListBytes.standardInput else {
             throw .usage("suppress", "-: opt-outs are read more than once: name a file")
         }
-        if let tokenColumn,
-            let list = try? TokenList(
-                .file(path), format: nil, tokenColumn: tokenColumn, option: "suppress")
-        {
+        if let tokenColumn, let list = try listWithColumn(tokenColumn, path) {
             // A row of JSON Lines names its own keys.
             if list.format != .jsonl { return list }
             if try list.survey().hasColumn { return list }
         }
         return try TokenList(.file(path), format: nil, tokenColumn: nil, option: "suppress")
+    }
+
+    /// Nil where the list can't be read so; one that nobody can read says why.
+    private static func listWithColumn(
+        _ tokenColumn: String, _ path: String
+    ) throws(BroadsideError) -> TokenList? {
+        do throws(BroadsideError) {
+            return try TokenList(
+                .file(path), format: nil, tokenColumn: tokenColumn, option: "suppress")
+        } catch {
+            if error.isFaultyList { throw error }
+            return nil
+        }
     }
 
     private static func sha256(of list: TokenList) throws(BroadsideError) -> String {
@@ -209,8 +219,8 @@ package struct ExclusionScan {
         if let line = counts.firstMalformedRowLine {
             throw .request(
                 list.name,
-                ": the row on line \(line) is malformed (text behind a closing quote, a "
-                    + "quote that is not closed, or more than "
+                ": the row on line \(line) is malformed (text behind a closing quote, more fields "
+                    + "than the header, or more than "
                     + "\(RowChunk.rowByteCountMax >> 20) MiB), and the opt-outs in it would be lost: "
                     + "correct it")
         }

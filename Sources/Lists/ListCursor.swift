@@ -37,7 +37,7 @@ package import Support
         self.pool = pool
         self.rows = rows
         hash = isHashed ? ListHash() : nil
-        splitter = RowSplitter(format: list.format, pool: pool)
+        splitter = RowSplitter(layout: list.layout, pool: pool)
         // SAFETY: no byte is read before `cut` has set it: `bufferCount` is 0.
         unsafe buffer = .allocate(byteCount: Self.readSize, alignment: 4096)
     }
@@ -51,8 +51,6 @@ package import Support
     var position: ListPosition { splitter.position }
     /// The header's text; known once the first chunk was cut, or the list is at its end.
     var header: [UInt8]? { splitter.header }
-    /// The line with a quote that was never closed; known at the list's end.
-    var unclosedQuoteLine: UInt64? { splitter.unclosedQuoteLine }
 
     // MARK: Going to a place
 
@@ -67,7 +65,7 @@ package import Support
     }
 
     private func seek(_ position: ListPosition) {
-        splitter = RowSplitter(format: list.format, pool: pool, start: position)
+        splitter = RowSplitter(layout: list.layout, pool: pool, start: position)
         isSplitterDone = false
         end = .max
         bufferOffset = position.byteOffset
@@ -81,7 +79,7 @@ package import Support
     ///
     /// - Parameter rowLimit: The most wanted rows of the chunk.
     /// - Returns: nil at the gap's end.
-    /// - Throws: Exit code 5 if the list can't be read.
+    /// - Throws: Exit code 5 if the list can't be read, 2 behind a fault.
     package func cutRows(atMost rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         let left = rows.end - min(rows.end, position.row)
         guard left > 0 else { return nil }
@@ -107,6 +105,8 @@ package import Support
         guard let chunk = try cut() else { return nil }
         guard chunk.hash == known.hash, chunk.rowCount == known.rowCount else {
             pool.giveBack(chunk)
+            // Earlier versions read on.
+            if let fault = splitter.fault { throw list.refusal(fault) }
             return nil
         }
         return chunk
@@ -138,7 +138,8 @@ package import Support
         while !isSplitterDone {
             if consumed == bufferCount, try !fillBuffer() {
                 isSplitterDone = true
-                return splitter.finish()
+                if let last = splitter.finish() { return last }
+                break
             }
             // SAFETY: so many bytes are set, and nothing changes them while the span lives.
             let bytes = unsafe RawSpan(
@@ -147,8 +148,10 @@ package import Support
             case .chunk(let chunk): return chunk
             case .needsInput: continue
             case .poolEmpty: preconditionFailure("the pool has a chunk for all that may be out")
+            case .faulty(let fault): throw list.refusal(fault)
             }
         }
+        if let fault = splitter.fault { throw list.refusal(fault) }
         return nil
     }
 

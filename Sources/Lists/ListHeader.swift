@@ -6,6 +6,7 @@ struct ListHeader {
     /// What its file is called; empty where it has no name.
     let fileName: String
     let bytes: ListBytes
+    var lineEnds = LineEnds.lineFeeds
     /// The token's column where the user named one.
     let tokenColumn: String?
     /// For columns that a campaign fills in: the option or the place in a file that asks for each.
@@ -160,20 +161,25 @@ struct ListHeader {
             }
             place += UInt64(piece.count)
             var offset = 0
-            _ = cutter.next(piece.rawSpan, at: &offset)
+            if case .faulty = cutter.next(piece.rawSpan, at: &offset) { break }
         }
+        if let fault = cutter.fault { throw .faultyList(name, ": \(fault.message)") }
         guard !cutter.isHeaderOverlong, cutter.header != nil || place <= Self.searchLimit else {
             throw .request(
                 name,
                 ": its header is longer than \(RowChunk.rowByteCountMax) bytes: is it the "
-                    + "right file, with all its quotes closed?")
+                    + "right file?")
         }
         return cutter.header
     }
 
     private func read(at offset: UInt64) throws(BroadsideError) -> [UInt8] {
         var buffer = ReadBuffer(byteCount: RowChunk.capacity)
-        _ = try bytes.read(at: offset, into: &buffer)
+        // SAFETY: `read` sets bytes from the beginning of the room that it is given, and says how
+        // many.
+        _ = try unsafe buffer.fill(limit: .max) { (room) throws(BroadsideError) in
+            unsafe try lineEnds.read(bytes, at: offset, into: room)
+        }
         return [UInt8](buffer.bytes)
     }
 }

@@ -8,7 +8,7 @@ package struct ListPartReader: LedgerListReader {
     private let cursor: ListCursor
     /// The gap that `cursor` is in, as far as it was not read; nil: it is elsewhere.
     private var gap: ListGap?
-    /// The list is cut off or damaged.
+    /// The list is cut off, damaged or faulty.
     private var damage: BroadsideError?
 
     package init(list: TokenList) {
@@ -70,7 +70,8 @@ package struct ListPartReader: LedgerListReader {
 
     /// A list that can't be read on; one that is damaged is not the one that was sent.
     private mutating func unreadable(_ error: BroadsideError) -> LedgerError {
-        if error.isDamage { damage = error }
+        if error.isDamage || error.isFaultyList { damage = error }
+        if error.isFaultyList { return LedgerError(.faultyList, detail: error.message) }
         return LedgerError(error.isDamage ? .badList : .inputOutput, detail: error.message)
     }
 

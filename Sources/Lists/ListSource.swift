@@ -200,14 +200,6 @@ internal import Synchronization
         return try list.contentHash(from: hash) { () throws(BroadsideError) in isCancelled() }
     }
 
-    /// Where the list ends inside quotes, what to tell of that; known at its end.
-    package var openQuoteWarning: String? {
-        cursor.unclosedQuoteLine.map {
-            "\(list.name) ends inside quotes that open on line \($0): all that follows them is one "
-                + "malformed row, which is not sent: close them there"
-        }
-    }
-
     /// The header's text; known once the first chunk was handed out, or the list is at its end.
     package var header: [UInt8]? { cursor.header }
 

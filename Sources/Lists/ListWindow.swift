@@ -8,6 +8,8 @@ package import Support
     static let maximumByteCount = 2 << 20
 
     private let list: TokenList
+    /// Whether its bytes are those of the list, whatever ends its lines.
+    private let isOriginal: Bool
     // SAFETY: `init` and `consume` allocate it, `consume` frees the one before, `deinit` the last;
     // the first `filled` bytes are set.
     private var memory: UnsafeMutableRawBufferPointer
@@ -18,8 +20,9 @@ package import Support
     /// Whether nothing follows the window.
     package private(set) var isLast = false
 
-    package init(_ list: TokenList) throws(BroadsideError) {
+    package init(_ list: TokenList, isOriginal: Bool = false) throws(BroadsideError) {
         self.list = list
+        self.isOriginal = isOriginal
         // SAFETY: no byte is read before `fill` has set it: `filled` is 0.
         unsafe memory = .allocate(byteCount: Self.byteCount, alignment: 4_096)
     }
@@ -46,6 +49,14 @@ package import Support
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
+    /// What is in the window, with line feeds at the ends of lines.
+    package func withLineFeeds() throws(BroadsideError) -> [UInt8] {
+        // SAFETY: so many bytes are set, and they are copied.
+        var text = unsafe [UInt8](bytes)
+        try list.replaceLineEnds(in: &text, next: offset + UInt64(filled))
+        return text
+    }
+
     /// Reads on until the window is full or the list at its end; false where nothing is left.
     package mutating func fill() throws(BroadsideError) -> Bool {
         if isLast { return false }
@@ -53,7 +64,11 @@ package import Support
         // given.
         while unsafe filled < memory.count {
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
-            let count = unsafe try list.read(at: offset + UInt64(filled), into: room)
+            let place = offset + UInt64(filled)
+            let count =
+                isOriginal
+                ? unsafe try list.readOriginal(at: place, into: room)
+                : unsafe try list.read(at: place, into: room)
             if count == 0 {
                 isLast = true
                 return filled > 0

@@ -20,13 +20,17 @@ extension TokenList {
     private func readFirstRows(
         _ visit: (RowReader.Row, borrowing RowReader) -> Bool
     ) throws(BroadsideError) {
+        let pool = ChunkPool(limit: 3)
         let source = try ListSource(
-            list: self, pool: ChunkPool(limit: 3), plan: nil, rowsLimit: nil)
-        guard let chunk = try source.next(rowLimit: Self.firstLookRows) else { return }
+            list: self, pool: pool, plan: nil, rowsLimit: UInt64(Self.firstLookRows))
         var reader = RowReader(layout: layout)
-        reader.open(chunk)
-        while let row = reader.next(), visit(row, reader) {}
-        _ = reader.close()
+        var isWanted = true
+        // What makes the list unreadable counts for more than what its rows are.
+        while isWanted, let chunk = try source.next(rowLimit: Self.firstLookRows) {
+            reader.open(chunk)
+            while isWanted, let row = reader.next() { isWanted = visit(row, reader) }
+            if let chunk = reader.close() { pool.giveBack(chunk) }
+        }
     }
 
     /// Tokens of another kind are named, whoever reads the list, and before anything is done with it.

@@ -8,6 +8,8 @@ package final class TokenList: Sendable {
     package let bytes: ListBytes
     /// Where each row has its token: field 0.
     package let layout: RowLayout
+    /// How it ends its lines.
+    private let lineEnds: LineEnds
     /// Whether it is a copy of standard input.
     let isSpooled: Bool
     /// Its file, for commands that make another list of it.
@@ -52,17 +54,18 @@ package final class TokenList: Sendable {
             let bytes =
                 isAside
                 ? try ListBytes(spoolingAside: ()) : try ListBytes(opening: file, option: option)
+            let lineEnds = try LineEnds(of: bytes)
             let header = ListHeader(
                 // What is spooled has no name of its own.
-                fileName: isSpooled || isAside ? "" : file, bytes: bytes, tokenColumn: tokenColumn,
-                wanted: wanted)
+                fileName: isSpooled || isAside ? "" : file, bytes: bytes, lineEnds: lineEnds,
+                tokenColumn: tokenColumn, wanted: wanted)
             let layout = try header.layout(format: format, otherColumns: allColumns)
             if let other = otherColumns.first(where: { layout.field(named: $0) == 0 }) {
                 throw .request(
                     "column '\(other)' is named for two purposes: name different columns")
             }
             self.init(
-                bytes: bytes, layout: layout, isSpooled: isSpooled || isAside,
+                bytes: bytes, lineEnds: lineEnds, layout: layout, isSpooled: isSpooled || isAside,
                 command: header.command)
             if isInspected { try inspect() }
         }
@@ -71,13 +74,17 @@ package final class TokenList: Sendable {
     /// A list in memory: one device, or the deterministic simulation's.
     package convenience init(lines: [UInt8], layout: RowLayout = .lines) {
         self.init(
-            bytes: ListBytes(lines), layout: layout, isSpooled: false,
+            bytes: ListBytes(lines), lineEnds: .lineFeeds, layout: layout, isSpooled: false,
             command: ListCommand(file: ""))
     }
 
-    private init(bytes: ListBytes, layout: RowLayout, isSpooled: Bool, command: ListCommand) {
+    private init(
+        bytes: ListBytes, lineEnds: LineEnds, layout: RowLayout, isSpooled: Bool,
+        command: ListCommand
+    ) {
         self.command = command
         self.bytes = bytes
+        self.lineEnds = lineEnds
         self.layout = layout
         self.isSpooled = isSpooled
     }
@@ -94,19 +101,53 @@ package final class TokenList: Sendable {
     /// Which file it is, whatever names it has; nil where it is none.
     package var identity: FileIdentity? { bytes.identity }
 
-    /// Reads bytes from a place on; 0 only at the end.
+    /// Reads bytes from a place on, with line feeds at the ends of lines; 0 only at the end.
     func read(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(BroadsideError) -> Int {
+        // SAFETY: the caller's buffer is passed on as it is.
+        try unsafe lineEnds.read(bytes, at: offset, into: buffer)
+    }
+
+    /// The same, into memory that knows how much of it is set.
+    @discardableResult
+    package func read(
+        at offset: UInt64, into buffer: inout ReadBuffer
+    ) throws(BroadsideError) -> Int {
+        // SAFETY: `read` sets bytes from the beginning of the room that it is given, and says how
+        // many.
+        try unsafe buffer.fill(limit: .max) { (room) throws(BroadsideError) in
+            unsafe try read(at: offset, into: room)
+        }
+    }
+
+    /// Whether what is read has line feeds where the list has carriage returns.
+    package var hasReplacedLineEnds: Bool { lineEnds.areReturns }
+
+    /// Puts line feeds at the ends of lines into what was read as it is in the list.
+    ///
+    /// - Parameter next: Where the list goes on behind the text.
+    func replaceLineEnds(in text: inout [UInt8], next: UInt64) throws(BroadsideError) {
+        try lineEnds.replace(&text, bytes, next: next)
+    }
+
+    /// Reads bytes as they are in the list, for what is copied; 0 only at the end.
+    package func readOriginal(
+        at offset: UInt64, into buffer: inout ReadBuffer
+    ) throws(BroadsideError) -> Int {
+        try bytes.read(at: offset, into: &buffer)
+    }
+
+    /// The same.
+    func readOriginal(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
         // SAFETY: the caller's buffer is passed on as it is.
         try unsafe bytes.read(at: offset, into: buffer)
     }
 
-    /// Reads bytes from a place on; 0 only at the end.
-    @discardableResult
-    package func read(
-        at offset: UInt64, into buffer: inout ReadBuffer
-    ) throws(BroadsideError) -> Int {
-        try bytes.read(at: offset, into: &buffer)
+    /// That it can't be read on.
+    package func refusal(_ fault: ListFault) -> BroadsideError {
+        .faultyList(name, ": \(fault.message)")
     }
 }

@@ -24,7 +24,8 @@ import Testing
             .expiredToken(isSupplied: true),
             .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"),
             .ledgerGone,
-            .superseded, .listFailed(detail: "cut off"), .listChanged(detail: "longer"),
+            .superseded, .listFailed(detail: "cut off"), .listFaulty(detail: "line 9"),
+            .listChanged(detail: "longer"),
             .failed(detail: "ring"),
         ] as [StopCause])
     func `A cause is read as it was stored`(cause: StopCause) throws {

@@ -25,6 +25,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
     case ledgerGone = "ledger-gone"
     case superseded
     case listFailed = "list-failed"
+    case listFaulty = "list-faulty"
     case listChanged = "list-changed"
     case failed
 
@@ -53,6 +54,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
         case .ledgerGone: self = .ledgerGone
         case .superseded: self = .superseded
         case .listFailed: self = .listFailed
+        case .listFaulty: self = .listFaulty
         case .listChanged: self = .listChanged
         case .failed: self = .failed
         }

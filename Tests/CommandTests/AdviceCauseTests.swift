@@ -59,6 +59,7 @@ struct AdviceCauseTests: AdviceReading {
             AdviceCause.heldBack: 20, .allRefused: 3, .canaryUnanswered: 300,
             .tooManyBadTokens: 18_000, .tooManyInvalid: 12_000, .ledgerFailed: 20_000,
             .ledgerGone: 10_000, .superseded: 10_000, .listFailed: 60_000,
+            .listFaulty: 60_000,
         ]
         let scene = try Scene(rows: rows[cause] ?? 2000)
         let ending = try provoke(cause, scene)
@@ -141,6 +142,7 @@ struct AdviceCauseTests: AdviceReading {
         case .ledgerGone: try movedLedger(scene)
         case .superseded: try superseded(scene)
         case .listFailed, .listChanged: try otherList(cause, scene)
+        case .listFaulty: try faultyList(scene)
         }
     }
 
@@ -330,6 +332,23 @@ struct AdviceCauseTests: AdviceReading {
             says: cause == .listFailed ? "list.txt.gz" : "changed while it was read", exitCode: 5,
             fix: { command in
                 try whole.write(to: URL(filePath: list))
+                return command
+            })
+    }
+
+    /// A quote far behind in the list swallows the rows that follow; a blank in its place lets the size
+    /// be, so that the rest goes out.
+    private func faultyList(_ scene: Scene) throws -> Ending {
+        var rows = scene.campaign.tokens.list().split(separator: 0x0a).map { Array($0) + [0x2c] }
+        rows[50_000].append(UInt8(ascii: "\""))
+        let text = Array("token,name\n".utf8) + rows.flatMap { $0 + Array("Bob\n".utf8) }
+        let list = try scene.directory.write(text, to: "list.csv")
+        let sent = try scene.campaign.send(to: try scene.local(), ["--tokens", list])
+        return Ending(
+            run: sent, says: "line 50002 opens a quote", exitCode: 4,
+            fix: { command in
+                let blank = text.map { $0 == UInt8(ascii: "\"") ? 0x20 : $0 }
+                try Data(blank).write(to: URL(filePath: list))
                 return command
             })
     }

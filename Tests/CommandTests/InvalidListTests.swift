@@ -195,7 +195,7 @@ struct InvalidListTests {
     func shortened() throws {
         let campaign = try Campaign(rows: 3)
         let tokens = (0..<3).map(campaign.tokens.token)
-        for text in [tokens.joined(separator: "\r"), "x" + tokens[0] + "\n", tokens[0] + "f\n"] {
+        for text in [tokens.joined(separator: "!"), "x" + tokens[0] + "\n", tokens[0] + "f\n"] {
             let list = try campaign.directory.write(text, to: "list.txt")
             for call in [
                 ["tokens", "check", "--tokens", list],

@@ -205,12 +205,11 @@ struct ListKindTests {
         func token(_ number: Int) -> String { String(repeating: String(10 + number), count: 32) }
         let sound = (2..<32).map { "\"Di\",\(token($0))\n" }.joined()
         let file = try campaign.directory.write(
-            "name,token\n\"Bob\"B,\(token(1))\n\(sound)\"open,\(token(40))", to: "list.csv")
+            "name,token\n\"Bob\"B,\(token(1))\n\(sound)Ann,\(token(40)),more", to: "list.csv")
         let checked = try Broadside.run(
             ["tokens", "check", "--json", "--tokens", file], in: campaign.directory, limit: 120)
         #expect(checked.output.contains("\"rows\":32,\"valid\":30,\"invalid\":2"), "\(checked)")
         #expect(checked.output.contains("\"malformed_row\":2"), "\(checked.output)")
-        #expect(checked.errors.contains("inside quotes that open on line 33"), "\(checked.errors)")
         _ = try campaign.send(to: server.endpoint, ["--tokens", file])
         let rows = try campaign.export()
         #expect(rows.map(\.line) == Array(2...33))

@@ -96,7 +96,7 @@ struct TokensCommandTests {
             (["tokens", "check"], "--tokens is missing"),
             (["tokens", "check", "--tokens", "/nowhere"], "/nowhere"),
             (["tokens", "check", "--tokens", csv], "its columns are id, device"),
-            (["tokens", "check", "--tokens", open], "header is malformed"),
+            (["tokens", "check", "--tokens", open], "line 1 opens a quote that is never closed"),
             (["tokens", "check", "--tokens", csv, "--format", "xml"], "--format 'xml'"),
         ] {
             let finished = try run(arguments)

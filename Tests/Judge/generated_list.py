@@ -9,6 +9,12 @@ NAMES = ["Bob", "", "Zoë", "O'Neil", 'say "hi"', "a,b", "a;b", "tab\there", "tw
          "null", "-", "e\u0301clair", "\u202e", "back\\slash", "/", "\x7f"]
 
 
+# Lines in quotes that are no rows, and quotes as those leave them who know of none.
+TEXTS = ["1 Long Road\nTown", "1234\n5678", "2000, Antwerp\nEd", "a\n\n\"b\"\n", "x\r\ny, z\r\n"]
+STRAY = ['"Bob', 'Bob"', '"', '""', '"Bob"', '5" disk', '"a"b"', '""a""', '"a""b"', "\\N", "\\NN", '"\\N"',
+         "\\\\N"]
+
+
 def token(rng):
     kind = rng.random()
     if kind < 0.85:
@@ -52,7 +58,10 @@ class GeneratedList:
         self.column = "token"
         self.count = rows or rng.choice([1, 2, 3, 5, 8, 13, 20, 40])
         self.faults = rng.choice([0, 0, 0.03, 0.1]) if malformed is None else malformed
-        self.line_end = rng.choice(["\n", "\n", "\r\n"])
+        self.line_end = rng.choice(["\n", "\n", "\n", "\r\n", "\r\n", "\r"])
+        # What makes nobody know where rows begin.
+        self.trap = rng.choice(["quote", "pair", "row", "return", "return"]) \
+            if rng.random() < (0.2 if malformed is None else malformed) else ""
         self.tokens = [token(rng) for _ in range(self.count)]
         self.long_row = rows is None and rng.random() < 0.04
         parts = {"lines": self.lines, "jsonl": self.json}.get(self.form, self.delimited)()
@@ -83,7 +92,9 @@ class GeneratedList:
                 pieces.append(rng.choice([b"", b" ", b"  "]) + self.line_end.encode())
             pieces.append(row if isinstance(row, bytes) else row.encode())
             is_last = index == len(rows) - 1
-            if not is_last or rng.random() < 0.8:
+            if self.trap == "return" and rng.random() < 2 / len(rows):
+                pieces.append(rng.choice([b"\r", b"\r", b"\r\r\n", b"\n \r \n", b"\r\n", b"\n"]))
+            elif not is_last or rng.random() < 0.8:
                 pieces.append(self.line_end.encode())
         return b"".join(pieces)
 
@@ -106,8 +117,28 @@ class GeneratedList:
             return text
         return '"' + text.replace('"', '""') + '"'
 
+    def with_trap(self, rows):
+        """Quotes that swallow rows; `rows` are the fields of each, as they are written."""
+        rng, separator = self.rng, self.separator.decode()
+        if self.trap == "row":
+            fields = rng.choice(rows)
+            lines = [separator.join(fields), self.pick(), self.pick() + separator, "x"]
+            text = "\n".join(rng.sample(lines, rng.randint(1, 3)) + ["y"])
+            fields[rng.randrange(len(fields))] = '"' + text.replace('"', '""') + '"'
+        elif self.trap in ("quote", "pair"):
+            first = rng.randrange(len(rows))
+            fields = rows[first]
+            place = rng.randrange(len(fields))
+            fields[place] = '"' + fields[place]
+            if self.trap == "pair":
+                fields = rows[rng.randrange(first, len(rows))]
+                fields[rng.randrange(len(fields))] += '"'
+        return [separator.join(fields) for fields in rows]
+
     def delimited(self):
         rng = self.rng
+        # Tables with tabs come from those who know no quotes, or from those who do.
+        is_bare = self.form == "tsv" and rng.random() < 0.6
         columns = ["token", "name", "lang"] + ["c%d" % i for i in range(rng.randint(0, 3))]
         rng.shuffle(columns)
         header = list(columns)
@@ -116,19 +147,26 @@ class GeneratedList:
         if rng.random() < 0.02:
             header.append(rng.choice(header))
         separator = self.separator.decode()
-        rows = [separator.join(self.quoted(name) for name in header)]
+        rows = []
+        head = separator.join(self.quoted(name) for name in header)
         for index in range(self.count):
             values = []
             for name in columns:
                 if name == "token":
                     text = self.written(index)
                 elif name == "name":
-                    text = rng.choice(NAMES)
+                    text = rng.choice(NAMES + (STRAY if is_bare else TEXTS))
+                    if self.form == "tsv" and rng.random() < 0.9:
+                        text = text.replace("\n", " ").replace("\r", " ")
+                    if is_bare:
+                        text = text.replace("\t", " ")
                     if self.long_row and rng.random() < 0.1:
                         text = self.long_text()
                 else:
                     text = rng.choice(["de", "pt_BR", "en-GB", "", "x y"])
-                values.append(self.quoted(text))
+                values.append(text if is_bare else self.quoted(text))
+            if rng.random() < self.faults / 2:
+                values += rng.choice([[""], ["more"], ['"x"'], ["x", "y"]])
             if rng.random() < self.faults / 2:
                 values = values[:rng.randint(1, len(values))]
             if rng.random() < self.faults / 2:
@@ -136,8 +174,9 @@ class GeneratedList:
                 values[spoiled] = rng.choice([
                     '"Bob\nB' + separator + 'Cy\nC' + separator + '"Di', '"a"b', '"a" ', '"a""b"c"',
                     ' "a"', 'a"b', '""x""'])
-            rows.append(separator.join(values))
-        if rng.random() < self.faults / 2:
+            rows.append(values)
+        rows = [head, *self.with_trap(rows)]
+        if rng.random() < self.faults / 4:
             rows.append('"' + self.pick() + separator + "never closed")
         return rows
 

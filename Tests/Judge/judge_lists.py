@@ -14,9 +14,10 @@ import random
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from faulty_trial import FaultyTrial  # noqa: E402
 from generated_list import GeneratedList  # noqa: E402
 from judged_command import Difference, ServedTrials, expect, exported, fate, judge  # noqa: E402
-from reference_list import Reading, Refused, Unusable  # noqa: E402
+from reference_list import Faulty, Reading, Refused, Unusable  # noqa: E402
 
 STATES = ["accepted", "rejected", "invalid", "skipped", "failed", "unknown", "remaining"]
 ALL = [word for state in STATES for word in ("--state", state)]
@@ -27,7 +28,7 @@ def begins_array(data):
     return data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
-class Trial:
+class Trial(FaultyTrial):
     """One list, and what each command makes of it."""
 
     def __init__(self, seed, command, server):
@@ -37,18 +38,22 @@ class Trial:
         self.list = GeneratedList(seed)
         self.path = os.path.basename(self.list.write(self.directory))
         self.column = ["--token-column", self.list.column] if self.list.form != "lines" else []
-        self.reading = self.refusal = None
+        self.reading = self.refusal = self.fault = None
         try:
             self.reading = Reading(self.list.data, self.list.form, self.list.separator,
                                    self.list.column)
             self.reading.agree_with_python()
         except Refused as refusal:
             self.refusal = str(refusal)
+            self.fault = refusal if isinstance(refusal, Faulty) else None
         if self.list.form == "jsonl" and begins_array(self.list.data):
-            self.refusal = "a JSON array"
+            self.refusal, self.fault = "a JSON array", None
 
     def run(self):
         named = ["--tokens", self.path, *self.column]
+        if self.fault:
+            self.refused_by_all(named)
+            return "faulty"
         if self.refusal or not any(self.reading.token(row) for row in self.reading.rows):
             # Nothing to send, whoever reads it.
             for call in (["tokens", "check", *named], ["tokens", "check", "--max-invalid", "100",
@@ -196,8 +201,11 @@ class Trial:
             return
         try:
             stops = Reading(other.data, other.form, other.separator, "token")
-        except Refused:
+        except Refused as refusal:
             self.command(*call, codes=[2])
+            if isinstance(refusal, Faulty) and not begins_array(other.data):
+                expect(f"line {refusal.line} " in self.command.said, "the line of a fault",
+                       self.command.said, str(refusal))
             return
         if begins_array(other.data):
             self.command(*call, codes=[2])
@@ -297,6 +305,7 @@ def main():
     trials = ServedTrials(lambda seed, command, server: Trial(seed, command, server).run())
     judge("lists", 300, 20, trials.begin, lambda results, failed: (
         f"{results['read']} lists read alike by all, {results['refused']} refused by all, "
+        f"{results['faulty']} with the same line, "
         f"{failed} read differently"), trials.end)
 
 

@@ -50,9 +50,15 @@ import Testing
         let none = message { () throws(BroadsideError) in try open("\n \n") }
         #expect(none?.contains("no header") == true)
         let endless = message { () throws(BroadsideError) in
-            try open("\"token\n" + String(repeating: "abc\n", count: 500_000))
+            try open(String(repeating: "token,", count: 400_000))
         }
         #expect(endless?.contains("header is longer") == true)
+        for count in [1, 500_000, 600_000] {
+            let unclosed = message { () throws(BroadsideError) in
+                try open("\n\"token\n" + String(repeating: "abc\n", count: count))
+            }
+            #expect(unclosed?.contains("line 2 opens a quote that is never closed") == true)
+        }
         let lines = message { () throws(BroadsideError) in
             try open("ab\n", name: "list.txt", tokenColumn: "device")
         }
@@ -95,7 +101,6 @@ import Testing
         }
         #expect(found == expected)
         #expect(inGaps == expected)
-        #expect(source.openQuoteWarning == nil)
     }
 
     private func rows(_ part: borrowing ListRows) -> [String] {
@@ -107,11 +112,79 @@ import Testing
         return rows
     }
 
-    @Test func `A list that ends inside quotes is told`() throws {
-        let list = try open(text + "\n\"x\n\",\n\n\"y\nz\",\"\(hexToken(4))\n\n")
+    /// Rows that no look at the first ones reaches.
+    private let many = (0..<1_500).map { "x,\(hexToken($0)),1\n" }.joined()
+
+    @Test(arguments: [2, .max], ["\"\(hexToken(4))\n\n", "\"\n,\(hexToken(4))\n"])
+    func `A list is read up to a quote that is not closed`(rowLimit: Int, rest: String) throws {
+        let list = try open(text + "\n" + many + "\"x\n\",\n\n\"y\nz\",\(rest)")
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
-        while let chunk = try source.next(rowLimit: 2) { pool.giveBack(chunk) }
-        #expect(source.openQuoteWarning?.contains("open on line 15:") == true)
+        var rows = 0
+        let error = #expect(throws: BroadsideError.self) {
+            while let chunk = try source.next(rowLimit: rowLimit) {
+                rows += chunk.rowCount
+                pool.giveBack(chunk)
+            }
+        }
+        #expect(error?.message.contains("line 1515 opens a quote") == true, "\(error as Any)")
+        #expect(error?.exitCode == 2 && error?.isFaultyList == true)
+        #expect(rows == 1_506)
+        // Nothing comes behind it.
+        #expect(throws: BroadsideError.self) { try source.next(rowLimit: rowLimit) }
+        // A part of the list that is read in its place.
+        var reader = ListPartReader(list: list)
+        var part = ListRows()
+        let gap = ListGap(
+            firstRow: 0, byteOffset: 0, firstLine: 1, endRow: nil, endByteOffset: nil)
+        var found = 0
+        let failure = #expect(throws: LedgerError.self) {
+            var left: ListGap? = gap
+            while let now = left, let chunk = try reader.loadNext(of: now, into: &part) {
+                found += part.count
+                left = now.rest(behind: chunk)
+            }
+        }
+        #expect("\(failure as Any)".contains("line 1515") && found == 1_506)
+    }
+
+    @Test func `A list whose first line ends with a carriage return ends all lines so`() throws {
+        let rows = [
+            "x,\(hexToken(1)),\"a\nb\"", "", "y,\(hexToken(2)),\"c\rd\"", "z,\(hexToken(3)),",
+        ]
+        let list = try open("name,token,n\r" + rows.joined(separator: "\r") + "\r")
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+        var reader = ListPartReader(list: list)
+        var part = ListRows()
+        var found: [String] = []
+        while let chunk = try source.next(rowLimit: 2) {
+            let reservation = chunk.reservation
+            pool.giveBack(chunk)
+            try reader.load(reservation, into: &part)
+            found += self.rows(part)
+        }
+        #expect(found == ["2 \(hexToken(1))", "5 \(hexToken(2))", "7 \(hexToken(3))"])
+    }
+
+    /// A carriage return is the last byte of what is read at once, and the first of the next.
+    @Test(arguments: [0, 1, 2])
+    func `Line ends are read alike wherever pieces end`(shift: Int) throws {
+        let count = (ListCursor.readSize / 66 + 2) * 2
+        let ends = ["\r", "\r\n"]
+        for first in [0, 1] {
+            var text = "\r" + String(repeating: " ", count: shift) + "\r\n"
+            for row in 0..<count { text += hexToken(row) + ends[(row + first) % 2] }
+            let list = try open(text, name: "list.txt")
+            let pool = ChunkPool(limit: 3)
+            let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+            var (rows, last) = (0, UInt64(0))
+            while let chunk = try source.next(rowLimit: .max) {
+                rows += chunk.rowCount
+                last = chunk.end.line
+                pool.giveBack(chunk)
+            }
+            #expect(rows == count && last == UInt64(count) + 3)
+        }
     }
 }

@@ -104,23 +104,67 @@ public enum PruneRun {
         _ list: TokenList, dead: consuming DeadTokens, options: PruneOptions,
         to output: OutputFile, removed: OutputFile?
     ) throws(BroadsideError) -> PruneCounts {
+        let isOriginal = list.hasReplacedLineEnds
         var pruner = ListPruner(
-            dead: dead, layout: list.layout, collectsRemoved: removed != nil)
-        var window = try ListWindow(list)
+            dead: dead, layout: list.layout, collectsRemoved: removed != nil,
+            notesRanges: isOriginal)
+        var window = try ListWindow(list, isOriginal: isOriginal)
         var removedBytes: [UInt8] = []
         while try window.fill() {
-            // SAFETY: the window stays where it is until `consume`, and nobody else reaches it
-            // meanwhile.
-            let outcome = unsafe pruner.process(
-                window.bytes, isLast: window.isLast, removed: &removedBytes)
-            try output.write(window.first(outcome.keptCount))
-            if let removed, !removedBytes.isEmpty {
-                try removed.write(removedBytes)
-                removedBytes.removeAll(keepingCapacity: true)
+            if isOriginal {
+                try prune(list, &window, with: &pruner, to: output, removed: removed)
+            } else {
+                // SAFETY: the window stays where it is until `consume`, and nobody else reaches it
+                // meanwhile.
+                let outcome = unsafe pruner.process(
+                    window.bytes, isLast: window.isLast, removed: &removedBytes)
+                if let fault = pruner.fault { throw list.refusal(fault) }
+                try output.write(window.first(outcome.keptCount))
+                if let removed, !removedBytes.isEmpty {
+                    try removed.write(removedBytes)
+                    removedBytes.removeAll(keepingCapacity: true)
+                }
+                window.consume(outcome.consumedCount)
             }
-            window.consume(outcome.consumedCount)
         }
+        if let fault = pruner.finish() { throw list.refusal(fault) }
         return pruner.counts
+    }
+
+    /// Deals with a window of a list whose lines end otherwise than they are read: what stays is copied as
+    /// it is in the list.
+    private static func prune(
+        _ list: TokenList, _ window: inout ListWindow, with pruner: inout ListPruner,
+        to output: OutputFile, removed: OutputFile?
+    ) throws(BroadsideError) {
+        var text = try window.withLineFeeds()
+        var removedBytes: [UInt8] = []
+        let isLast = window.isLast
+        // SAFETY: nobody else reaches the text meanwhile, and nothing keeps its address.
+        let outcome = unsafe text.withUnsafeMutableBytes {
+            unsafe pruner.process($0, isLast: isLast, removed: &removedBytes)
+        }
+        if let fault = pruner.fault { throw list.refusal(fault) }
+        let (handedOut, cut) = pruner.removedRanges
+        try copy(window.first(outcome.consumedCount), without: cut, to: output)
+        if let removed {
+            for range in handedOut {
+                try removed.write(window.first(range.upperBound).extracting(range))
+            }
+        }
+        window.consume(outcome.consumedCount)
+    }
+
+    /// Copies all but some ranges, which are in order.
+    private static func copy(
+        _ text: RawSpan, without holes: [Range<Int>], to output: OutputFile
+    ) throws(BroadsideError) {
+        var offset = 0
+        for hole in holes {
+            try output.write(text.extracting(offset..<hole.lowerBound))
+            offset = hole.upperBound
+        }
+        try output.write(text.extracting(offset..<text.byteCount))
     }
 
     /// Better no output than a list that lost half its rows to a wrong ledger.

@@ -63,9 +63,6 @@ public struct TokensCheck {
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
         progress.end()
-        if let warning = source.openQuoteWarning {
-            standardErrorLine("broadside: warning: \(warning)")
-        }
         list.warn(of: survey.counts.lengths)
         MissingValues.warn(of: missing, in: list.layout, of: list)
         MissingValues.warnOfOtherColumns(of: list, header: source.header)

@@ -114,9 +114,6 @@ public enum TokensDedupe {
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
         progress.end()
-        if let warning = source.openQuoteWarning {
-            standardErrorLine("broadside: warning: \(warning)")
-        }
         list.warn(of: survey.counts.lengths)
         result.rows = survey.counts.rows
         return result
@@ -197,7 +194,7 @@ private struct Copier: ~Copyable {
         while position < end {
             if position >= start + UInt64(buffer.count) {
                 start = position
-                if try list.read(at: position, into: &buffer) == 0 { return }
+                if try list.readOriginal(at: position, into: &buffer) == 0 { return }
             }
             let first = Int(position - start)
             let last = Int(min(end - start, UInt64(buffer.count)))

@@ -76,9 +76,6 @@ enum DryRun {
             }
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
-        if let warning = source.openQuoteWarning {
-            standardErrorLine("broadside: warning: \(warning)")
-        }
         list.warn(of: lengths)
         MissingValues.warn(of: missing, in: list.layout, of: list)
         print(

@@ -52,9 +52,6 @@ final class ListEnd {
         }
     }
 
-    /// What to tell of a list that ends inside quotes.
-    var openQuoteWarning: String? { isFree ? source.openQuoteWarning : nil }
-
     /// Between the thread that reads and the one that waits for it.
     private final class Order: Sendable {
         let isEnded = Atomic<Bool>(false)

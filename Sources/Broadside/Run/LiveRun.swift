@@ -189,9 +189,6 @@ struct LiveRun {
         if failure == nil, isListRead(source, statistics) { coordinator.checkRowsAtEnd() }
         var stop = coordinator.stopCause ?? failure
         let endRow = listEnd.endRow(stop: stop)
-        if let warning = listEnd.openQuoteWarning {
-            standardErrorLine("broadside: warning: \(warning)")
-        }
         var summary = try summary(stop: stop, statistics, endRow: endRow)
         if stop == nil, statistics.heldBack == 0, plan.options.part != nil, summary.remaining == 0,
             summary.accepted == 0

@@ -50,8 +50,10 @@ struct RunConclusion {
 
     /// The list is wrong, and that was found before anything was sent.
     var isWrongList: Bool {
-        guard case .tooManyInvalid = cause else { return false }
-        return !sentAnything
+        switch cause {
+        case .tooManyInvalid, .listFaulty: !sentAnything
+        default: false
+        }
     }
 
     func exitCode(_ summary: Summary) -> Int32 {
@@ -79,11 +81,14 @@ struct RunConclusion {
     }
 
     func advice(_ circumstances: StopAdvice.Circumstances) -> StopAdvice {
-        isWrongList ? StopAdvice(wrongList: circumstances) : StopAdvice(cause, circumstances)
+        isWrongList ? StopAdvice(wrongList: cause, circumstances) : StopAdvice(cause, circumstances)
     }
 
     /// What is wrong, and how to fix it; nil if all is well.
     func message(_ advice: StopAdvice, _ summary: Summary, _ plan: Plan) -> String? {
+        if isWrongList, case .listFaulty(let detail) = cause {
+            return detail + " (nothing was sent)"
+        }
         if isWrongList {
             return "\(cause.message(place: plan.place)), and nothing was sent: check the list with "
                 + "broadside tokens check, or raise --max-invalid"

@@ -17,7 +17,7 @@ extension ListPruner {
             if isHeaderDue {
                 isHeaderDue = isSeparatorDue && isSeparatorLine(row)
                 isSeparatorDue = false
-                if collectsRemoved { window.append(row.start..<next, to: &removed) }
+                handOut(window, row.start..<next, to: &removed)
                 continue
             }
             counts.rows += 1

@@ -8,7 +8,8 @@ import APNs
 ///                         └────────────── kept ────────────────────┘   consumed up to here ┘
 ///
 /// What is not consumed comes again at the next window's start, with more behind it. A row that is
-/// longer than rows may be has no token, and passes by in pieces.
+/// longer than rows may be has no token, and passes by in pieces. Each byte is looked at by a scanner
+/// that checks before anything is made of it: behind a `fault` nothing is consumed.
 public struct ListPruner: ~Copyable {
     /// What became of a window.
     public struct Outcome: Sendable {
@@ -20,6 +21,11 @@ public struct ListPruner: ~Copyable {
 
     /// What was done so far.
     public internal(set) var counts = PruneCounts()
+    /// Why the list can't be read on: there is no pruned list then.
+    public private(set) var fault: ListFault?
+    /// In the window that was dealt with last, before it changed: what was handed out as removed, and what
+    /// of that does not belong to the pruned list; empty where nobody asks.
+    public internal(set) var removedRanges: (handedOut: [Range<Int>], cut: [Range<Int>]) = ([], [])
 
     let dead: DeadTokens
     let layout: RowLayout
@@ -27,6 +33,8 @@ public struct ListPruner: ~Copyable {
     let hasRegistration: Bool
     /// Whether rows that go are handed out.
     let collectsRemoved: Bool
+    /// Whether `removedRanges` are wanted.
+    let notesRanges: Bool
     var reader: RowReader
     var isAtStart = true
     var isHeaderDue: Bool
@@ -37,6 +45,11 @@ public struct ListPruner: ~Copyable {
     var digits = TokenDigits()
     /// What looks for the end of a row that is longer than rows may be; nil: there is none.
     private var longRow: RowScanner?
+    /// What looks at each byte first, the bytes at the next window's start that it has seen, and the line
+    /// that it is on.
+    private var checker: RowScanner
+    private var checkedCount = 0
+    private var checkedLine: UInt64 = 1
     /// The run of bytes that stay and were not moved to their place yet: from where, to where.
     var runStart = 0
     var keptEnd = 0
@@ -45,9 +58,15 @@ public struct ListPruner: ~Copyable {
     ///   - dead: the dead tokens, sealed.
     ///   - layout: field 0 is the token; field 1, if there is one, the time of registration.
     ///   - collectsRemoved: whether `process` hands out what goes.
-    public init(dead: consuming DeadTokens, layout: RowLayout, collectsRemoved: Bool) {
+    ///   - notesRanges: whether it also says where that was.
+    public init(
+        dead: consuming DeadTokens, layout: RowLayout, collectsRemoved: Bool,
+        notesRanges: Bool = false
+    ) {
         self.dead = dead
         self.layout = layout
+        self.notesRanges = notesRanges
+        checker = RowScanner(checking: layout.format, shape: layout.shape)
         hasRegistration = layout.format != .lines && layout.names.count > 1
         self.collectsRemoved = collectsRemoved
         reader = RowReader(layout: layout)
@@ -71,13 +90,16 @@ public struct ListPruner: ~Copyable {
         }
         runStart = 0
         keptEnd = 0
+        removedRanges = ([], [])
         var start = 0
         if isAtStart {
             if window.count < 3, !isLast { return Outcome(keptCount: 0, consumedCount: 0) }
             isAtStart = false
             if startsWithByteOrderMark(window) { start = 3 }
-            if start > 0, collectsRemoved, isHeaderDue { removed += ListFormat.byteOrderMark }
+            checkedCount = start
         }
+        guard check(window, isLast: isLast) else { return Outcome(keptCount: 0, consumedCount: 0) }
+        if start > 0, isHeaderDue { handOut(window, 0..<start, to: &removed) }
         var consumed = passLongRow(window, from: &start)
         if start == window.count {
         } else if layout.format == .lines {
@@ -90,7 +112,39 @@ public struct ListPruner: ~Copyable {
             consumed = window.count
         }
         moveRun(window, upTo: consumed)
+        checkedCount -= consumed
         return Outcome(keptCount: keptEnd, consumedCount: consumed)
+    }
+
+    /// Looks at what is new in a window; false where there is a fault.
+    private mutating func check(_ window: ListWindow, isLast: Bool) -> Bool {
+        if fault != nil { return false }
+        if checkedCount < window.count {
+            checkedLine += window.check(&checker, from: checkedCount)
+            checkedCount = window.count
+        }
+        if isLast { _ = checker.endOfText(at: window.count) }
+        noteFault()
+        return fault == nil
+    }
+
+    /// Ends the list; why it could not be read to its end.
+    public mutating func finish() -> ListFault? {
+        _ = checker.endOfText(at: 0)
+        noteFault()
+        return fault
+    }
+
+    private mutating func noteFault() {
+        guard fault == nil, let found = checker.fault else { return }
+        fault = ListFault(found.kind, line: checkedLine + found.line)
+    }
+
+    /// Appends to what goes, if it is wanted.
+    mutating func handOut(_ window: ListWindow, _ range: Range<Int>, to removed: inout [UInt8]) {
+        guard collectsRemoved else { return }
+        window.append(range, to: &removed)
+        if notesRanges { removedRanges.handedOut.append(range) }
     }
 
     private func startsWithByteOrderMark(_ window: ListWindow) -> Bool {
@@ -140,7 +194,8 @@ public struct ListPruner: ~Copyable {
     ) {
         counts.removed += 1
         counts.removedByReason[Int(reason)] += 1
-        if collectsRemoved { window.append(start..<end, to: &removed) }
+        handOut(window, start..<end, to: &removed)
+        if notesRanges { removedRanges.cut.append(start..<end) }
         moveRun(window, upTo: start)
         runStart = end
     }

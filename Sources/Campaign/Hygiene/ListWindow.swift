@@ -1,3 +1,4 @@
+import APNs
 import Support
 
 /// The part of a list that a `ListPruner` has at hand, in memory of its caller; every access is held
@@ -44,6 +45,18 @@ import Support
     /// Whether a line of lists without columns is blank.
     func isBlankLine(_ range: Range<Int>) -> Bool {
         isBlank(all, range.lowerBound, range.upperBound, .lines)
+    }
+
+    /// Has a scanner that checks look at all bytes from an offset on; how many lines it went over.
+    func check(_ scanner: inout RowScanner, from offset: Int) -> UInt64 {
+        scanner.begin(all, from: offset)
+        guard scanner.hasToLook(at: all) else {
+            return UInt64(ByteScan.count(UInt8(ascii: "\n"), in: all, from: offset, to: count))
+        }
+        var scan = offset
+        var lines: UInt64 = 0
+        while let end = nextEnd(&scanner, from: &scan) { lines += end.lineCount }
+        return lines
     }
 
     /// Where the next row ends, from `scan` on.

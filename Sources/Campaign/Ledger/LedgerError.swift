@@ -36,6 +36,8 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
         case badManifest
         /// The list the run read cannot be read, or is not the one that was sent.
         case badList
+        /// From a place in the list on nobody knows where its rows begin: `ListFault`.
+        case faultyList
     }
 
     /// The kind of fault.
@@ -91,6 +93,7 @@ extension LedgerError.Code {
         case .settledTwice: "a row is settled twice"
         case .unsettledRow: "a finished run left a row open"
         case .badManifest: "the manifest cannot be read"
+        case .faultyList: "the list cannot be read further"
         case .badList: "the list cannot be read or is another one"
         }
     }

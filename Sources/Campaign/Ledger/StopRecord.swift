@@ -49,8 +49,8 @@ public struct StopRecord: Codable, Hashable, Sendable {
             (self.count, total) = (count, answered)
         case .expiredToken(let isSupplied):
             self.isSupplied = isSupplied
-        case .ledgerFailed(let detail), .listFailed(let detail), .listChanged(let detail),
-            .failed(let detail):
+        case .ledgerFailed(let detail), .listFailed(let detail), .listFaulty(let detail),
+            .listChanged(let detail), .failed(let detail):
             self.detail = String(detail.prefix(Self.detailLimit))
         }
     }
@@ -98,6 +98,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
         case "ledger-gone": .ledgerGone
         case "superseded": .superseded
         case "list-failed": .listFailed(detail: detail ?? "")
+        case "list-faulty": .listFaulty(detail: detail ?? "")
         case "list-changed": .listChanged(detail: detail ?? "")
         case "failed": .failed(detail: detail ?? "")
         default: nil
@@ -141,6 +142,7 @@ extension StopCause {
         case .ledgerGone: "ledger-gone"
         case .superseded: "superseded"
         case .listFailed: "list-failed"
+        case .listFaulty: "list-faulty"
         case .listChanged: "list-changed"
         case .failed: "failed"
         }

@@ -21,6 +21,10 @@ public enum ListFormat: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether a field in quotes may go over several lines. Where tabs are, quotes are text to most
+    /// writers, who close none.
+    var quotesSpanLines: Bool { self == .csv || self == .semicolonCSV }
+
     /// How users call it; the separator is not part of that.
     public var name: String { self == .semicolonCSV ? "csv" : rawValue }
 

@@ -8,6 +8,8 @@ public struct RowLayout: Sendable, Equatable {
     public let names: [String]
     /// For delimited formats, the place of each wanted column in a row; else empty.
     let places: [Int]
+    /// For delimited formats, the columns of the header: a row that has more is malformed; else 0.
+    let columnCount: Int
     /// Names that were asked for and that mean the column of another one, in another case.
     private let aliases: [String: Int]
 
@@ -35,8 +37,8 @@ public struct RowLayout: Sendable, Equatable {
         let header = header ?? []
         guard RowLayout.isWellFormed(header, format) else { throw .malformed }
         let columns = RowLayout.columns(header, separator: separator)
-        for (place, column) in columns.enumerated()
-        where !column.isEmpty && columns[..<place].contains(column) {
+        var known: Set<String> = []
+        for column in columns where !column.isEmpty && !known.insert(column).inserted {
             throw .twice(column)
         }
         var places: [Int] = []
@@ -51,16 +53,27 @@ public struct RowLayout: Sendable, Equatable {
                 kept.append(name)
             }
         }
-        self.init(format: format, names: kept, places: places, aliases: aliases)
+        self.init(
+            format: format, names: kept, places: places, columnCount: columns.count,
+            aliases: aliases)
     }
 
     private init(
-        format: ListFormat, names: [String], places: [Int], aliases: [String: Int] = [:]
+        format: ListFormat, names: [String], places: [Int], columnCount: Int = 0,
+        aliases: [String: Int] = [:]
     ) {
         self.format = format
         self.names = names
         self.places = places
+        self.columnCount = columnCount
         self.aliases = aliases
+    }
+
+    /// What makes a line inside quotes a row; nil where no field has several lines.
+    var shape: RowShape? {
+        guard format.quotesSpanLines, let separator = format.separator else { return nil }
+        return RowShape(
+            separator: separator, tokenPlace: places[0], columnCount: columnCount)
     }
 
     /// The field of a column that was asked for; nil where none was asked for by this name.
@@ -101,6 +114,7 @@ public struct RowLayout: Sendable, Equatable {
 
     /// The names in a well-formed header; blanks round them and quotes do not belong to a name.
     public static func columns(_ header: [UInt8], separator: UInt8) -> [String] {
+        if separator == UInt8(ascii: "\t") { return tabColumns(header) }
         let quote = UInt8(ascii: "\"")
         var columns: [String] = []
         var name: [UInt8] = []

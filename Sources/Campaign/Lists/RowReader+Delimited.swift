@@ -84,13 +84,14 @@ extension RowReader {
                 guard cursor == end || byte(cursor) == lineFeed else { return nil }
                 offset = min(cursor + 1, end)
                 line += 1
+                if place >= columns.columnCount { setMalformed(start, stop) }
                 return stop
             }
             let found: Int
             if place < columns.fieldAtPlace.count {
                 found = ByteScan.first(separator, or: lineFeed, in: text, from: cursor, to: end)
             } else {
-                found = endOrQuotedField(text, from: cursor, separator)
+                found = endOrQuotedField(text, from: cursor, separator, &place)
             }
             if found < end, byte(found) == separator {
                 set(place, Field(start: fieldStart, count: found - fieldStart, form: .plain))
@@ -102,14 +103,19 @@ extension RowReader {
             set(place, Field(start: fieldStart, count: stop - fieldStart, form: .plain))
             offset = min(found + 1, end)
             line += 1
+            if place >= columns.columnCount { setMalformed(start, stop) }
             return stop
         }
     }
 
-    /// Behind the last wanted field, where only quotes matter: the separator before the next field
-    /// in quotes, or the row's line feed or the text's end if that comes first.
+    /// Behind the last wanted field, where only quotes and the number of fields matter: the separator
+    /// before the next field in quotes, or the row's line feed or the text's end if that comes first.
+    ///
+    /// - Parameter place: grows by the fields that end before it.
     @inline(__always)
-    private func endOrQuotedField(_ text: RawSpan, from start: Int, _ separator: UInt8) -> Int {
+    private func endOrQuotedField(
+        _ text: RawSpan, from start: Int, _ separator: UInt8, _ place: inout Int
+    ) -> Int {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
         let end = text.byteCount
         // SAFETY: offsets count from the row's start, and are below `end` where they are read.
@@ -119,8 +125,12 @@ extension RowReader {
         var cursor = start
         while true {
             let found = ByteScan.first(quote, or: lineFeed, in: text, from: cursor, to: end)
-            if found == end || byte(found) == lineFeed { return found }
-            if found > start, byte(found - 1) == separator { return found - 1 }
+            let isEnd = found == end || byte(found) == lineFeed
+            if isEnd || found > start && byte(found - 1) == separator {
+                let stop = isEnd ? found : found - 1
+                place += ByteScan.count(separator, in: text, from: start, to: stop)
+                return stop
+            }
             cursor = found + 1
         }
     }
@@ -159,7 +169,8 @@ extension RowReader {
         }
     }
 
-    private mutating func withoutDoubledQuotes(_ field: Field, _ text: RawSpan) -> Field? {
+    /// A field's text with one quote in the place of each pair.
+    mutating func withoutDoubledQuotes(_ field: Field, _ text: RawSpan) -> Field? {
         decode(field.count) { output in
             var isSecondQuote = false
             for offset in field.start..<field.start + field.count {

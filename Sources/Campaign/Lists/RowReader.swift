@@ -40,7 +40,8 @@ internal import Support
             case decoded
             /// In JSON: an array or object, a string that is not text, or the row is not a JSON object.
             case unusable
-            /// The row breaks the rules of its format; the text is the row's beginning.
+            /// The row breaks the rules of its format, or has more fields than the header; the text is the
+            /// row's beginning.
             case malformed
         }
 
@@ -87,6 +88,7 @@ internal import Support
     private enum Mode {
         case lines
         case delimited
+        case tabs
         case jsonLines
         /// One row that is too long.
         case overlong
@@ -103,7 +105,8 @@ internal import Support
         separator = layout.format.separator ?? 0
         switch layout.format {
         case .lines: usualMode = .lines
-        case .csv, .semicolonCSV, .tsv: usualMode = .delimited
+        case .csv, .semicolonCSV: usualMode = .delimited
+        case .tsv: usualMode = .tabs
         case .jsonl: usualMode = .jsonLines
         }
         mode = usualMode
@@ -162,6 +165,7 @@ internal import Support
             switch mode {
             case .lines: row = nextLine()
             case .delimited: row = nextDelimited(separator: separator)
+            case .tabs: row = nextTabbed()
             case .jsonLines: row = nextJSONLine()
             case .overlong: row = nextOverlong()
             }

@@ -1,11 +1,10 @@
 import APNs
-import Glibc
 import Support
 
 /// Finds where rows end, for each format: the one place that knows. What splits rows into fields
 /// (`RowReader`) agrees with it on well-formed rows and asks it about all others.
 ///
-/// For delimited formats (RFC 4180), whose rows may go over several lines:
+/// For formats whose quoted fields may go over several lines (RFC 4180):
 ///
 ///     fieldStart ──"──▶ quoted ──"──▶ quoteInQuoted ──"──▶ quoted
 ///      ▲   │ other        │ LF: a line     │ separator ──▶ fieldStart
@@ -21,7 +20,11 @@ import Support
 /// - What follows a closing quote and is neither separator nor line break makes the row malformed:
 ///   it ends at the next line feed, quotes or not, so that no other row is swallowed.
 /// - A row that is open at the end of the text is malformed as well.
-/// - A line break is LF or CRLF, and at the end of the text CR; any other CR is text.
+/// - A line break is LF or CRLF, and at the end of the text CR.
+///
+/// One that checks also finds what makes a list unreadable (`fault`) and stops there: quotes that are
+/// never closed, or that have rows inside; and outside quotes any other CR. For one that does not,
+/// any other CR is text.
 struct RowScanner {
     private enum State {
         case fieldStart
@@ -33,20 +36,45 @@ struct RowScanner {
     }
 
     let format: ListFormat
+    /// 0 where a row is a line, whatever quotes it has.
     private let separator: UInt8
     private var state = State.fieldStart
     /// Line ends inside quotes so far, in the row that is being looked at.
     private var innerLineCount: UInt64 = 0
     /// Lines of that row before the one on which the latest quote opened.
-    private(set) var linesBeforeQuote: UInt64 = 0
+    private var linesBeforeQuote: UInt64 = 0
 
+    private let isChecking: Bool
+    /// What is wrong, by its line in the row that is being looked at, from 0: nothing behind is looked
+    /// at.
+    private(set) var fault: ListFault?
+    /// The next CR in the text, as far as it is known; `.max` where nobody asks.
+    private var nextReturn = Int.max
+    /// The text so far ends with a CR outside quotes: a LF follows, or nothing.
+    private var isReturnOpen = false
+    /// The line inside quotes that is being looked at; nil where rows there are not looked for.
+    private var line: QuotedLine?
+    /// Whether it is not the first of its field.
+    private var isFieldLong = false
+
+    /// One that does not check.
     init(format: ListFormat) {
-        self.format = format
-        separator = format.separator ?? 0
+        self.init(format: format, isChecking: false, shape: nil)
     }
 
-    /// Whether the text ended between quotes.
-    var isInsideQuotes: Bool { state == .quoted }
+    /// One that checks.
+    ///
+    /// - Parameter shape: What a row looks like; nil: rows inside quotes are not looked for.
+    init(checking format: ListFormat, shape: RowShape?) {
+        self.init(format: format, isChecking: true, shape: shape)
+    }
+
+    private init(format: ListFormat, isChecking: Bool, shape: RowShape?) {
+        self.format = format
+        self.isChecking = isChecking
+        separator = format.quotesSpanLines ? format.separator ?? 0 : 0
+        line = separator == 0 ? nil : shape.map { QuotedLine($0) }
+    }
 
     /// A row's end, or a blank line's.
     struct RowEnd {
@@ -58,12 +86,34 @@ struct RowScanner {
         var isMalformed = false
     }
 
-    /// The next row end from `scan` on; nil where there is none, then `scan` is the text's end.
+    /// Looks at the text that is there, from `scan` on, before its row ends are asked for. One that
+    /// checks has to be told of each text that is longer than, or another than, the one before.
+    mutating func begin(_ text: RawSpan, from scan: Int) {
+        guard isChecking else { return }
+        seekReturn(text, scan)
+        guard isReturnOpen, scan < text.byteCount else { return }
+        isReturnOpen = false
+        if text.byte(at: scan) != UInt8(ascii: "\n") { fail(.loneReturn, innerLineCount) }
+    }
+
+    /// Whether its row ends have to be asked for to find what is wrong with the text that it was told of:
+    /// not where rows are lines and no line has a carriage return.
+    func hasToLook(at text: RawSpan) -> Bool {
+        separator != 0 || fault != nil || nextReturn < text.byteCount
+    }
+
+    /// The next row end from `scan` on; nil where there is none, then `scan` is the text's end, or
+    /// there is a fault.
     ///
     /// It continues where the last call stopped; `text` may be another piece of the same text.
     mutating func nextEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
+        if isChecking, fault != nil { return nil }
         if separator != 0 { return nextDelimitedEnd(in: text, from: &scan) }
-        guard let newline = find(UInt8(ascii: "\n"), in: text, scan, text.byteCount) else {
+        let newline = find(UInt8(ascii: "\n"), in: text, scan, text.byteCount)
+        if nextReturn < newline ?? text.byteCount, !passReturn(text, before: newline) {
+            return nil
+        }
+        guard let newline else {
             scan = text.byteCount
             return nil
         }
@@ -71,13 +121,21 @@ struct RowScanner {
         return RowEnd(offset: scan, lineCount: 1)
     }
 
-    /// Ends the row at the text's end, `offset`.
+    /// Ends the row at the text's end, `offset`; a quote that is open there is a fault.
     mutating func endOfText(at offset: Int) -> RowEnd {
         let isMalformed: Bool
         switch state {
         case .fieldStart, .unquoted, .quoteInQuoted, .quoteThenReturn: isMalformed = false
         case .quoted, .malformed: isMalformed = true
         }
+        if isChecking, fault == nil {
+            if state == .quoted {
+                fail(.openQuote, linesBeforeQuote)
+            } else if line?.isRow ?? false, isFieldLong, state != .fieldStart, state != .unquoted {
+                fail(.rowInQuotes, linesBeforeQuote)
+            }
+        }
+        isReturnOpen = false
         let end = RowEnd(
             offset: offset, lineCount: innerLineCount + 1, isMalformed: isMalformed)
         innerLineCount = 0
@@ -85,13 +143,23 @@ struct RowScanner {
         return end
     }
 
+    // MARK: Quotes
+
     private mutating func nextDelimitedEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
         let end = text.byteCount
+        // Where the bytes begin that `line` has not taken in.
+        var untaken = scan
         while scan < end {
             switch state {
             case .fieldStart, .unquoted:
                 let found = ByteScan.first(quote, or: lineFeed, in: text, from: scan, to: end)
+                if nextReturn < found {
+                    let isLine = found < end && text.byte(at: found) == lineFeed
+                    if !passReturn(text, from: scan, before: isLine ? found : nil, upTo: found) {
+                        return nil
+                    }
+                }
                 if found == end {
                     state = text.byte(at: end - 1) == separator ? .fieldStart : .unquoted
                     scan = end
@@ -105,34 +173,81 @@ struct RowScanner {
                     isOpening = text.byte(at: found - 1) == separator
                 }
                 state = isOpening ? .quoted : .unquoted
-                if isOpening { linesBeforeQuote = innerLineCount }
                 scan = found + 1
+                if isOpening {
+                    linesBeforeQuote = innerLineCount
+                    isFieldLong = false
+                    line?.begin()
+                    untaken = scan
+                }
             case .quoted:
                 let found = ByteScan.first(quote, or: lineFeed, in: text, from: scan, to: end)
                 scan = min(found + 1, end)
-                if found == end { return nil }
+                if found == end { break }
                 if text.byte(at: found) == lineFeed {
                     innerLineCount += 1
+                    if line != nil, endsRow(text, &untaken, found) { return nil }
+                    isFieldLong = true
                 } else {
                     state = .quoteInQuoted
                 }
             case .quoteInQuoted, .quoteThenReturn:
                 let byte = text.byte(at: scan)
+                if state == .quoteInQuoted, isFieldLong, byte != quote, line != nil,
+                    byte == separator || byte == lineFeed || byte == UInt8(ascii: "\r"),
+                    endsRow(text, &untaken, scan)
+                {
+                    return nil
+                }
                 if byte == lineFeed { return rowEnd(scan, &scan) }
                 step(byte)
+                if isChecking, fault != nil { return nil }
                 if state != .malformed { scan += 1 }
             case .malformed:
-                if let found = find(lineFeed, in: text, scan, end) { return rowEnd(found, &scan) }
-                scan = end
+                let found = find(lineFeed, in: text, scan, end)
+                if nextReturn < found ?? end,
+                    !passReturn(text, from: scan, before: found, upTo: found ?? end)
+                {
+                    return nil
+                }
+                guard let found else {
+                    scan = end
+                    break
+                }
+                if isFieldLong, line != nil, endsRow(text, &untaken, found) { return nil }
+                return rowEnd(found, &scan)
             }
         }
+        takeLine(text, untaken, end)
         return nil
+    }
+
+    /// Ends a line inside quotes at `stop`; whether it is a row.
+    @inline(never)
+    private mutating func endsRow(_ text: RawSpan, _ untaken: inout Int, _ stop: Int) -> Bool {
+        line?.take(text, from: untaken, to: stop)
+        untaken = stop + 1
+        let isRow = line?.isRow ?? false
+        if isRow { fail(.rowInQuotes, linesBeforeQuote) }
+        line?.begin()
+        return isRow
+    }
+
+    /// Takes in what the text has of a line inside quotes, as the rest comes with another text.
+    private mutating func takeLine(_ text: RawSpan, _ untaken: Int, _ end: Int) {
+        switch state {
+        case .fieldStart, .unquoted: return
+        case .malformed where !isFieldLong: return
+        case .quoted, .quoteInQuoted, .quoteThenReturn, .malformed:
+            line?.take(text, from: untaken, to: end)
+        }
     }
 
     /// What a byte behind a quote that may have closed a field makes of the row.
     private mutating func step(_ byte: UInt8) {
         guard state == .quoteInQuoted else {
             state = .malformed
+            if isChecking { fail(.loneReturn, innerLineCount) }
             return
         }
         switch byte {
@@ -151,40 +266,42 @@ struct RowScanner {
         state = .fieldStart
         return end
     }
-}
 
-/// The offset of the first `byte` in a part of a text.
-@inline(__always)
-func find(_ byte: UInt8, in text: RawSpan, _ start: Int, _ end: Int) -> Int? {
-    precondition(
-        UInt(bitPattern: start) <= UInt(bitPattern: end) && end <= text.byteCount,
-        "outside of the text")
-    // SAFETY: the part was checked to lie in the text; memchr reads nothing beyond it.
-    return unsafe text.withUnsafeBytes { bytes in
-        guard let first = bytes.baseAddress,
-            let found = unsafe memchr(first + start, Int32(byte), end - start)
-        else { return nil }
-        return unsafe UnsafeRawPointer(found) - first
+    // MARK: Carriage returns
+
+    private mutating func fail(_ kind: ListFault.Kind, _ line: UInt64) {
+        fault = ListFault(kind, line: line)
     }
-}
 
-/// Whether a part of a text holds nothing but blanks and line ends. Most rows are told by their first
-/// byte.
-@inline(__always)
-func isBlank(_ text: RawSpan, _ start: Int, _ end: Int, _ format: ListFormat) -> Bool {
-    // SAFETY: `start` is below `end`, which is not behind the text.
-    if UInt(bitPattern: start) < UInt(bitPattern: end), end <= text.byteCount,
-        unsafe text.unsafeLoad(fromUncheckedByteOffset: start, as: UInt8.self) > 0x20
-    {
+    private mutating func seekReturn(_ text: RawSpan, _ start: Int) {
+        nextReturn = find(UInt8(ascii: "\r"), in: text, start, text.byteCount) ?? text.byteCount
+    }
+
+    /// Goes on behind the carriage return before a line feed, or at the text's end; false where another
+    /// one is a fault.
+    @inline(never)
+    private mutating func passReturn(_ text: RawSpan, before newline: Int?) -> Bool {
+        passReturn(text, from: 0, before: newline, upTo: newline ?? text.byteCount)
+    }
+
+    /// The same outside quotes, which begin at `start` and end at `stop`.
+    @inline(never)
+    private mutating func passReturn(
+        _ text: RawSpan, from start: Int, before newline: Int?, upTo stop: Int
+    ) -> Bool {
+        // Those inside quotes before it are text.
+        if nextReturn < start { seekReturn(text, start) }
+        guard nextReturn < stop else { return true }
+        if nextReturn + 1 == newline {
+            seekReturn(text, nextReturn + 1)
+            return true
+        }
+        if nextReturn + 1 == text.byteCount {
+            isReturnOpen = true
+            nextReturn = text.byteCount
+            return true
+        }
+        fail(.loneReturn, innerLineCount)
         return false
-    }
-    return isAllBlank(text, start, end, format)
-}
-
-@inline(never)
-private func isAllBlank(_ text: RawSpan, _ start: Int, _ end: Int, _ format: ListFormat) -> Bool {
-    (start..<end).allSatisfy {
-        let byte = text.byte(at: $0)
-        return byte == UInt8(ascii: "\n") || format.isBlank(byte)
     }
 }

@@ -7,6 +7,7 @@ extension RowSplitter {
         case boundary
         case full
         case more
+        case fault
     }
 
     /// The most rows the chunk in work may have.
@@ -71,6 +72,7 @@ extension RowSplitter {
         let limit = rowLimitNow
         // SAFETY: the chunk's first `filled` bytes are set.
         let text = unsafe RawSpan(_unsafeStart: chunk.storage, byteCount: filled)
+        scanner.begin(text, from: scan)
         while let end = scanner.nextEnd(in: text, from: &scan) {
             let isRow = !isBlank(text, rowsEnd, end.offset, format)
             rowsEnd = end.offset
@@ -83,15 +85,41 @@ extension RowSplitter {
                 return .rowLimit
             }
         }
+        if takeFault() { return .fault }
         if let boundary, start.byteOffset + UInt64(filled) == boundary.byteOffset {
             return .boundary
         }
         return filled == chunk.room ? .full : .more
     }
 
+    /// Notes the scanner's fault with its place in the list; whether there is one.
+    @discardableResult
+    mutating func takeFault() -> Bool {
+        guard let found = scanner.fault else { return false }
+        fault = ListFault(found.kind, line: start.line + lineCount + found.line)
+        return true
+    }
+
+    /// Ends the chunk in work before the row with the fault, which is not stored any more; nil where it
+    /// has no other rows.
+    mutating func cutOffBeforeFault() -> RowChunk? {
+        boundary = nil
+        if overlong != nil || isHeaderDue { rowsEnd = 0 }
+        overlong = nil
+        filled = rowsEnd
+        scan = rowsEnd
+        let finished = rowCount > 0 && !isHeaderDue ? cutOff() : nil
+        if finished == nil, let chunk {
+            pool.giveBack(chunk)
+            self.chunk = nil
+        }
+        return finished
+    }
+
     /// Ends a row that has no line end because the text ends.
     mutating func endLastRow(_ chunk: RowChunk) {
         let lines = scanner.endOfText(at: filled).lineCount
+        if takeFault() { return }
         guard rowsEnd < filled else { return }
         // SAFETY: the chunk's first `filled` bytes are set.
         let text = unsafe RawSpan(_unsafeStart: chunk.storage, byteCount: filled)
@@ -182,7 +210,10 @@ extension RowSplitter {
             last = first + Int(min(UInt64(last - first), left))
         }
         var scan = first
-        let end = scanner.nextEnd(in: bytes.extracting(0..<last), from: &scan)
+        let text = bytes.extracting(0..<last)
+        scanner.begin(text, from: scan)
+        let end = scanner.nextEnd(in: text, from: &scan)
+        if takeFault() { return cutOffBeforeFault() }
         offset = scan
         overlong = (
             count + UInt64(scan - first),
@@ -192,7 +223,9 @@ extension RowSplitter {
         rowsEnd = RowChunk.storedCountMax
         let isEnd = isAtBoundary
         rowsEnd = 0
-        return isEnd ? endOverlongRow(lineCount: scanner.endOfText(at: 0).lineCount) : nil
+        guard isEnd else { return nil }
+        let lineCount = scanner.endOfText(at: 0).lineCount
+        return takeFault() ? cutOffBeforeFault() : endOverlongRow(lineCount: lineCount)
     }
 
     /// Hands out an overlong row; nil where it was the header.

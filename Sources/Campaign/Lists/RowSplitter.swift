@@ -10,6 +10,8 @@ import APNs
 ///                            ▼ │ the row's end
 ///                          overlong: one row of more than `RowChunk.rowByteCountMax`; its rest is
 ///                                    hashed and counted, not stored
+/// Where rows can't be told from what is inside quotes, or where lines end, it stops: no row behind a
+/// fault is handed out.
 ///
 /// Chunks tile what follows the byte-order mark and the header; only runs of blank lines may lie
 /// between them. The same text cut at the same places gives equal chunks, however it arrives.
@@ -22,6 +24,8 @@ public struct RowSplitter: ~Copyable {
         case needsInput
         /// The pool is empty: give a chunk back and call again with the same input.
         case poolEmpty
+        /// The list can't be read on; all rows before were handed out.
+        case faulty(ListFault)
     }
 
     /// The most rows of a chunk; may be changed at any time.
@@ -32,6 +36,9 @@ public struct RowSplitter: ~Copyable {
 
     /// Whether a header of more than `RowChunk.rowByteCountMax` was met; it is then cut short.
     public internal(set) var isHeaderOverlong = false
+
+    /// Why the list can't be read on; the rows before it are handed out first.
+    public internal(set) var fault: ListFault?
 
     let format: ListFormat
     let pool: ChunkPool
@@ -57,6 +64,8 @@ public struct RowSplitter: ~Copyable {
     /// cut short by their row limit.
     static var pieceSize: Int { 4_096 }
 
+    /// Cuts a list whose columns are not known: rows inside quotes are not looked for.
+    ///
     /// - Parameters:
     ///   - start: where the input starts in the decoded list; beyond the list's start no mark and
     ///     no header are expected.
@@ -65,12 +74,35 @@ public struct RowSplitter: ~Copyable {
         format: ListFormat, pool: ChunkPool, start: ListPosition = ListPosition(),
         rowLimit: Int = .max
     ) {
+        self.init(
+            RowScanner(checking: format, shape: nil), pool: pool, start: start, rowLimit: rowLimit)
+    }
+
+    /// Cuts a list whose columns are known.
+    ///
+    /// - Parameters:
+    ///   - layout: field 0 is the token.
+    ///   - start: where the input starts in the decoded list; beyond the list's start no mark and
+    ///     no header are expected.
+    ///   - rowLimit: the most rows of a chunk, at least 1.
+    public init(
+        layout: RowLayout, pool: ChunkPool, start: ListPosition = ListPosition(),
+        rowLimit: Int = .max
+    ) {
+        self.init(
+            RowScanner(checking: layout.format, shape: layout.shape), pool: pool, start: start,
+            rowLimit: rowLimit)
+    }
+
+    private init(
+        _ scanner: consuming RowScanner, pool: ChunkPool, start: ListPosition, rowLimit: Int
+    ) {
         precondition(rowLimit > 0, "a chunk has at least one row")
-        self.format = format
+        format = scanner.format
+        self.scanner = scanner
         self.pool = pool
         self.start = start
         self.rowLimit = rowLimit
-        scanner = RowScanner(format: format)
         markCount = start.byteOffset == 0 ? 0 : nil
         isHeaderDue = start.byteOffset == 0 && format.hasHeader
     }
@@ -82,12 +114,6 @@ public struct RowSplitter: ~Copyable {
 
     /// Where the next chunk starts, if no blank lines come first.
     public var position: ListPosition { start }
-
-    /// Whether the list ended inside quotes; known after `finish`.
-    var endedInsideQuotes = false
-
-    /// Where the list ended inside quotes, the line on which they open; known after `finish`.
-    public internal(set) var unclosedQuoteLine: UInt64?
 
     /// Makes a chunk end at a place known from an earlier run.
     ///
@@ -105,12 +131,13 @@ public struct RowSplitter: ~Copyable {
     public mutating func next(_ bytes: RawSpan, at offset: inout Int) -> Outcome {
         precondition(offset >= 0 && offset <= bytes.byteCount, "outside of the input")
         while true {
+            if let fault { return .faulty(fault) }
             guard let chunk = chunk ?? pool.take() else { return .poolEmpty }
             self.chunk = chunk
             if markCount != nil, !skipMark(bytes, &offset, chunk) { return .needsInput }
             if overlong != nil {
                 if let finished = goThroughOverlongRow(bytes, &offset) { return .chunk(finished) }
-                if overlong != nil { return .needsInput }
+                if overlong != nil, fault == nil { return .needsInput }
                 continue
             }
             append(bytes, &offset, to: chunk)
@@ -123,7 +150,8 @@ public struct RowSplitter: ~Copyable {
                 if let finished = cutOff() { return .chunk(finished) }
             case .boundary:
                 endLastRow(chunk)
-                if let finished = cutOff() { return .chunk(finished) }
+                let finished = fault == nil ? cutOff() : cutOffBeforeFault()
+                if let finished { return .chunk(finished) }
             case .full:
                 if rowsEnd == 0, filled < RowChunk.storedCountMax {
                     chunk.grow(keeping: filled)
@@ -138,24 +166,28 @@ public struct RowSplitter: ~Copyable {
                 }
             case .more:
                 if offset == bytes.byteCount { return .needsInput }
+            case .fault:
+                if let finished = cutOffBeforeFault() { return .chunk(finished) }
             }
         }
     }
 
-    /// Ends the list; the last chunk, if any rows are left. Call once, after all input.
+    /// Ends the list; the last chunk, if any rows are left, before a fault that is at its end. Call once,
+    /// after all input.
     public mutating func finish() -> RowChunk? {
         if let markCount, markCount > 0, let chunk {
             appendMark(markCount, to: chunk)
-            _ = scanRows(chunk)
+            if case .fault = scanRows(chunk) { return cutOffBeforeFault() }
         }
         markCount = nil
-        endedInsideQuotes = scanner.isInsideQuotes
-        if endedInsideQuotes {
-            unclosedQuoteLine = start.line + lineCount + scanner.linesBeforeQuote
+        if overlong != nil {
+            let lineCount = scanner.endOfText(at: 0).lineCount
+            takeFault()
+            return fault == nil ? endOverlongRow(lineCount: lineCount) : cutOffBeforeFault()
         }
-        if overlong != nil { return endOverlongRow(lineCount: scanner.endOfText(at: 0).lineCount) }
         guard let chunk else { return nil }
         endLastRow(chunk)
+        if fault != nil { return cutOffBeforeFault() }
         boundary = nil
         let finished = cutOff()
         if finished == nil, let chunk = self.chunk {

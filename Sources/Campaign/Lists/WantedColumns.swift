@@ -7,12 +7,15 @@ final class WantedColumns {
     let format: ListFormat
     /// For delimited formats: for each place in a row, which field it is; -1 where none.
     let fieldAtPlace: FixedBuffer<Int32>
+    /// For delimited formats: the most fields of a row.
+    let columnCount: Int
     /// For JSON Lines: the names' bytes one after another, and where each ends.
     let names: FixedBuffer<UInt8>
     let nameEnds: FixedBuffer<Int>
 
     init(_ layout: RowLayout) {
         format = layout.format
+        columnCount = layout.columnCount
         var fieldAtPlace = [Int32](repeating: -1, count: (layout.places.max() ?? -1) + 1)
         for (field, place) in layout.places.enumerated() { fieldAtPlace[place] = Int32(field) }
         self.fieldAtPlace = FixedBuffer(fieldAtPlace)

@@ -47,6 +47,9 @@ public enum StopCause: Sendable, Hashable {
     case superseded
     /// The list cannot be read further: responses in flight are awaited, and the ledger is whole.
     case listFailed(detail: String)
+    /// From a place in the list on nobody knows where its rows begin: a quote that is not closed, a
+    /// carriage return. What comes before it is sent.
+    case listFaulty(detail: String)
     /// The list changed while it was read.
     case listChanged(detail: String)
     /// A reactor could not continue.
@@ -78,11 +81,11 @@ public enum StopCause: Sendable, Hashable {
         }
     }
 
-    /// Whether APNs, or a guard, found the campaign as a whole wrong: exit code 4.
+    /// Whether APNs, or a guard, found the campaign as a whole wrong, or its list: exit code 4.
     public var isAbort: Bool {
         switch self {
         case .refused, .heldBack, .onlyBadTokens, .allRefused, .tooManyBadTokens, .tooManyInvalid,
-            .canaryRefused, .expiredToken, .signingFailed:
+            .canaryRefused, .expiredToken, .signingFailed, .listFaulty:
             true
         case .complete, .signal, .control, .deadline, .gaveUp, .noResponse, .brokenServer,
             .canaryUnanswered, .ledgerFailed, .ledgerGone, .superseded, .listFailed, .listChanged,

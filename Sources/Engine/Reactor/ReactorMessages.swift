@@ -48,7 +48,7 @@ package enum ReactorCompletion {
     case listEnded
     /// There are no more rows of the canary, and no others while it is pending.
     case listHeld
-    /// The list can't be read on: `listFailed`, or `listChanged`.
+    /// The list can't be read on: `listFailed`, `listFaulty` or `listChanged`.
     case listFailed(StopCause)
 }
 

@@ -112,12 +112,15 @@ package final class ReactorServices: @unchecked Sendable {
                     inbox.put(.listEnded)
                 }
             } catch {
-                inbox.put(
-                    .listFailed(
-                        error.isChange
-                            ? .listChanged(detail: error.message)
-                            : .listFailed(detail: error.message)))
+                inbox.put(.listFailed(Self.cause(of: error)))
             }
         }
+    }
+
+    /// Why the list can't be read on.
+    private static func cause(of error: BroadsideError) -> StopCause {
+        if error.isChange { return .listChanged(detail: error.message) }
+        return error.isFaultyList
+            ? .listFaulty(detail: error.message) : .listFailed(detail: error.message)
     }
 }

@@ -87,15 +87,18 @@ package struct StopAdvice {
         case .ledgerGone:
             resume("put it back, then --resume continues")
         case .superseded: resume("if that one ends with rows left, --resume continues")
-        case .listFailed, .listChanged: resume("then --resume continues")
+        case .listFailed, .listFaulty, .listChanged: resume("then --resume continues")
         }
     }
 
     /// The list is wrong, and nothing was sent: there is no ledger to look at.
-    package init(wrongList circumstances: Circumstances) {
+    package init(wrongList cause: StopCause, _ circumstances: Circumstances) {
         self.circumstances = circumstances
+        var isFaulty = false
+        if case .listFaulty = cause { isFaulty = true }
         add(
-            "check the list, or raise --max-invalid",
+            isFaulty
+                ? "check the list once it is corrected" : "check the list, or raise --max-invalid",
             circumstances.command.flatMap { command in
                 command.value("tokens").map {
                     command.calling(["tokens", "check", "--tokens", $0])

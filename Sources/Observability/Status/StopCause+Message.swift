@@ -52,7 +52,9 @@ extension StopCause {
         case .superseded:
             "a newer attempt has taken over this ledger, or its claim was removed: nothing more is sent "
                 + "here, and rows that were in flight are in doubt there"
-        case .listFailed(let detail), .listChanged(let detail), .failed(let detail): detail
+        case .listFailed(let detail), .listFaulty(let detail), .listChanged(let detail),
+            .failed(let detail):
+            detail
         }
     }
 

@@ -10,6 +10,8 @@ public struct BroadsideError: Error, Sendable {
     package private(set) var isChange = false
     /// A file is not what its writer wrote.
     package private(set) var isDamage = false
+    /// A list has a place from which on nobody knows where its rows begin.
+    package private(set) var isFaultyList = false
 
     /// An error with the exit code that it leads to.
     public init(_ message: String, exitCode: Int32) {
@@ -58,6 +60,15 @@ public struct BroadsideError: Error, Sendable {
     package static func damaged(_ name: InputName, _ problem: String) -> BroadsideError {
         var error = BroadsideError.request(name, problem)
         error.isDamage = true
+        return error
+    }
+
+    /// A list has a place from which on nobody knows where its rows begin.
+    ///
+    /// - Parameter problem: What follows the list's name in the message, its blank or colon first.
+    package static func faultyList(_ name: InputName, _ problem: String) -> BroadsideError {
+        var error = BroadsideError.request(name, problem)
+        error.isFaultyList = true
         return error
     }
 

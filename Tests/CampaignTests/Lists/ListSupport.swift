@@ -34,7 +34,8 @@ func facts(_ chunk: RowChunk) -> ChunkFacts {
         bytes: array(chunk.bytes))
 }
 
-/// Cuts a whole list whose bytes arrive in the given pieces; `visit` sees each chunk.
+/// Cuts a whole list whose bytes arrive in the given pieces, or what comes before a fault; `visit` sees
+/// each chunk.
 func cut(
     _ cutter: inout RowSplitter, pool: ChunkPool, pieces: [[UInt8]], visit: (RowChunk) -> Void
 ) {
@@ -49,6 +50,7 @@ func cut(
                 precondition(offset == piece.count)
                 break read
             case .poolEmpty: preconditionFailure("all chunks were given back")
+            case .faulty: return
             }
         }
     }

@@ -30,21 +30,26 @@ import Testing
         ("A,\"b\" \nB,y", [.init(2, nil), .init(3, ["B", "y"])]),
         ("\"A\" ,b\nB,y", [.init(2, nil), .init(3, ["B", "y"])]),
         ("\"A\"\"\"x,b\nB,y", [.init(2, nil), .init(3, ["B", "y"])]),
-        // A carriage return is part of a line break, or text.
+        // A carriage return is part of a line break; inside quotes it is text.
         ("A,\"b\"\r\nB,y\r\n", [.init(2, ["A", "b"]), .init(3, ["B", "y"])]),
-        ("A,\"b\"\r\rc\nB,y", [.init(2, nil), .init(3, ["B", "y"])]),
-        ("A,b\rc\nB,\"y\rz\"\n", [.init(2, ["A", "b\rc"]), .init(3, ["B", "y\rz"])]),
+        ("A,\"b\"\r\nB,y\r", [.init(2, ["A", "b"]), .init(3, ["B", "y"])]),
+        ("A,b\nB,\"y\rz\"\n", [.init(2, ["A", "b"]), .init(3, ["B", "y\rz"])]),
         // Quotes elsewhere are text.
         ("A,5\" disk\nB, \"y\"\n", [.init(2, ["A", "5\" disk"]), .init(3, ["B", " \"y\""])]),
         ("A,\"\"\nB,\"\"\"\"\n", [.init(2, ["A", ""]), .init(3, ["B", "\""])]),
-        // What is open at the end is malformed.
-        ("A,b\n\"B,y\nC,z\n", [.init(2, ["A", "b"]), .init(3, nil)]),
-        ("A,b\nB,\"", [.init(2, ["A", "b"]), .init(3, nil)]),
+        // So is one with more fields than the header, whatever is in quotes.
+        ("A,b,\nB,y", [.init(2, nil), .init(3, ["B", "y"])]),
+        (
+            "A,\"b\",c\r\nB,\"y\nz\",\"\"\nC,z,,\nD,w",
+            [
+                .init(2, nil), .init(3, nil), .init(5, nil), .init(6, ["D", "w"]),
+            ]
+        ),
         ("A,\"b\"", [.init(2, ["A", "b"])]), ("A,\"b\"x", [.init(2, nil)]),
         ("A\n,\n\n\"\"\n", [.init(2, ["A", nil]), .init(3, ["", ""]), .init(5, ["", nil])]),
     ]
 
-    @Test(arguments: delimited.indices, [ListFormat.csv, .semicolonCSV, .tsv])
+    @Test(arguments: delimited.indices, [ListFormat.csv, .semicolonCSV])
     private func `Malformed rows end at their line break`(
         index: Int, format: ListFormat
     ) throws {
@@ -60,6 +65,79 @@ import Testing
                 let found = try read(list, format, ["a", "b"], pieceSize, rowLimit)
                 #expect(found == entry.rows)
             }
+        }
+    }
+
+    /// Lines with tabs, and what is in their columns.
+    private static let tabbed: [(text: String, rows: [Expected])] = [
+        // As `mysql -B` and `COPY` write them: quotes are text.
+        ("A\t\"b\nB\tc\"\n", [.init(2, ["A", "\"b"]), .init(3, ["B", "c\""])]),
+        ("\"A\t5\"\nB\t\"x\" y\n", [.init(2, ["\"A", "5\""]), .init(3, ["B", "\"x\" y"])]),
+        ("A\t\"\nB\t\"a\"b\"\n", [.init(2, ["A", "\""]), .init(3, ["B", "\"a\"b\""])]),
+        ("A\t\\N\n\\N\t\\NN\n", [.init(2, ["A", nil]), .init(3, [nil, "\\NN"])]),
+        // As spreadsheets and Python write them.
+        ("\"A\"\t\"b \"\"c\"\"\"\r\n", [.init(2, ["A", "b \"c\""])]),
+        ("A\t\"\\N\"\nB\t\"\"\n", [.init(2, ["A", "\\N"]), .init(3, ["B", ""])]),
+        ("A\t\"b\tc\"\n\"A\tB\"\t\"\"\n", [.init(2, ["A", "b\tc"]), .init(3, ["A\tB", ""])]),
+        // Where the fields are as many as the header's, tabs are none of their text.
+        ("\"A\tb\"\n", [.init(2, ["\"A", "b\""])]),
+        // Too many, whatever is in quotes.
+        ("A\tb\tc\nB\ty\t\n", [.init(2, nil), .init(3, nil)]),
+        ("A\t\"b\t\"c\nB\ty", [.init(2, nil), .init(3, ["B", "y"])]),
+        (
+            "A\n\t\n  \n\r\nB\ty\r",
+            [
+                .init(2, ["A", nil]), .init(3, ["", ""]), .init(6, ["B", "y"]),
+            ]
+        ),
+    ]
+
+    @Test(arguments: tabbed.indices)
+    private func `Between tabs quotes never span lines`(index: Int) throws {
+        let entry = Self.tabbed[index]
+        for pieceSize in [1, 2, 3, 1_000] {
+            for rowLimit in [1, .max] {
+                let found = try read(
+                    Array("a\tb\n\(entry.text)".utf8), .tsv, ["a", "b"], pieceSize, rowLimit)
+                #expect(found == entry.rows)
+            }
+        }
+    }
+
+    @Test func `What is too long for a token is cut so that it is none`() {
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowSplitter(layout: .lines, pool: pool)
+        let texts = [200, 201, 202, 400].map { String(repeating: "a", count: $0) }
+        var rows = ListRows()
+        cut(&cutter, pool: pool, pieces: [Array(texts.joined(separator: "\n").utf8)]) {
+            rows.read($0, layout: .lines)
+        }
+        let found = (0..<rows.count).map {
+            String(decoding: array(rows.text(of: $0)), as: UTF8.self)
+        }
+        let marked = String(repeating: "a", count: 197) + "…"
+        #expect(found == [texts[0], marked, marked, marked])
+        // As ledgers of earlier versions have it.
+        var text = Array(texts[0].utf8)
+        TextExcerpt.mark(&text)
+        #expect(text == Array(marked.utf8))
+    }
+
+    @Test func `A header with tabs has names in quotes, or quotes in names`() {
+        func columns(_ header: String) -> [String] {
+            RowLayout.columns(Array(header.utf8), separator: 0x09)
+        }
+        #expect(columns("token\t\"na\"\"me\"\t x \r") == ["token", "na\"me", "x"])
+        #expect(columns("\"token\tname") == ["\"token", "name"])
+        #expect(columns("\"a\tb\"\t\"\t") == ["a\tb", "\"", ""])
+    }
+
+    @Test func `Two columns of one name are found among many`() {
+        var names = (0..<200_000).map { "c\($0)" } + ["token"]
+        names.append("c7")
+        #expect(throws: RowLayout.HeaderError.twice("c7")) {
+            try RowLayout(
+                format: .csv, names: ["token"], header: Array(names.joined(separator: ",").utf8))
         }
     }
 

@@ -73,7 +73,7 @@ import Testing
                     repeating: 0x61, count: Int.random(in: 60_000...200_000, using: &random))
             case 1:
                 list += [UInt8](repeating: 0x0a, count: Int.random(in: 0...70_000, using: &random))
-            case 2..<60: list += [0x20, 0x0d]
+            case 2..<60: list += [0x20, 0x20]
             default:
                 list += (0..<Int.random(in: 0...90, using: &random)).map { _ in
                     UInt8.random(in: 0x30...0x39, using: &random)

@@ -239,8 +239,8 @@ extension Simulation {
             isJustified = faults.diskFailure > Ambush.chance || hasSprung(process)
         case .listFailed, .listChanged:
             isJustified = process.changedRows != nil
-        case .ledgerGone, .failed:
-            // The simulation's ledger has no name, and its list lies in memory.
+        case .ledgerGone, .listFaulty, .failed:
+            // The simulation's ledger has no name, and its list lies in memory and is well-formed.
             isJustified = false
         }
         let isRefusal = process.coordinator.canary?.verdict.isRefusal == true || cause.isInvalidList

@@ -18,27 +18,23 @@ extension FuzzTarget {
         prune(list, format, size)
     }
 
-    /// A prune without dead tokens copies the list, and finds as many rows and tokens as a survey.
+    /// A prune without dead tokens copies the list, and finds as many rows and tokens as a survey, or the
+    /// same fault.
     private static func prune(_ list: [UInt8], _ format: ListFormat, _ size: Int) {
+        guard let layout = layout(of: list, format) else { return }
         let pool = ChunkPool(limit: 2)
-        var cutter = RowSplitter(format: format, pool: pool)
+        var cutter = RowSplitter(layout: layout, pool: pool)
         var survey = ListSurvey()
-        var layout: RowLayout?
-        func take(_ chunk: RowChunk, _ header: [UInt8]?) {
+        func take(_ chunk: RowChunk) {
             defer { pool.giveBack(chunk) }
-            layout = layout ?? firstColumn(format, header)
-            guard let layout else { return }
             var reader = RowReader(layout: layout)
             reader.open(chunk)
             while let row = reader.next() { _ = survey.take(row, of: reader) }
             _ = reader.close()
         }
         var offset = 0
-        while case .chunk(let chunk) = cutter.next(list.span.bytes, at: &offset) {
-            take(chunk, cutter.header)
-        }
-        if let chunk = cutter.finish() { take(chunk, cutter.header) }
-        guard let layout else { return }
+        while case .chunk(let chunk) = cutter.next(list.span.bytes, at: &offset) { take(chunk) }
+        if let chunk = cutter.finish() { take(chunk) }
         var dead = DeadTokens()
         dead.seal()
         var pruner = ListPruner(dead: dead, layout: layout, collectsRemoved: false)
@@ -46,7 +42,7 @@ extension FuzzTarget {
         var removed: [UInt8] = []
         var start = 0
         var window = size
-        while start < list.count {
+        while start < list.count, pruner.fault == nil {
             let end = min(start + window, list.count)
             var piece = Array(list[start..<end])
             let outcome = piece.withUnsafeMutableBytes {
@@ -56,9 +52,24 @@ extension FuzzTarget {
             start += outcome.consumedCount
             window = outcome.consumedCount == 0 ? window * 2 : size
         }
+        let (found, fault) = (pruner.finish(), cutter.fault)
+        precondition(found == fault, "a prune finds another fault")
+        guard fault == nil else { return }
         precondition(kept == list, "a prune of nothing changed the list")
         precondition(pruner.counts.rows == survey.counts.rows, "a prune finds other rows")
         precondition(pruner.counts.withoutToken == survey.counts.invalid, "and other tokens")
+    }
+
+    private static func layout(of list: [UInt8], _ format: ListFormat) -> RowLayout? {
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowSplitter(format: format, pool: pool, rowLimit: 1)
+        var offset = 0
+        if case .chunk(let chunk) = cutter.next(list.span.bytes, at: &offset) {
+            pool.giveBack(chunk)
+        } else if let chunk = cutter.finish() {
+            pool.giveBack(chunk)
+        }
+        return firstColumn(format, cutter.header)
     }
 
     private static func firstColumn(_ format: ListFormat, _ header: [UInt8]?) -> RowLayout? {
@@ -77,19 +88,25 @@ extension FuzzTarget {
         var rows: [String]
     }
 
+    private struct Cut: Equatable {
+        var parts: [Part] = []
+        var fault: ListFault?
+    }
+
     private static func cut(
         _ pieces: [[UInt8]], _ format: ListFormat, _ rowLimit: Int
-    ) -> [Part] {
+    ) -> Cut {
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(format: format, pool: pool, rowLimit: rowLimit)
         var parts: [Part] = []
-        for piece in pieces {
+        reading: for piece in pieces {
             var offset = 0
             read: while true {
                 switch cutter.next(piece.span.bytes, at: &offset) {
                 case .chunk(let chunk): parts.append(read(chunk, cutter.header, format, pool))
                 case .needsInput: break read
                 case .poolEmpty: preconditionFailure("all chunks were given back")
+                case .faulty: break reading
                 }
             }
             precondition(offset == piece.count)
@@ -99,7 +116,7 @@ extension FuzzTarget {
             precondition(part.end.row == next.start.row, "row numbers have a gap")
             precondition(part.end.byteOffset <= next.start.byteOffset, "chunks overlap")
         }
-        return parts
+        return Cut(parts: parts, fault: cutter.fault)
     }
 
     private static func read(

@@ -40,7 +40,8 @@ import Testing
             .signal, .control, .expiredToken(isSupplied: true), .expiredToken(isSupplied: false),
             .signingFailed, .ledgerFailed(detail: "full"), .superseded,
             .listFailed(detail: "cut"),
-            .listChanged(detail: "grown"), .failed(detail: "ring"), .canaryUnanswered,
+            .listFaulty(detail: "line 9"), .listChanged(detail: "grown"), .failed(detail: "ring"),
+            .canaryUnanswered,
             .gaveUp(.init(.connect, "refused")), .noResponse(seconds: 60, last: nil),
             .brokenServer(.init(.protocol, "x")),
         ] as [StopCause])

@@ -1,0 +1,163 @@
+import APNs
+import Support
+
+/// Fields between tabs. Most who write them know no quotes (`mysql -B`, `COPY`): a quote in their
+/// fields is text. Others (spreadsheets, Python) put quotes round some fields and double those inside.
+///
+/// - A row is a line.
+/// - A field that begins and ends with a quote, and whose other quotes are doubled, is what is between
+///   them; in any other, quotes are text.
+/// - A field of just `\N` is a missing value.
+/// - Where a line has more fields than the header, tabs between quotes are text. If it still has more, it
+///   is malformed.
+enum TabFields {
+    static let tab = UInt8(ascii: "\t")
+    private static let quote = UInt8(ascii: "\"")
+
+    /// Where the field that begins at `start` ends if its tabs may be text: behind the quote that
+    /// closes it, which a tab or the line's end follows; else at the next tab or the line's end.
+    static func end(_ text: RawSpan, from start: Int, to stop: Int) -> Int {
+        if start < stop, text.byte(at: start) == quote {
+            var cursor = start + 1
+            while let found = find(quote, in: text, cursor, stop) {
+                if found + 1 < stop, text.byte(at: found + 1) == quote {
+                    cursor = found + 2
+                    continue
+                }
+                if found + 1 == stop || text.byte(at: found + 1) == tab { return found + 1 }
+                break
+            }
+        }
+        return find(tab, in: text, start, stop) ?? stop
+    }
+
+    /// Whether a field is a text in quotes; nil where it is not, else whether it has doubled quotes.
+    static func hasDoubledQuotes(_ text: RawSpan, from start: Int, to stop: Int) -> Bool? {
+        guard stop - start >= 2, text.byte(at: start) == quote, text.byte(at: stop - 1) == quote
+        else { return nil }
+        var cursor = start + 1
+        let last = stop - 1
+        var isDoubled = false
+        while let found = find(quote, in: text, cursor, last) {
+            guard found + 1 < last, text.byte(at: found + 1) == quote else { return nil }
+            isDoubled = true
+            cursor = found + 2
+        }
+        return isDoubled
+    }
+
+    /// Whether a field is `\N`.
+    static func isMissing(_ text: RawSpan, from start: Int, to stop: Int) -> Bool {
+        stop - start == 2 && text.byte(at: start) == UInt8(ascii: "\\")
+            && text.byte(at: start + 1) == UInt8(ascii: "N")
+    }
+}
+
+extension RowReader {
+    /// The next line as fields between tabs; nil where it is blank.
+    mutating func nextTabbed() -> Row? {
+        let start = offset
+        // SAFETY: nothing is opened or closed here.
+        let text = unsafe openText
+        let newline = find(UInt8(ascii: "\n"), in: text, start, end)
+        var stop = newline ?? end
+        offset = newline.map { $0 + 1 } ?? end
+        let line = self.line
+        self.line += 1
+        if isBlank(text, start, stop, .tsv) { return nil }
+        stop = withoutCarriageReturn(start, stop)
+        setAll(.missing)
+        decodedCount = 0
+        let wantedCount = columns.fieldAtPlace.count
+        var (place, cursor) = (0, start)
+        while place < wantedCount {
+            let found = find(TabFields.tab, in: text, cursor, stop)
+            setTabbed(place, text, cursor, found ?? stop)
+            place += 1
+            guard let found else {
+                cursor = stop + 1
+                break
+            }
+            cursor = found + 1
+        }
+        if cursor <= stop {
+            place += 1 + ByteScan.count(TabFields.tab, in: text, from: cursor, to: stop)
+        }
+        if place > columns.columnCount { setTabbedWithQuotes(text, start, stop) }
+        return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
+    }
+
+    /// The fields of a line that has more of them than the header, unless tabs between quotes are text.
+    @inline(never)
+    private mutating func setTabbedWithQuotes(_ text: RawSpan, _ start: Int, _ stop: Int) {
+        setAll(.missing)
+        decodedCount = 0
+        var (place, cursor) = (0, start)
+        while cursor <= stop {
+            guard place < columns.columnCount else { return setMalformed(start, stop) }
+            let found = TabFields.end(text, from: cursor, to: stop)
+            setTabbed(place, text, cursor, found)
+            place += 1
+            cursor = found + 1
+        }
+    }
+
+    @inline(__always)
+    private mutating func setTabbed(_ place: Int, _ text: RawSpan, _ start: Int, _ stop: Int) {
+        guard place < columns.fieldAtPlace.count, columns.fieldAtPlace[place] >= 0 else { return }
+        let index = Int(columns.fieldAtPlace[place])
+        let plain = Field(start: start, count: stop - start, form: .plain)
+        let first = start < stop ? text.byte(at: start) : 0
+        if first == UInt8(ascii: "\"") || first == UInt8(ascii: "\\") {
+            setField(index, special(plain, text, start, stop))
+        } else {
+            setField(index, plain)
+        }
+    }
+
+    /// A field whose first byte may mean something.
+    @inline(never)
+    private mutating func special(
+        _ plain: Field, _ text: RawSpan, _ start: Int, _ stop: Int
+    ) -> Field {
+        if TabFields.isMissing(text, from: start, to: stop) { return .missing }
+        guard let isDoubled = TabFields.hasDoubledQuotes(text, from: start, to: stop) else {
+            return plain
+        }
+        let inside = Field(start: start + 1, count: stop - start - 2, form: .plain)
+        return isDoubled ? withoutDoubledQuotes(inside, text) ?? plain : inside
+    }
+}
+
+extension RowLayout {
+    /// The names in a header with tabs; blanks round them and quotes do not belong to a name.
+    static func tabColumns(_ header: [UInt8]) -> [String] {
+        let text = header.rawSpan
+        var columns: [String] = []
+        var cursor = 0
+        while cursor <= header.count {
+            let end = TabFields.end(text, from: cursor, to: header.count)
+            var name = header[cursor..<end]
+            if let isDoubled = TabFields.hasDoubledQuotes(text, from: cursor, to: end) {
+                name = name.dropFirst().dropLast()
+                if isDoubled { name = withoutPairs(name)[...] }
+            }
+            let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0d }
+            let trimmed = name.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
+            columns.append(String(decoding: Array(trimmed), as: UTF8.self))
+            cursor = end + 1
+        }
+        return columns
+    }
+
+    /// A text with one quote in the place of each pair.
+    private static func withoutPairs(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        var isSecond = false
+        for byte in text {
+            isSecond = byte == UInt8(ascii: "\"") && !isSecond
+            if !isSecond { result.append(byte) }
+        }
+        return result
+    }
+}

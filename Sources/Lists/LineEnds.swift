@@ -1,0 +1,81 @@
+import Campaign
+import Support
+
+/// How a list ends its lines.
+///
+/// Old spreadsheets end each line with a carriage return alone. If a list's first line ends so, each
+/// carriage return that no line feed follows is read as a line feed in the same place; line feeds end
+/// lines there as well. In any other list such a carriage return is a fault.
+struct LineEnds: Sendable {
+    /// Whether carriage returns end lines.
+    let areReturns: Bool
+
+    /// Line feeds, some perhaps behind a carriage return.
+    static let lineFeeds = LineEnds(areReturns: false)
+
+    private static let (carriageReturn, lineFeed) = (UInt8(ascii: "\r"), UInt8(ascii: "\n"))
+    /// Bytes in which a first line ends: more than a row may have.
+    private static let searchLimit = RowChunk.rowByteCountMax + RowChunk.capacity
+
+    private init(areReturns: Bool) { self.areReturns = areReturns }
+
+    /// Looks at a list's first line.
+    init(of bytes: ListBytes) throws(BroadsideError) {
+        var buffer = ReadBuffer(byteCount: RowChunk.capacity)
+        var offset = 0
+        while offset < Self.searchLimit {
+            let count = try bytes.read(at: UInt64(offset), into: &buffer)
+            if count == 0 { break }
+            let piece = buffer.bytes
+            for place in 0..<count {
+                let byte = piece.byte(at: place)
+                if byte == Self.lineFeed {
+                    areReturns = false
+                    return
+                }
+                if byte == Self.carriageReturn {
+                    areReturns = try !Self.isLineFeed(bytes, at: UInt64(offset + place + 1))
+                    return
+                }
+            }
+            offset += count
+        }
+        areReturns = false
+    }
+
+    private static func isLineFeed(
+        _ bytes: ListBytes, at offset: UInt64
+    ) throws(BroadsideError) -> Bool {
+        var buffer = ReadBuffer(byteCount: 1)
+        return try bytes.read(at: offset, into: &buffer) > 0 && buffer.bytes.byte(at: 0) == lineFeed
+    }
+
+    /// Reads bytes from a place on, with line feeds in the place of what ends lines; 0 only at the end.
+    func read(
+        _ bytes: ListBytes, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(BroadsideError) -> Int {
+        // SAFETY: the caller's buffer is passed on as it is.
+        let count = try unsafe bytes.read(at: offset, into: buffer)
+        if areReturns, count > 0 {
+            // SAFETY: so many bytes are set, and are set again.
+            var text = unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            try replace(&text, bytes, next: offset + UInt64(count))
+            unsafe buffer.copyBytes(from: text)
+        }
+        return count
+    }
+
+    /// Puts line feeds in the place of the carriage returns that no line feed follows.
+    ///
+    /// - Parameter next: Where the list goes on behind the text.
+    func replace(
+        _ text: inout [UInt8], _ bytes: ListBytes, next: UInt64
+    ) throws(BroadsideError) {
+        for place in text.indices where text[place] == Self.carriageReturn {
+            let isPair =
+                place + 1 < text.count
+                ? text[place + 1] == Self.lineFeed : try Self.isLineFeed(bytes, at: next)
+            if !isPair { text[place] = Self.lineFeed }
+        }
+    }
+}

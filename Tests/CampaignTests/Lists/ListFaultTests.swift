@@ -1,0 +1,205 @@
+import APNs
+import Testing
+
+@testable import Campaign
+
+/// What makes a list one that nobody can read on: found by cutter and pruner alike, whatever the pieces
+/// in which it comes, with every row before it.
+@Suite struct ListFaultTests {
+    private static let token = String(repeating: "5a", count: 32)
+    private static let other = String(repeating: "6b", count: 32)
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var format: ListFormat
+        /// `T` and `U` stand for tokens, `t` for one of eight digits.
+        var text: String
+        var fault: ListFault?
+        /// Rows before it.
+        var rows: Int
+
+        var testDescription: String { text }
+
+        init(
+            _ format: ListFormat, _ text: String, _ kind: ListFault.Kind?, _ line: UInt64,
+            _ rows: Int
+        ) {
+            self.format = format
+            self.text = text
+            fault = kind.map { ListFault($0, line: line) }
+            self.rows = rows
+        }
+
+        var list: [UInt8] {
+            text.flatMap { letter -> [UInt8] in
+                switch letter {
+                case "T": Array(ListFaultTests.token.utf8)
+                case "U": Array(ListFaultTests.other.utf8)
+                case "t": Array("5a5a5a5a".utf8)
+                default: Array(String(letter).utf8)
+                }
+            }
+        }
+    }
+
+    static let cases: [Case] = [
+        // A quote that is never closed.
+        Case(.csv, "T,N\nT,\"x\nU,y\n", .rowInQuotes, 2, 1),
+        Case(.csv, "T,N\n\nT,\"x\ny\n", .openQuote, 3, 1),
+        Case(.csv, "T,\"", .openQuote, 1, 0),
+        Case(.csv, "T,\"a\nb\",\"c\n", .openQuote, 2, 0),
+        Case(.semicolonCSV, "T;N\nT;\"x\nU;y\n", .rowInQuotes, 2, 1),
+        Case(.csv, "T,\"x\nU\n", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\n<\(String(repeating: "5a 5a", count: 8))>,y\n", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\n  U  ,y\n", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\nt,y\n", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\nt\n\"\nT,N", nil, 0, 2),
+        // A pair of stray quotes: the row is well-formed, or text follows the closing one.
+        Case(.csv, "T,N\nT,\"x\nU,y\nT,\"\n", .rowInQuotes, 2, 1),
+        Case(.csv, "T,\"x\nU,y\"\nT,N\n", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\nU,\"y\"\nT,N\n", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\n\"U\",y\nT,N\n", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\n\"U\",\"y\"", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\nU\"", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\nU\"\r\nT,N", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\nU\"\r", .rowInQuotes, 1, 0),
+        Case(.csv, "\"T,x\nT,y\"\nT,N\n", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"U,y\nx\"\nT,N\n", .rowInQuotes, 1, 0),
+        Case(.csv, "T,\"x\n\"\"U\"\",\"\"y, z\"\"\n\"\n", .rowInQuotes, 1, 0),
+        // Fields over several lines without a row in them.
+        Case(.csv, "T,\"1 Long Road\nTown 0\"\nT,\"1234\n5678\"\n", nil, 0, 2),
+        Case(.csv, "T,\"2000, Antwerp\nEd, Bea\"\nT,\"x\ny,U\"\n", nil, 0, 2),
+        Case(.csv, "T,\"x\n\nt,y,z\n\"\nT,\"12345678 90\nt\"", nil, 0, 2),
+        Case(.csv, "T,\"x\ny\"z\nT,N", nil, 0, 2),
+        Case(.csv, "\"T\",\"x\"\n\"U\",\"y\"\n", nil, 0, 2),
+        Case(.tsv, "T\t\"x\nT\ty\"\nT\t\"", nil, 0, 3),
+        Case(.lines, "\"T\nU\n\"x", nil, 0, 3),
+        // A carriage return alone.
+        Case(.lines, "T\nT\rU\nT\n", .loneReturn, 2, 1),
+        Case(.lines, "T\n\n \r \nT\n", .loneReturn, 3, 1),
+        Case(.lines, "T\r\nT\r\r\nT\n", .loneReturn, 2, 1),
+        Case(.lines, "T\r\nT\r\nT\r", nil, 0, 3),
+        Case(.csv, "T,N\nT,x\ry\nT,N\n", .loneReturn, 2, 1),
+        Case(.csv, "T,N\nT,\"x\"\rU,y\nT,N\n", .loneReturn, 2, 1),
+        Case(.csv, "T,N\nT,\"x\"y\rU,y\nT,N\n", .loneReturn, 2, 1),
+        Case(.csv, "T,N\nT,\"x\rz\r\ny\"\r\nT,N\r\nT,x\rU,y\r\n", .loneReturn, 5, 3),
+        Case(.csv, "T,\"x\ny\",z\rU,y\n", .loneReturn, 2, 0),
+        Case(.csv, "T,N\r\n\r\r\nT,N", .loneReturn, 2, 1),
+        Case(.tsv, "T\tN\r\nT\tx\rU\ty\n", .loneReturn, 2, 1),
+        Case(.jsonl, "{\"token\":\"T\"}\n{\"token\":\r\"T\"}\n", .loneReturn, 2, 1),
+        Case(.jsonl, "{\"token\":\"T\"}\r\n{\"token\":\"T\"}\r", nil, 0, 2),
+    ]
+
+    private static func layout(_ format: ListFormat) throws -> RowLayout {
+        let separator = format.separator.map { String(Unicode.Scalar($0)) } ?? ""
+        return try RowLayout(
+            format: format, names: ["token"], header: Array("token\(separator)name".utf8))
+    }
+
+    /// With its header, where it has one.
+    private static func whole(_ entry: Case, mark: Bool) -> [UInt8] {
+        let separator = entry.format.separator.map { String(Unicode.Scalar($0)) } ?? ""
+        let header = entry.format.hasHeader ? Array("token\(separator)name\n".utf8) : []
+        return (mark ? ListFormat.byteOrderMark : []) + header + entry.list
+    }
+
+    private static func found(_ entry: Case) -> ListFault? {
+        entry.fault.map { ListFault($0.kind, line: $0.line + (entry.format.hasHeader ? 1 : 0)) }
+    }
+
+    @Test(arguments: cases)
+    func `A cutter stops at a fault, with all rows before it`(entry: Case) throws {
+        let layout = try Self.layout(entry.format)
+        for mark in [false, true] {
+            let list = Self.whole(entry, mark: mark)
+            for pieceSize in [1, 2, 3, 5, 7, 64, 1_000] {
+                for rowLimit in [1, 2, .max] {
+                    let pool = ChunkPool(limit: 2)
+                    var cutter = RowSplitter(layout: layout, pool: pool, rowLimit: rowLimit)
+                    var reader = RowReader(layout: layout)
+                    var (rows, counted) = (0, 0)
+                    cut(&cutter, pool: pool, pieces: split(list, pieceSize: pieceSize)) { chunk in
+                        rows += chunk.rowCount
+                        counted += reader.countRows(chunk)
+                    }
+                    let fault = cutter.fault
+                    #expect(fault == Self.found(entry), "\(pieceSize) \(rowLimit)")
+                    #expect(rows == entry.rows && counted == rows, "\(pieceSize) \(rowLimit)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: cases)
+    func `A pruner finds the same, and consumes nothing behind it`(entry: Case) throws {
+        for mark in [false, true] {
+            let list = Self.whole(entry, mark: mark)
+            for windowSize in [1, 3, 10, 100, 10_000] {
+                var dead = DeadTokens()
+                dead.seal()
+                var pruner = ListPruner(
+                    dead: dead, layout: try Self.layout(entry.format), collectsRemoved: true)
+                var removed: [UInt8] = []
+                var (offset, size) = (0, windowSize)
+                while offset < list.count, pruner.fault == nil {
+                    let end = min(offset + size, list.count)
+                    var window = Array(list[offset..<end])
+                    let outcome = window.withUnsafeMutableBytes {
+                        pruner.process($0, isLast: end == list.count, removed: &removed)
+                    }
+                    offset += outcome.consumedCount
+                    size = outcome.consumedCount == 0 ? size * 2 : windowSize
+                }
+                let (fault, rows) = (pruner.fault, pruner.counts.rows)
+                #expect(fault == Self.found(entry), "\(windowSize)")
+                #expect(fault != nil || rows == entry.rows)
+            }
+        }
+    }
+
+    /// A row that is longer than rows may be is not stored: what is inside its quotes is looked at all the
+    /// same.
+    @Test(arguments: [100, 70_000, 1_048_500, 1_048_577, 1_500_000])
+    func `What a long row hides is found`(count: Int) throws {
+        let layout = try Self.layout(.csv)
+        let filler = String(repeating: "x y\n", count: count / 4)
+        for (text, fault) in [
+            ("\(Self.token),\"\(filler)\(Self.other),z\n", ListFault(.rowInQuotes, line: 3)),
+            ("\(Self.token),\"\(filler)", ListFault(.openQuote, line: 3)),
+            (
+                "\(Self.token),\"\(filler)\" \r \n",
+                ListFault(.loneReturn, line: 3 + UInt64(count / 4))
+            ),
+        ] {
+            let list = Array("token,name\n\(Self.other),a\n\(text)".utf8)
+            for pieceSize in [999, 100_000] {
+                let pool = ChunkPool(limit: 2)
+                var cutter = RowSplitter(layout: layout, pool: pool)
+                var rows = 0
+                cut(&cutter, pool: pool, pieces: split(list, pieceSize: pieceSize)) {
+                    rows += $0.rowCount
+                }
+                let found = cutter.fault
+                #expect(found == fault)
+                #expect(rows == 1)
+            }
+        }
+    }
+
+    @Test func `A cutter that goes on in the middle counts lines from there`() throws {
+        let layout = try Self.layout(.csv)
+        let list = Array("\(Self.token),a\n\(Self.token),\"b\n\(Self.other),c\n".utf8)
+        let pool = ChunkPool(limit: 2)
+        let start = ListPosition(byteOffset: 1_000, row: 10, line: 40)
+        var cutter = RowSplitter(layout: layout, pool: pool, start: start)
+        cut(&cutter, pool: pool, pieces: [list]) { _ in }
+        let fault = cutter.fault
+        #expect(fault == ListFault(.rowInQuotes, line: 41))
+        // An earlier version read the quote to the list's end as one row.
+        cutter = RowSplitter(layout: layout, pool: pool, start: start)
+        cutter.endChunk(at: 1_000 + UInt64(list.count), isExact: true)
+        var rows = 0
+        cut(&cutter, pool: pool, pieces: [list]) { rows += $0.rowCount }
+        let again = cutter.fault
+        #expect(again == fault && rows == 1)
+    }
+}

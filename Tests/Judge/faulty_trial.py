@@ -1,0 +1,53 @@
+"""Lists of which nobody knows where their rows begin: what each command makes of one."""
+import os
+
+from judged_command import expect
+
+
+class FaultyTrial:
+    """The part of a trial that looks at such a list: with its `path`, `list`, `fault` and `command`."""
+
+    def refused_by_all(self, named):
+        """From a line on nobody knows where rows begin: all say which, and none does anything."""
+        self.plain_run()
+        left = sorted(os.listdir(self.directory))
+        with open(f"{self.directory}/{self.path}", "rb") as file:
+            stdin = file.read()
+        form = ["--format", self.list.form]
+        calls = [
+            ["tokens", "check", *named],
+            ["tokens", "check", "--duplicates", "--json", "--max-invalid", "100", *named],
+            ["tokens", "check", "--tokens", "-", *form, *self.column],
+            ["tokens", "dedupe", *named, "--output", "once"],
+            ["prune", "--ledger", "plain", *named, "--output", "pruned", "--removed", "gone"],
+            self.send("--ledger", "none"), self.send("--dry-run"), self.send("--preview", "1"),
+            self.send("--ledger", "none", "--shard", f"{self.rng.randint(1, 3)}/3"),
+            self.send("--ledger", "none", "--duplicates", "skip"),
+            self.send("--ledger", "none", "--canary", "1", "--limit", "2"),
+            [word if word != self.path else "-" for word in self.send("--ledger", "none", *form)],
+        ]
+        if self.list.column == "token":
+            calls.append(self.plain("--ledger", "none", "--suppress", self.path))
+        for call in calls:
+            self.command(*call, input=stdin, codes=[2])
+            expect(f"line {self.fault.line} " in self.command.said, "the line of a fault",
+                   " ".join(call), self.command.said, str(self.fault))
+        expect(sorted({*os.listdir(self.directory)} - {"payload.json"})
+               == sorted({*left} - {"payload.json"}), "something was left behind",
+               os.listdir(self.directory))
+        expect(not self.server.requests(), "a faulty list was sent")
+
+    def plain_run(self):
+        """A ledger for those that want one: of a list of one token, whose device is dead."""
+        with open(f"{self.directory}/plain.txt", "w") as file:
+            file.write("0001" + "ab" * 30 + "\n")
+        with open(f"{self.directory}/plain.json", "w") as file:
+            file.write('{"aps":{"alert":"Good evening"}}')
+        self.command(*self.plain("--ledger", "plain"), codes=[0])
+        self.server.requests(1)
+
+    def plain(self, *options):
+        """A send of that list, with a payload that needs none of the other's columns."""
+        others = {self.path: "plain.txt", "payload.json": "plain.json"}
+        return [others.get(word, word) for word in self.send()
+                if word not in self.column] + list(options)
