@@ -71,7 +71,7 @@ extension LedgerReader {
             guard let digits = canonicalToken(token) else {
                 throw .usage(
                     "token",
-                    "'\(token)' is not a device token: expected an even number of hexadecimal "
+                    "'\(wordExcerpt(token))' is not a device token: expected an even number of hexadecimal "
                         + "digits")
             }
             wanted = .token(

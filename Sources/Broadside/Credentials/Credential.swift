@@ -73,7 +73,8 @@ enum Credential: Sendable {
         }
         for (name, value) in [("key-id", keyID), ("team-id", teamID)]
         where !ProviderTokenClaims.isIdentifier(value) {
-            throw .usage(name, "'\(value)' is not 10 letters and digits: copy it from Apple")
+            throw .usage(
+                name, "'\(wordExcerpt(value))' is not 10 letters and digits: copy it from Apple")
         }
         let path = options.authKey ?? ""
         if let named = keyIDInName(path), named != keyID {

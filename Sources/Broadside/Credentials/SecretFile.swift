@@ -9,7 +9,8 @@ func readSecret(
 ) throws(BroadsideError) -> [UInt8] {
     let descriptor = SystemCall.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-        throw .usage(option, "\(path): \(describe(errno: errno)): name a readable file")
+        throw .usage(
+            option, FileValue.unreadable(path, option: option, describe(errno: errno)))
     }
     defer { close(descriptor) }
     var failure: Int32 = 0

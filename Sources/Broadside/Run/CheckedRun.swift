@@ -25,7 +25,8 @@ struct CheckedRun {
         if case .single(let token) = tokens, canonicalToken(token) == nil {
             throw .usage(
                 "to",
-                "'\(token)' is not a device token: expected an even number of hexadecimal digits")
+                "'\(wordExcerpt(token))' is not a device token: expected an even number of hexadecimal digits"
+            )
         }
         let payloads = try PayloadFiles(options)
         list = try Self.openList(tokens, options, wanted: payloads.columns, spooling: spooling)

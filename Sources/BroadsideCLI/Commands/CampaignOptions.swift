@@ -109,14 +109,20 @@ enum CampaignOptions {
     private static func values(
         of option: OptionDescription, _ entry: CampaignFile.Entry, folder: String
     ) throws(BroadsideError) -> [String]? {
-        func text(_ text: String) -> String {
-            option.isPath(text) && !text.starts(withBytes: "/")
+        func text(_ text: String) throws(BroadsideError) -> String {
+            do throws(BroadsideError) {
+                try ParsedArguments.refuseContent(text, of: option)
+            } catch {
+                throw error.located(at: entry.place)
+            }
+            return option.isPath(text) && !text.starts(withBytes: "/")
                 ? option.withPath(text, in: folder) : text
         }
         switch entry.value {
         case .boolean(let isSet) where option.kind == .flag: return isSet ? [""] : nil
-        case .string(let value) where option.kind != .flag: return [text(value)]
-        case .strings(let values) where option.isRepeatable: return values.map(text)
+        case .string(let value) where option.kind != .flag: return [try text(value)]
+        case .strings(let values) where option.isRepeatable:
+            return try values.map { (value) throws(BroadsideError) in try text(value) }
         case .number(let text) where option.kind.takesNumber: return [plainNumber(text)]
         default: break
         }

@@ -17,12 +17,12 @@ extension ParsedArguments {
         guard command.subcommands.contains(word) else {
             let nearest = nearestName(to: word, among: command.subcommands)
             throw .request(
-                "unknown word '\(word)': "
+                "unknown word '\(wordExcerpt(word))': "
                     + (nearest.map { "did you mean \($0)?" }
                         ?? "\(command.name) needs one of \(names) here"))
         }
         if words.count > 1, !takesMore.contains(word) {
-            throw .request(Self.strange(words[1], after: "\(command.name) \(word)", in: command))
+            throw .request(strange(words[1], after: "\(command.name) \(word)", in: command))
         }
         return word
     }
@@ -30,13 +30,22 @@ extension ParsedArguments {
     /// A command that takes only options was given a word.
     func refuseWords(of command: CommandDescription) throws(BroadsideError) {
         guard let word = words.first else { return }
-        throw .request(Self.strange(word, after: command.name, in: command))
+        throw .request(strange(word, after: command.name, in: command))
     }
 
     /// Most likely the value of an option whose name was left out.
-    private static func strange(
+    private func strange(
         _ word: String, after place: String, in command: CommandDescription
     ) -> String {
+        // A secret with blanks in it, without quotes round it.
+        if !fileExists(word),
+            let secret = command.options.map(\.name).first(where: { name in
+                string(name).map { !FileValue.isShown($0, option: name) } ?? false
+            })
+        {
+            return "\(place) takes no further words, and what is given for --\(secret) is not the "
+                + "name of a file: name one, in quotes if there are blanks in its name"
+        }
         func has(_ name: String) -> Bool { command.options.contains { $0.name == name } }
         let advice: String
         if has(word) {
@@ -48,6 +57,7 @@ extension ParsedArguments {
         } else {
             advice = "options begin with --"
         }
-        return "\(place) takes no word '\(word)': \(advice)"
+        let shown = fileExists(word) ? word : wordExcerpt(word)
+        return "\(place) takes no word '\(shown)': \(advice)"
     }
 }

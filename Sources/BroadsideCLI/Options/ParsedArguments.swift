@@ -37,7 +37,7 @@ struct ParsedArguments {
                     let name = argument.drop { $0 == "-" }.prefix { $0 != "=" }
                     let isKnown = command.options.contains { $0.name == name }
                     throw .request(
-                        "unknown option \(argument): "
+                        "unknown option \(wordExcerpt(argument)): "
                             + (isKnown
                                 ? "did you mean --\(name)?"
                                 : Double(argument) != nil
@@ -79,6 +79,9 @@ struct ParsedArguments {
         // A value may begin with one dash (`-` is standard input) but not with two: that is an
         // option whose forerunner lacks its value.
         let isMissing = rest.first?.starts(withBytes: "--") == true
+        if attached == nil, isMissing, let next = rest.first, next.starts(withBytes: "-----BEGIN") {
+            try refuseContent(next, of: option)
+        }
         if let value = attached ?? (isMissing ? nil : rest.popFirst()) {
             guard !value.isEmpty || !option.isPath(value) else {
                 throw .usage(
@@ -86,9 +89,20 @@ struct ParsedArguments {
                     "is empty: write --\(option.name) \(valueName) (is a variable "
                         + "of the script unset?)")
             }
+            try refuseContent(value, of: option)
             return value
         }
         throw .usage(option.name, "lacks its value: write --\(option.name) \(valueName)")
+    }
+
+    /// What a file should hold was given in place of its name.
+    static func refuseContent(
+        _ value: String, of option: OptionDescription
+    ) throws(BroadsideError) {
+        guard option.isPath(value),
+            FileValue.isContent(option.path(in: value), option: option.name)
+        else { return }
+        throw .usage(option.name, FileValue.contentProblem(option: option.name))
     }
 
     private static func unknown(
@@ -100,6 +114,7 @@ struct ParsedArguments {
         if name == "ledger", command.usage.contains("DIR...") {
             return "unknown option --ledger: write broadside \(command.name) DIR..."
         }
+        let shown = wordExcerpt(name)
         let nearest = nearestName(to: name, among: command.options.map(\.name))
         let others = commands.filter { other in
             other.options.contains { $0.name == name }
@@ -109,7 +124,7 @@ struct ParsedArguments {
             ?? (others.isEmpty
                 ? "" : "it is one of \(others.joined(separator: ", ")), not of \(command.name); ")
             + "broadside \(command.name) --help lists what there is"
-        return "unknown option --\(name): \(advice)"
+        return "unknown option --\(shown): \(advice)"
     }
 
     /// Adds an option that a campaign file gives.

@@ -15,7 +15,7 @@ public struct BroadsideError: Error, Sendable {
 
     /// An error with the exit code that it leads to.
     public init(_ message: String, exitCode: Int32) {
-        self.message = ForeignText.escaped(message)
+        self.message = ForeignText.escaped(SecretText.masked(message))
         self.exitCode = exitCode
     }
 

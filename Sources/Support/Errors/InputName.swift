@@ -4,10 +4,11 @@ package struct InputName: Sendable, CustomStringConvertible {
     let option: String?
     package let description: String
 
-    /// A file that an option names.
+    /// A file that an option names. What may be a secret in a name's place is left out.
     package init(_ file: String, option: String) {
         self.option = option
-        description = "--\(option) \(file)"
+        description =
+            FileValue.isShown(file, option: option) ? "--\(option) \(file)" : "--\(option)"
     }
 
     /// A file, or what is read in place of one, that no option names.

@@ -1,0 +1,129 @@
+/// Finds keys and provider tokens in a text that is to be shown: they came there by mistake, and nobody
+/// who reads a message or a log should have them.
+package enum SecretText {
+    /// The text with `…` in place of each secret: what stands between PEM's marks, a provider token, and
+    /// the base64 of a key.
+    package static func masked(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        var result: [UInt8] = []
+        var offset = 0
+        while let secret = firstSecret(in: bytes, from: offset) {
+            result += bytes[offset..<secret.lowerBound]
+            result += "…".utf8
+            offset = secret.upperBound
+        }
+        guard offset > 0 else { return text }
+        return String(decoding: result + bytes[offset...], as: UTF8.self)
+    }
+
+    /// Whether a secret is in the text.
+    package static func isIn(_ text: String) -> Bool {
+        firstSecret(in: Array(text.utf8), from: 0) != nil
+    }
+
+    /// Digits that a mark of PEM must have behind it: messages of our own name the mark alone.
+    private static let keyDigitsMin = 16
+    /// Digits of the base64 of the smallest key.
+    private static let blobDigitsMin = 64
+    private static let mark = Array("-----BEGIN ".utf8)
+    private static let endMark = Array("-----END ".utf8)
+    private static let dashes = Array("-----".utf8)
+    /// How the base64 of keys begins: of a SEQUENCE in DER, and of PEM's mark.
+    private static let blobMarks = [
+        Array("MIG".utf8), Array("MIH".utf8), Array("MIE".utf8), Array("MII".utf8),
+        Array("MC4".utf8), Array("MHc".utf8), Array("MHQ".utf8), Array("LS0tLS1CRUdJTi".utf8),
+    ]
+    private static let tokenMark = Array("eyJ".utf8)
+
+    private static func firstSecret(in text: [UInt8], from start: Int) -> Range<Int>? {
+        for offset in start..<max(start, text.count) {
+            switch text[offset] {
+            case UInt8(ascii: "-"):
+                if let end = endOfArmor(text, offset) { return offset..<end }
+            case UInt8(ascii: "M"), UInt8(ascii: "L"), UInt8(ascii: "e"):
+                // Not within a word, such as a folder's name.
+                if offset > 0, isLetterOrNumber(text[offset - 1]) { continue }
+                if let end = endOfBlob(text, offset) ?? endOfToken(text, offset) {
+                    return offset..<end
+                }
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    private static func starts(_ text: [UInt8], at offset: Int, with mark: [UInt8]) -> Bool {
+        text[offset...].starts(with: mark)
+    }
+
+    /// Where what begins with PEM's mark ends; nil if no key follows the mark.
+    private static func endOfArmor(_ text: [UInt8], _ start: Int) -> Int? {
+        guard starts(text, at: start, with: mark) else { return nil }
+        var offset = start + mark.count
+        // `PRIVATE KEY` and its dashes.
+        while offset < text.count, isUpperCase(text[offset]) || text[offset] == 0x20 { offset += 1 }
+        while offset < text.count, text[offset] == UInt8(ascii: "-") { offset += 1 }
+        // Line breaks, written out or not.
+        while offset < text.count {
+            if text[offset] == UInt8(ascii: "\\") {
+                offset += 2
+            } else if text[offset] <= 0x20 {
+                offset += 1
+            } else {
+                break
+            }
+        }
+        guard offset < text.count, digits(text, offset, isDigit) >= keyDigitsMin else { return nil }
+        while offset < text.count {
+            if starts(text, at: offset, with: endMark) {
+                offset += endMark.count
+                while offset < text.count, !starts(text, at: offset, with: dashes) { offset += 1 }
+                return min(text.count, offset + dashes.count)
+            }
+            offset += 1
+        }
+        return text.count
+    }
+
+    /// Where the base64 of a key ends; nil if none begins here.
+    private static func endOfBlob(_ text: [UInt8], _ start: Int) -> Int? {
+        guard blobMarks.contains(where: { starts(text, at: start, with: $0) }) else { return nil }
+        let count = digits(text, start, isDigit)
+        return count >= blobDigitsMin ? start + count : nil
+    }
+
+    /// Where a provider token ends: three parts in base64url with dots between; nil if none begins here.
+    private static func endOfToken(_ text: [UInt8], _ start: Int) -> Int? {
+        guard starts(text, at: start, with: tokenMark) else { return nil }
+        var offset = start
+        for part in 0..<3 {
+            let count = digits(text, offset, isURLDigit)
+            guard count >= keyDigitsMin else { return nil }
+            offset += count
+            guard part < 2 else { return offset }
+            guard offset < text.count, text[offset] == UInt8(ascii: ".") else { return nil }
+            offset += 1
+        }
+        return nil
+    }
+
+    private static func digits(
+        _ text: [UInt8], _ start: Int, _ isDigit: (UInt8) -> Bool
+    ) -> Int {
+        text[start...].prefix { isDigit($0) }.count
+    }
+
+    private static func isUpperCase(_ byte: UInt8) -> Bool { (0x41...0x5a).contains(byte) }
+
+    private static func isLetterOrNumber(_ byte: UInt8) -> Bool {
+        isUpperCase(byte) || (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        isLetterOrNumber(byte) || Array("+/=".utf8).contains(byte)
+    }
+
+    private static func isURLDigit(_ byte: UInt8) -> Bool {
+        isLetterOrNumber(byte) || Array("-_=".utf8).contains(byte)
+    }
+}
