@@ -9,8 +9,8 @@ extension PayloadRenderer {
 
     // MARK: Which payload
 
-    /// The place of the row's payload: by its value, or by what stands before its last `-` or `_`,
-    /// so that `pt-BR` finds `pt`; `pt_BR` finds `pt-BR` first.
+    /// The place of the row's payload: by its value; by the language that the value names; or by what
+    /// stands before its last `-` or `_`, so that `pt-BR` finds `pt`; `pt_BR` finds `pt-BR` first.
     mutating func choose(_ reader: borrowing RowReader) -> Result<Int, Refusal> {
         guard let choiceField else { return .success(0) }
         let field = reader.field(choiceField)
@@ -20,19 +20,27 @@ extension PayloadRenderer {
         }
         guard field.isText else { return .failure(Refusal(reason: .badValue)) }
         let value = reader.text(field)
+        if let template = find(value) { return .success(template) }
+        if let template = chooser.find(value) { return .success(template) }
         var end = value.byteCount
+        while end > 0, value.byte(at: end - 1) <= 0x20 { end -= 1 }
         while end > 0 {
-            let part = value.extracting(0..<end)
-            if let template = find(part, asHyphens: false) { return .success(template) }
-            if let template = find(part, asHyphens: true) { return .success(template) }
+            if let template = find(value.extracting(0..<end)) { return .success(template) }
             repeat {
                 end -= 1
             } while end > 0 && value.byte(at: end) != UInt8(ascii: "-")
                 && value.byte(at: end) != UInt8(ascii: "_")
         }
+        if let template = chooser.findLanguage(of: value) { return .success(template) }
         fallbackSlot = fallbacks.slot(of: value)
         guard let choiceFallback else { return .failure(Refusal(reason: .noPayload)) }
         return .success(choiceFallback)
+    }
+
+    /// The payload that is named like a value, or like it with hyphens for its underscores.
+    private func find(_ value: RawSpan) -> Int? {
+        guard value.byteCount > 0 else { return nil }
+        return find(value, asHyphens: false) ?? find(value, asHyphens: true)
     }
 
     /// Looks a value up among the sorted names.

@@ -64,6 +64,8 @@ internal import Support
     /// The field that says which payload a row gets; nil: all get the first.
     let choiceField: Int?
     let choiceFallback: Int?
+    /// Finds a payload by its language.
+    let chooser: PayloadChooser
 
     /// The pieces of the row that was made last.
     var pieces: FixedBuffer<UInt8>
@@ -118,6 +120,7 @@ internal import Support
         }
         choiceField = set.choice.map { field($0.column) }
         choiceFallback = set.choice?.fallback
+        chooser = PayloadChooser(set.choice?.names ?? [], column: set.choice?.column ?? "")
         fallbacks = FallbackTally(isNeeded: set.choice != nil)
         limit = set.limit
         self.bytes = FixedBuffer(bytes)

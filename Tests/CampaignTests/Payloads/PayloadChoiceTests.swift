@@ -55,8 +55,10 @@ import Testing
             ("de-AT-1996", "de-AT"), ("de-CH-1996", "de"), ("en_GB", "en_GB"), ("en-GB", "en_GB"),
             ("en-US", "en"), ("fr", "fr"), ("pt-BR", "pt-BR"), ("pt_BR", "pt_BR"),
             ("zh-Hant", "zh_Hant"), ("zh_Hant_TW", "zh_Hant"), ("zh-Hant-TW", "zh_Hant"),
-            // What merely begins like a name, or differs in case, is another value.
-            ("d", ""), ("dee", ""), ("DE", ""), ("pt", ""), ("zh", ""), ("zh-Hans", ""),
+            // Of a language it is the same whatever its case, and whether it names what is usual.
+            ("DE", "de"), ("pt", "pt-BR"), ("de ", "de"), ("PT-br", "pt-BR"), ("zh-TW", "zh_Hant"),
+            // What merely begins like a name is another value.
+            ("d", ""), ("dee", ""), ("zh", ""), ("zh-Hans", ""), ("X", ""),
             ("-de", ""), ("a", ""), ("zz", ""), ("dé", ""), ("\"\"", ""), ("-", ""), ("de-", "de"),
             ("fr_", "fr"), ("x-y", "x"), ("xy", ""), ("x", "x"), ("fr-_-", "fr"),
         ]

@@ -1,0 +1,99 @@
+internal import Support
+
+/// A language as its tag says it (BCP 47), as far as it chooses a payload: language, script and region,
+/// whatever the letters' case and whether hyphens or underscores are between them.
+struct LocaleTag: Equatable, Sendable {
+    /// Up to four letters or digits, in lower case, the first in the lowest byte; 0: none.
+    typealias Subtag = UInt32
+
+    var language: Subtag
+    var script: Subtag = 0
+    var region: Subtag = 0
+
+    /// Reads a value.
+    ///
+    /// - Parameters:
+    ///   - text: `pt-BR`, `zh_Hant_TW`, `de_DE.UTF-8`; blanks round it, variants and extensions behind
+    ///     it count for nothing.
+    ///   - namesCountries: Two upper-case letters alone may be a country: no old name of a language is
+    ///     seen in them.
+    ///   - isWhole: Whether a text with more than the three parts is none.
+    init?(_ text: RawSpan, namesCountries: Bool = false, isWhole: Bool = false) {
+        var tag = LocaleTag(language: 0)
+        var (start, end) = (0, text.byteCount)
+        while start < end, text.byte(at: start) <= 0x20 { start += 1 }
+        while end > start, text.byte(at: end - 1) <= 0x20 { end -= 1 }
+        let first = start
+        var hasRest = false
+        while start < end {
+            var subtag: Subtag = 0
+            var count = 0
+            var hasDigits = false
+            var hasLetters = false
+            var separator: UInt8 = 0
+            while start < end {
+                let byte = text.byte(at: start)
+                start += 1
+                if byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+                    || byte == UInt8(ascii: ".")
+                    || byte == UInt8(ascii: "@")
+                {
+                    separator = byte
+                    break
+                }
+                let letter = byte | 0x20
+                let isLetter = letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z")
+                let isDigit = byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
+                guard isLetter || isDigit else { return nil }
+                hasLetters = hasLetters || isLetter
+                hasDigits = hasDigits || isDigit
+                if count < 4 { subtag |= UInt32(isLetter ? letter : byte) << UInt32(8 * count) }
+                count += 1
+            }
+            if tag.language == 0 {
+                guard count == 2 || count == 3, !hasDigits else { return nil }
+                tag.language = subtag
+            } else if count == 4, !hasDigits, tag.script == 0, tag.region == 0 {
+                tag.script = subtag
+            } else if tag.region == 0,
+                count == 2 && !hasDigits || count == 3 && !hasLetters
+            {
+                tag.region = subtag
+            } else {
+                hasRest = hasRest || count > 0
+                break
+            }
+            // An encoding or a currency follows (POSIX).
+            if separator == UInt8(ascii: ".") || separator == UInt8(ascii: "@") {
+                hasRest = true
+                break
+            }
+        }
+        guard tag.language != 0, !(isWhole && hasRest) else { return nil }
+        let isCountry =
+            namesCountries && end - first == 2 && text.byte(at: first) < 0x60
+            && text.byte(at: first + 1) < 0x60
+        self = isCountry ? tag : tag.canonical
+    }
+
+    /// The same for a table of our own.
+    init(_ text: String) {
+        let parts = text.split(separator: "-").map { part in
+            part.utf8.enumerated().reduce(Subtag(0)) { subtag, byte in
+                subtag | UInt32(byte.element | 0x20) << UInt32(8 * byte.offset)
+            }
+        }
+        self.init(
+            language: parts[0], script: parts.count > 1 ? parts[1] : 0,
+            region: parts.count > 2 ? parts[2] : 0)
+    }
+
+    private init(language: Subtag, script: Subtag = 0, region: Subtag = 0) {
+        self.language = language
+        self.script = script
+        self.region = region
+    }
+
+    /// The tag without its region.
+    var withoutRegion: LocaleTag { LocaleTag(language: language, script: script) }
+}

@@ -1,0 +1,74 @@
+import Support
+
+/// Finds the payload that is named after a language in another way than a row's value: `zh-TW` finds
+/// `zh-Hant`, `iw` finds `he`, `PT-br` finds `pt-BR`, and the other way round. Without allocation.
+struct PayloadChooser: ~Copyable {
+    /// A payload that is named after a language.
+    struct Name: Sendable {
+        let tag: LocaleTag
+        /// With script and region.
+        let maximized: LocaleTag
+        let template: Int
+    }
+
+    private let names: FixedBuffer<Name>
+    private let namesCountries: Bool
+
+    /// - Parameters:
+    ///   - names: Each payload's name, and its place among the payloads.
+    ///   - column: The name of the column that chooses: one of countries knows no languages.
+    init(_ names: [(value: [UInt8], template: Int)], column: String) {
+        let column = column.lowercased()
+        func mentions(_ words: [String]) -> Bool { words.contains { column.contains($0) } }
+        let mayNameCountries = !mentions(["lang", "locale"])
+        let isOfCountries =
+            mayNameCountries
+            && mentions(["country", "region", "state", "market", "territory", "geo", "nation"])
+        let found: [Name] = names.compactMap { name in
+            guard !isOfCountries,
+                let tag = LocaleTag(
+                    name.value.rawSpan, namesCountries: mayNameCountries, isWhole: true)
+            else { return nil }
+            return Name(tag: tag, maximized: tag.maximized, template: name.template)
+        }
+        self.names = FixedBuffer(found)
+        namesCountries = mayNameCountries
+    }
+
+    /// The payload of a value's language; nil if there is none.
+    func find(_ value: RawSpan) -> Int? {
+        guard names.count > 0, let tag = LocaleTag(value, namesCountries: namesCountries) else {
+            return nil
+        }
+        // The same language, script and region, in other words.
+        if let template = first(where: { $0.tag == tag }) { return template }
+        let maximized = tag.maximized
+        if let template = first(where: { $0.maximized == maximized }) { return template }
+        if let parent = tag.parent,
+            let template = first(where: { $0.tag == parent })
+                ?? first(where: { $0.maximized == parent.maximized })
+        {
+            return template
+        }
+        // The language in this script, wherever; then the language.
+        let script = maximized.withoutRegion
+        let general = script.maximized
+        if let template = first(where: { $0.tag.region == 0 && $0.maximized == general }) {
+            return template
+        }
+        return first { $0.tag == tag.withoutRegion }
+    }
+
+    /// The payload of a value's language, whatever its script and region; nil if there is none.
+    func findLanguage(of value: RawSpan) -> Int? {
+        guard names.count > 0, let tag = LocaleTag(value, namesCountries: namesCountries) else {
+            return nil
+        }
+        return first { $0.tag.language == tag.language && $0.tag.script == 0 && $0.tag.region == 0 }
+    }
+
+    private func first(where isMeant: (Name) -> Bool) -> Int? {
+        for index in 0..<names.count where isMeant(names[index]) { return names[index].template }
+        return nil
+    }
+}
