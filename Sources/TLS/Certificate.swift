@@ -66,10 +66,21 @@ internal import COpenSSL
         guard !certificates.isEmpty else {
             throw TLSError(
                 .certificateUnreadable,
-                "no certificate in PEM form (-----BEGIN CERTIFICATE-----): convert it with "
-                    + "'openssl x509 -inform der', or name another file")
+                "no certificate in PEM form (-----BEGIN CERTIFICATE-----): name another file")
         }
         return certificates
+    }
+
+    /// Reads every certificate of a file, in whatever form it was saved (`KeyForm`).
+    static func all(file: [UInt8]) throws(TLSError) -> [Certificate] {
+        do throws(TLSError) {
+            return try all(pem: file)
+        } catch {
+            guard let text = KeyForm.unwrapped(file), let found = try? all(pem: text) else {
+                throw KeyForm.error(noCertificateIn: file) ?? error
+            }
+            return found
+        }
     }
 
     /// The certificate in DER.

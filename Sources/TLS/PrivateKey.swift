@@ -19,16 +19,33 @@ internal import COpenSSL
     // SAFETY: gives back the one reference that this object has.
     deinit { unsafe EVP_PKEY_free(pointer) }
 
-    /// Reads the first private key of a PEM text.
+    /// Reads the first private key of a file: PEM, in whatever form it was saved (`KeyForm`), or DER.
     ///
     /// - Parameter passphrase: Opens a protected key; ends in NUL.
     /// - Throws: `.passphraseMissing`, `.passphraseWrong` or `.keyUnreadable`.
     public convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws(TLSError) {
+        // SAFETY: the key that OpenSSL makes is this object's alone.
+        var pointer = unsafe Self.read(pem, passphrase)
+        if unsafe pointer == nil, !KeyForm.isServiceAccount(pem),
+            var text = KeyForm.unwrapped(pem)
+        {
+            defer { text.cleanse() }
+            unsafe pointer = Self.read(text, passphrase)
+        }
+        guard let pointer = unsafe pointer else {
+            throw KeyForm.error(noKeyIn: pem, hasPassphrase: passphrase != nil)
+        }
+        unsafe self.init(owning: pointer)
+    }
+
+    /// Has OpenSSL read the first private key of a PEM text; nil if it finds none, or can't open it.
+    private static func read(_ pem: [UInt8], _ passphrase: [UInt8]?) -> OpaquePointer? {
         ErrorQueue.clear()
-        // SAFETY: the BIO is open in the closure, and the key that OpenSSL makes is ours. Without a
-        // callback the last argument is the passphrase, which ends in NUL, as checked, and is only
-        // read.
-        let pointer = PEMText.read(pem) { bio -> OpaquePointer? in
+        defer { ErrorQueue.clear() }
+        // SAFETY: the BIO is open in the closure, and the key that OpenSSL makes is the caller's.
+        // Without a callback the last argument is the passphrase, which ends in NUL, as checked, and is
+        // only read.
+        return PEMText.read(pem) { bio -> OpaquePointer? in
             guard let passphrase else {
                 // Never asks the terminal for a passphrase: OpenSSL's own callback would.
                 return unsafe PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil)
@@ -39,12 +56,6 @@ internal import COpenSSL
                     bio, nil, nil, UnsafeMutableRawPointer(mutating: $0.baseAddress))
             }
         }
-        guard let pointer = unsafe pointer else {
-            ErrorQueue.clear()
-            throw Self.error(
-                reading: String(decoding: pem, as: UTF8.self), withPassphrase: passphrase != nil)
-        }
-        unsafe self.init(owning: pointer)
     }
 
     /// A new P-256 key.
@@ -70,37 +81,5 @@ internal import COpenSSL
     var publicPEM: [UInt8] {
         // SAFETY: the BIO is open in the closure.
         PEMText.write { unsafe PEM_write_bio_PUBKEY($0, pointer) }
-    }
-
-    private static func error(reading text: String, withPassphrase: Bool) -> TLSError {
-        if text.contains("ENCRYPTED"), withPassphrase {
-            return TLSError(.passphraseWrong, "the passphrase does not open it")
-        }
-        if text.contains("ENCRYPTED") {
-            return TLSError(
-                .passphraseMissing,
-                "the private key is protected by a passphrase: "
-                    + "remove it with 'openssl pkey -in FILE -out NEWFILE'")
-        }
-        if text.contains("PRIVATE KEY-----") {
-            return TLSError(
-                .keyUnreadable, "the private key is damaged: save the file again, unchanged")
-        }
-        if let kind = ["CERTIFICATE", "PUBLIC KEY"].first(where: {
-            text.contains("-----BEGIN \($0)-----")
-        }) {
-            return TLSError(
-                .keyUnreadable,
-                "the file holds no private key but a \(kind.lowercased()): name the key's file")
-        }
-        if text.contains("-----BEGIN ") {
-            return TLSError(
-                .keyUnreadable,
-                "the file holds no private key (-----BEGIN PRIVATE KEY-----): name the key's file")
-        }
-        return TLSError(
-            .keyUnreadable,
-            "this is not a private key in PEM form (-----BEGIN PRIVATE KEY-----): "
-                + "name the .p8 file as it was downloaded")
     }
 }

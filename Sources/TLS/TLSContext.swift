@@ -128,7 +128,7 @@ internal import COpenSSL
     }
 
     private func trust(_ pem: [UInt8]) throws(TLSError) {
-        let certificates = try Certificate.all(pem: pem)
+        let certificates = try Certificate.all(file: pem)
         // SAFETY: the store belongs to the context, and takes a reference to each certificate.
         let store = unsafe SSL_CTX_get_cert_store(pointer)
         for certificate in certificates {

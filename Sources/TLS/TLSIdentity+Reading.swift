@@ -15,10 +15,11 @@ extension TLSIdentity {
         public var error: TLSError
     }
 
-    /// Reads an identity from files: PEM, certificate and key in one file or in two, or PKCS#12.
+    /// Reads an identity from files: PEM or DER (.cer), certificate and key in one file or in two, or
+    /// PKCS#12; each in whatever form it was saved (`KeyForm`).
     ///
     /// - Parameters:
-    ///   - certificate: PEM with the leaf first, or PKCS#12.
+    ///   - certificate: PEM with the leaf first, DER, or PKCS#12.
     ///   - key: PEM; nil where the key lies in the certificate's file.
     ///   - passphrase: Opens a protected key; nil where none is known.
     public static func read(
@@ -27,28 +28,34 @@ extension TLSIdentity {
         // OpenSSL takes a text that ends in NUL.
         var secret = passphrase.map { $0 + [0] }
         defer { secret?.cleanse() }
+        var file = certificate
+        defer { file.cleanse() }
+        if (try? Certificate.all(pem: file)) == nil, let text = KeyForm.unwrapped(certificate) {
+            file = text
+        }
         // Every DER structure of ours begins with SEQUENCE; no text does.
-        if certificate.first == 0x30 {
+        if file.first == 0x30 {
             guard key == nil else {
                 throw ReadingError(
                     part: .privateKey,
                     error: TLSError(.keyTwice, "a PKCS#12 file holds its own key"))
             }
             do {
-                return try readPKCS12(certificate, secret)
+                return try readPKCS12(file, secret)
             } catch {
                 throw ReadingError(part: .certificate, error: error)
             }
         }
         let chain: [Certificate]
         do {
-            chain = try Certificate.all(pem: certificate)
+            chain = try Certificate.all(pem: file)
         } catch {
-            throw ReadingError(part: .certificate, error: error)
+            throw ReadingError(
+                part: .certificate, error: KeyForm.error(noCertificateIn: certificate) ?? error)
         }
         let part: Part = key == nil ? .certificate : .privateKey
         do {
-            let privateKey = try PrivateKey(pem: key ?? certificate, passphrase: secret)
+            let privateKey = try PrivateKey(pem: key ?? file, passphrase: secret)
             return TLSIdentity(certificateChain: chain.flatMap(\.pem), key: privateKey)
         } catch {
             throw ReadingError(part: part, error: error)
@@ -73,7 +80,7 @@ extension TLSIdentity {
         guard let bundle = unsafe OpenSSLObject(read, freedBy: PKCS12_free) else {
             throw TLSError(
                 .certificateFormat,
-                "neither PEM nor PKCS#12: convert a .cer file with 'openssl x509 -inform der'")
+                "neither a certificate nor PKCS#12: name the file as Apple made it")
         }
         if let identity = try parse(bundle, passphrase) { return identity }
         if let legacy = unsafe OSSL_PROVIDER_try_load(nil, "legacy", 1) {

@@ -42,6 +42,9 @@ struct ExternalProviderToken: Sendable {
         let blanks: Set<UInt8> = [0x20, 0x09, 0x0a, 0x0d]
         let token = Array(bytes.drop { blanks.contains($0) }.reversed())
         let text = Array(token.drop { blanks.contains($0) }.reversed())
+        if let problem = Self.otherKind(text) {
+            throw .usage("auth-token-file", "\(path): \(problem)")
+        }
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else {
             throw .usage(
@@ -73,6 +76,20 @@ struct ExternalProviderToken: Sendable {
         return ExternalProviderToken(
             path: path, mark: mark, claims: parsed.claims,
             authorization: ProviderTokenClaims.authorization(text))
+    }
+}
+
+extension ExternalProviderToken {
+    /// What a file is that is near to a provider token; nil if it is none of those.
+    private static func otherKind(_ text: [UInt8]) -> String? {
+        let words = String(decoding: text.prefix(64), as: UTF8.self)
+        if words.contains("PRIVATE KEY-----") {
+            return
+                "this is a key, which signs provider tokens: give it with --auth-key, --key-id and "
+                + "--team-id"
+        }
+        return words.lowercased().hasPrefix("bearer ")
+            ? "begins with 'bearer': write the provider token alone" : nil
     }
 }
 

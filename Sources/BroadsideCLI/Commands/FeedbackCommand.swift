@@ -47,7 +47,7 @@ enum FeedbackCommand {
                 .file("ca-file", \.caFile, "certificates to trust (default: the system's)"),
                 .file(
                     "certificate", \.certificate,
-                    "client certificate: PEM, with or without its key, or PKCS#12"),
+                    "client certificate: PEM, with or without its key, DER (.cer) or PKCS#12"),
                 .file("private-key", \.privateKey, "the certificate's key, PEM"),
                 .file(
                     "passphrase-file", \.passphraseFile,

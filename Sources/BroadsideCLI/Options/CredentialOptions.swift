@@ -17,10 +17,10 @@ enum CredentialOptions {
                 "file with a provider token from another program, reread when it changes"),
             .file(
                 "certificate", \.certificate,
-                "client certificate: PEM, with or without its key, or PKCS#12"),
+                "client certificate: PEM, with or without its key, DER (.cer) or PKCS#12"),
             .file(
                 "private-key", \.privateKey,
-                "the certificate's key (PEM), if it is in a separate file"),
+                "the certificate's key, if it is in a separate file"),
             .file(
                 "passphrase-file", \.passphraseFile,
                 "file whose first line is the passphrase of the key or PKCS#12 file"),

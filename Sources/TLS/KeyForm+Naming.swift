@@ -1,0 +1,113 @@
+extension KeyForm {
+    /// What a file is in which no private key was read, and what to do about it.
+    ///
+    /// - Parameter hasPassphrase: Whether one was given.
+    static func error(noKeyIn file: [UInt8], hasPassphrase: Bool) -> TLSError {
+        var text = unwrapped(file) ?? file
+        defer { text.cleanse() }
+        func unreadable(_ message: String) -> TLSError { TLSError(.keyUnreadable, message) }
+        func holds(_ mark: String) -> Bool { contains(mark, text) }
+        if text.allSatisfy({ $0 <= 0x20 }) {
+            return unreadable("the file is empty: name the key's file")
+        }
+        if isServiceAccount(file) {
+            return unreadable(
+                "this is a Firebase or Google service account, which APNs does not know: make an APNs "
+                    + "key at developer.apple.com and name its .p8 file")
+        }
+        if holds("ENCRYPTED") {
+            return hasPassphrase
+                ? TLSError(.passphraseWrong, "the passphrase does not open it")
+                : TLSError(
+                    .passphraseMissing,
+                    "the private key is protected by a passphrase: "
+                        + "remove it with 'openssl pkey -in FILE -out NEWFILE'")
+        }
+        if holds("OPENSSH PRIVATE KEY") {
+            return unreadable("this is a key for SSH: name the .p8 file as it was downloaded")
+        }
+        if holds("PRIVATE KEY-----") {
+            return unreadable("the private key is damaged: save the file again, unchanged")
+        }
+        if isPKCS12(text) {
+            return unreadable(
+                "this is a PKCS#12 file, which holds a certificate and its key: name it as the "
+                    + "certificate, without a separate key")
+        }
+        let names = [
+            ("CERTIFICATE REQUEST", "certificate request"), ("CERTIFICATE", "certificate"),
+            ("PUBLIC KEY", "public key"),
+        ]
+        let found = labels(text)
+        for (label, name) in names where found.contains(where: { $0.hasSuffix(label) }) {
+            return unreadable("the file holds no private key but a \(name): name the key's file")
+        }
+        if !found.isEmpty || holds("-----BEGIN ") {
+            return unreadable(
+                "the file holds no private key (-----BEGIN PRIVATE KEY-----): name the key's file")
+        }
+        if isToken(text) {
+            return unreadable(
+                "this is a provider token, not the key that signs it: name the .p8 file")
+        }
+        return unreadable(
+            "this is not a private key in PEM form (-----BEGIN PRIVATE KEY-----): "
+                + "name the .p8 file as it was downloaded")
+    }
+
+    /// Whether a file of certificates holds something else that has a name; what to do then.
+    static func error(noCertificateIn file: [UInt8]) -> TLSError? {
+        let text = unwrapped(file) ?? file
+        func error(_ message: String) -> TLSError { TLSError(.certificateUnreadable, message) }
+        if isServiceAccount(file) {
+            return error(
+                "this is a Firebase or Google service account, which APNs does not know: use a "
+                    + "certificate or a key from Apple")
+        }
+        let found = labels(text)
+        if found.contains(where: { $0.hasSuffix("PRIVATE KEY") }) {
+            return error(
+                "the file holds a private key and no certificate: name the certificate's file, or for "
+                    + "an APNs key (.p8) use --auth-key")
+        }
+        if found.contains(where: { $0.hasSuffix("CERTIFICATE REQUEST") }) {
+            return error(
+                "this is a certificate request: name the certificate that Apple made from it")
+        }
+        return found.contains { $0.hasSuffix("PUBLIC KEY") }
+            ? error("this is a public key: name the certificate's file") : nil
+    }
+
+    /// PKCS#12 in DER, as far as its first elements tell.
+    static func isPKCS12(_ file: [UInt8]) -> Bool {
+        isDER(file) && file.prefix(12).contains(sequence: [0x02, 0x01, 0x03, 0x30])
+    }
+
+    /// The JSON file of a Google service account.
+    static func isServiceAccount(_ file: [UInt8]) -> Bool {
+        file.first { $0 > 0x20 } == UInt8(ascii: "{")
+            && (contains("\"service_account\"", file) || contains("\"private_key_id\"", file))
+    }
+
+    private static func isToken(_ text: [UInt8]) -> Bool {
+        let token = text.drop { $0 <= 0x20 }
+        return token.starts(with: "eyJ".utf8) && token.count { $0 == UInt8(ascii: ".") } == 2
+    }
+
+    private static func contains(_ mark: String, _ text: [UInt8]) -> Bool {
+        text[...].contains(sequence: Array(mark.utf8))
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Whether these bytes are somewhere in it.
+    fileprivate func contains(sequence mark: [UInt8]) -> Bool {
+        guard let first = mark.first else { return true }
+        var rest = self
+        while let start = rest.firstIndex(of: first) {
+            if rest[start...].starts(with: mark) { return true }
+            rest = rest[(start + 1)...]
+        }
+        return false
+    }
+}

@@ -1,0 +1,203 @@
+import Foundation
+@testable import TLS
+import Testing
+
+/// Keys and certificates as shells, editors and stores of secrets leave them.
+@Suite struct KeyFormTests {
+    private static let pem = SigningKeyTests.examplePEM
+    private static let text = String(decoding: pem, as: UTF8.self)
+
+    private static func command(_ arguments: [String]) throws -> [UInt8] {
+        let (status, output) = try Command.run(arguments)
+        #expect(status == 0 && !output.isEmpty)
+        return output
+    }
+
+    /// Each form by its name.
+    static func forms(_ pem: [UInt8], der: [UInt8]) -> [(name: String, file: [UInt8])] {
+        let text = String(decoding: pem, as: UTF8.self)
+        let lines = text.split(separator: "\n").map(String.init)
+        let oneLine: String = lines.joined(separator: " ")
+        let writtenOut: String = text.replacing("\n", with: "\\n")
+        let base64: String = Data(pem).base64EncodedString()
+        let base64OfDER: String = Data(der).base64EncodedString()
+        let forURLs: String = base64OfDER.replacing("+", with: "-").replacing("/", with: "_")
+        var forms: [(name: String, file: [UInt8])] = []
+        func add(_ name: String, _ text: String) { forms.append((name, Array(text.utf8))) }
+        add("as it is", text)
+        add("CRLF", text.replacing("\n", with: "\r\n"))
+        add("mark", "\u{feff}\(text)")
+        add("written out", writtenOut)
+        add("written out, CRLF", text.replacing("\n", with: "\\r\\n"))
+        add("written out twice", text.replacing("\n", with: "\\\\n"))
+        add("quotes", "\"\(writtenOut)\"\n")
+        add("one line", oneLine)
+        add("joined", lines.joined())
+        add("indented", lines.map { "    \($0)" }.joined(separator: "\n"))
+        add("no line end", String(text.dropLast()))
+        add("text before", "Key:\n\n  \(oneLine)")
+        add("JSON", "{\"key\": \"\(writtenOut)\"}")
+        add("base64", base64)
+        add("base64, line end", "\(base64)\n")
+        add("base64, lines", Data(pem).base64EncodedString(options: [.lineLength76Characters]))
+        add("base64 twice", Data(base64.utf8).base64EncodedString())
+        add("base64 of DER", base64OfDER)
+        add("base64 of DER, for URLs", forURLs.replacing("=", with: ""))
+        forms.append(("DER", der))
+        forms.append(("DER, line end", der + [0x0a]))
+        let wide = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }
+        forms.append(("UTF-16", [0xff, 0xfe] + wide))
+        let big = text.utf16.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
+        forms.append(("UTF-16, big end first", [0xfe, 0xff] + big))
+        return forms
+    }
+
+    @Test func `A key is read in each form`() throws {
+        let folder = Folder()
+        let key = try folder.file("key.pem", Self.pem)
+        let sec1 = try Self.command(["ec", "-in", key])
+        let sources = [
+            (Self.pem, try Self.command(["pkey", "-in", key, "-outform", "DER"])),
+            (sec1, try Self.command(["ec", "-in", key, "-outform", "DER"])),
+        ]
+        let expected = try SigningKey(pem: Self.pem).pem
+        for (pem, der) in sources {
+            for form in Self.forms(pem, der: der) {
+                #expect(try SigningKey(pem: form.file).pem == expected, "\(form.name)")
+            }
+        }
+    }
+
+    @Test func `Keys in DER of all lengths and ends are read`() throws {
+        let folder = Folder()
+        for index in 0..<40 {
+            let kind =
+                index < 30
+                ? ["EC", "-pkeyopt", "ec_paramgen_curve:P-\(["256", "384", "521"][index % 3])"]
+                : ["RSA", "-pkeyopt", "rsa_keygen_bits:1024"]
+            let pem = try Self.command(["genpkey", "-algorithm"] + kind)
+            let file = try folder.file("key.pem", pem)
+            let der = try Self.command(["pkey", "-in", file, "-outform", "DER"])
+            #expect(try PrivateKey(pem: der).pem == PrivateKey(pem: pem).pem, "\(der.count) bytes")
+        }
+    }
+
+    @Test func `A protected key in DER is opened by its passphrase, and named without`() throws {
+        let folder = Folder()
+        let key = try folder.file("key.pem", Self.pem)
+        let der = try Self.command([
+            "pkcs8", "-topk8", "-in", key, "-outform", "DER", "-passout", "pass:word",
+        ])
+        #expect(
+            try PrivateKey(pem: der, passphrase: Array("word\0".utf8)).pem
+                == PrivateKey(pem: Self.pem).pem)
+        #expect(throws: TLSError.self) { _ = try PrivateKey(pem: der) }
+        let error = #expect(throws: TLSError.self) {
+            _ = try PrivateKey(pem: Array(Data(der).base64EncodedString().utf8))
+        }
+        #expect(error?.code == .passphraseMissing)
+    }
+
+    @Test func `A certificate is read in each form, with its key in each form`() throws {
+        let (certificate, key) = (World.server.certificateChain, World.server.privateKey)
+        let der = try Certificate.all(pem: certificate)[0].der
+        let folder = Folder()
+        let keyDER = try Self.command([
+            "pkey", "-in", try folder.file("key", key), "-outform", "DER",
+        ])
+        for form in Self.forms(try Certificate(der: der).pem, der: der) {
+            let identity = try TLSIdentity.read(certificate: form.file, key: key, passphrase: nil)
+            #expect(try identity.leaf.der == der, "\(form.name)")
+        }
+        for form in Self.forms(key, der: keyDER) {
+            let identity = try TLSIdentity.read(
+                certificate: certificate, key: form.file, passphrase: nil)
+            #expect(try identity.key.pem == PrivateKey(pem: key).pem, "\(form.name)")
+        }
+        let both = Array(
+            String(decoding: certificate + key, as: UTF8.self).replacing("\n", with: "\\n").utf8)
+        #expect(try TLSIdentity.read(certificate: both, key: nil, passphrase: nil).leaf.der == der)
+    }
+
+    @Test func `PKCS#12 in base64 is read, and named in a key's place`() throws {
+        let folder = Folder()
+        let file = try Self.command([
+            "pkcs12", "-export", "-in", try folder.file("c", World.server.certificateChain),
+            "-inkey", try folder.file("k", World.server.privateKey), "-passout", "pass:word",
+        ])
+        let text = Array(Data(file).base64EncodedString().utf8)
+        for form in [file, text] {
+            let identity = try TLSIdentity.read(
+                certificate: form, key: nil, passphrase: Array("word".utf8))
+            #expect(try identity.key.pem == PrivateKey(pem: World.server.privateKey).pem)
+            #expect(Self.message(form).contains("PKCS#12"))
+        }
+    }
+
+    private static func message(_ file: [UInt8]) -> String {
+        let error = #expect(throws: TLSError.self) { _ = try SigningKey(pem: file) }
+        return error?.message ?? ""
+    }
+
+    @Test func `What is no key is named, whatever its form`() throws {
+        let folder = Folder()
+        let key = try folder.file("key.pem", Self.pem)
+        let rsa = try Self.command([
+            "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048",
+        ])
+        let escaped = String(decoding: rsa, as: UTF8.self).replacing("\n", with: "\\n")
+        let account = """
+            {"type": "service_account", "project_id": "app", "private_key_id": "00",
+             "private_key": "\(escaped)"}
+            """
+        #expect(Self.message(Array(account.utf8)).contains("Firebase"))
+        #expect(Self.message(Array(escaped.utf8)).contains("not an elliptic curve key"))
+        #expect(Self.message(Array("\n \n".utf8)).contains("empty"))
+        let jwt = Array("eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJYIn0.c2ln".utf8)
+        #expect(Self.message(jwt).contains("provider token"))
+        let request = try Self.command(["req", "-new", "-key", key, "-subj", "/CN=x"])
+        let requestDER = try Self.command([
+            "req", "-in", try folder.file("r", request), "-outform", "DER",
+        ])
+        for form in Self.forms(request, der: requestDER) where form.name != "text before" {
+            #expect(Self.message(form.file).contains("certificate request"), "\(form.name)")
+        }
+        let certificate = World.server.certificateChain
+        let der = try Certificate.all(pem: certificate)[0].der
+        for form in Self.forms(try Certificate(der: der).pem, der: der) {
+            #expect(Self.message(form.file).contains("but a certificate"), "\(form.name)")
+        }
+        let publicKey = try Self.command(["pkey", "-in", key, "-pubout"])
+        let publicDER = try Self.command(["pkey", "-in", key, "-pubout", "-outform", "DER"])
+        for form in Self.forms(publicKey, der: publicDER) {
+            #expect(Self.message(form.file).contains("but a public key"), "\(form.name)")
+        }
+        let error = #expect(throws: TLSIdentity.ReadingError.self) {
+            _ = try TLSIdentity.read(certificate: Self.pem, key: nil, passphrase: nil)
+        }
+        #expect(error?.error.message.contains("a private key and no certificate") == true)
+    }
+
+    @Test func `A cut or changed file never traps`() {
+        let texts = [
+            Self.text, Self.text.replacing("\n", with: "\\n"), "-----BEGIN PRIVATE KEY",
+            "-----BEGIN -----", "-----BEGIN -----END", "-----BEGIN PRIVATE KEY-----\\",
+            "-----BEGIN A----------END A-----", "0", "0\u{1}", "0000", "\\", "=", "\"",
+        ]
+        for text in texts {
+            let bytes = Array(text.utf8)
+            for count in 0...bytes.count {
+                _ = try? SigningKey(pem: Array(bytes.prefix(count)))
+                _ = try? TLSIdentity.read(
+                    certificate: Array(bytes.suffix(count)), key: nil, passphrase: nil)
+            }
+        }
+        for length in [0, 1, 0x7f, 0x80, 0x81, 0x82, 0x83, 0x84, 0xff] as [UInt8] {
+            for count in 0..<40 {
+                let file = [0x30, length] + [UInt8](repeating: length, count: count)
+                _ = try? SigningKey(pem: file)
+                _ = KeyForm.unwrapped(file)
+            }
+        }
+    }
+}
