@@ -40,6 +40,9 @@ package struct CampaignFile {
         func named(_ place: JSON5Position) -> String {
             "--campaign \(path), line \(place.line), column \(place.column)"
         }
+        if let problem = UTF16Text.problem(bytes.rawSpan) {
+            throw .request("--campaign \(path) \(problem)")
+        }
         let root: JSON5Value
         do {
             root = try JSON5Reader.read(bytes)

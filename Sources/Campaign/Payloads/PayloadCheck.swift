@@ -1,4 +1,5 @@
 public import APNs
+import Support
 
 /// Whether a payload file can be sent, and where its first mistake is.
 public enum PayloadCheck {
@@ -31,6 +32,9 @@ public enum PayloadCheck {
     public static func syntaxProblem(_ payload: RawSpan) -> Problem? {
         if payload.byteCount == 0 {
             return Problem(line: nil, column: nil, message: "is empty: write a JSON object")
+        }
+        if let problem = UTF16Text.problem(payload) {
+            return Problem(line: nil, column: nil, message: problem)
         }
         if payload.byteCount >= 3, payload.byte(at: 0) == 0xef, payload.byte(at: 1) == 0xbb,
             payload.byte(at: 2) == 0xbf

@@ -18,6 +18,7 @@ public struct PayloadLint {
         lint.checkKeys()
         lint.checkValues()
         lint.checkContent()
+        lint.checkText(payload)
         // Findings have offsets until here, so that the text is gone through once for each.
         let sorted = lint.found.enumerated().sorted { first, second in
             (first.element.offset ?? .max, first.offset)

@@ -1,0 +1,24 @@
+/// Text in UTF-16, where UTF-8 is expected: what some editors and shells write.
+package enum UTF16Text {
+    /// What is wrong with a file that begins so, and the command that converts it; nil if it is no UTF-16.
+    package static func problem(_ beginning: RawSpan) -> String? {
+        guard beginning.byteCount >= 4 else { return nil }
+        func starts(_ first: UInt8, _ second: UInt8) -> Bool {
+            beginning.byte(at: 0) == first && beginning.byte(at: 1) == second
+        }
+        let name: String
+        if starts(0xff, 0xfe) || starts(0xfe, 0xff) {
+            name = "UTF-16"
+        } else if beginning.byte(at: 1) == 0, beginning.byte(at: 3) == 0, beginning.byte(at: 0) != 0
+        {
+            name = "UTF-16LE"
+        } else if beginning.byte(at: 0) == 0, beginning.byte(at: 2) == 0, beginning.byte(at: 1) != 0
+        {
+            name = "UTF-16BE"
+        } else {
+            return nil
+        }
+        return "is UTF-16 text: save it as UTF-8, or convert it with "
+            + "'iconv -f \(name) -t UTF-8 FILE > NEWFILE'"
+    }
+}

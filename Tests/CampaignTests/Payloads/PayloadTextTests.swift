@@ -1,0 +1,60 @@
+import APNs
+import Testing
+
+@testable import Campaign
+
+/// What escapes in a payload's texts come to.
+@Suite struct PayloadTextTests {
+    private func findings(_ payload: String) -> [PayloadLint.Finding] {
+        let bytes = Array(payload.utf8)
+        return PayloadLint.findings(bytes.span.bytes, pushType: .alert)
+    }
+
+    private func payload(_ text: String) -> String { #"{"aps":{"alert":"\#(text)"}}"# }
+
+    @Test(arguments: [#"\ud83d"#, #"x\ude00"#, #"\ud83d x"#, #"\ud83d\u0041"#, #"\ude00\ud83d"#])
+    func `Half of a character is an error with its place`(text: String) throws {
+        let errors = findings(payload(text)).filter(\.isError)
+        #expect(errors.allSatisfy { $0.problem.message.contains("half of a character") })
+        let first = try #require(errors.first)
+        let place = try #require(text.firstIndex(of: "\\"))
+        #expect(first.problem.line == 1)
+        #expect(first.problem.column == 18 + text.distance(from: text.startIndex, to: place))
+    }
+
+    @Test func `Half of a character is found in keys and beside aps, too`() {
+        for text in [
+            #"{"aps":{"alert":"x"},"k\ud83d":1}"#, #"{"aps":{"alert":"x"},"k":["\udc00"]}"#,
+            #"{"aps":{"alert":"{{name|\ud83d}}"}}"#, #"{"aps":{"alert":"\ud83d{{name}}"}}"#,
+        ] {
+            #expect(findings(text).count { $0.isError } == 1, "\(text)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (#"caf\\u00e9"#, "escaped twice"), (#"one\\ntwo"#, "no line break"),
+            (#"one\\r\\ntwo"#, "no line break"), (#"caf\u00e9"#, "4 bytes larger"),
+            (#"\ud83d\ude00"#, "8 bytes larger"), (#"\u003cb\u003e"#, "10 bytes larger"),
+        ])
+    func `Escapes that are not what they seem are warnings`(text: String, says: String) throws {
+        let found = findings(payload(text))
+        #expect(found.count == 1 && found[0].isError == false, "\(found)")
+        #expect(found[0].problem.message.contains(says), "\(found)")
+        #expect(found[0].problem.line == 1 && found[0].problem.column ?? 0 >= 18)
+    }
+
+    @Test(
+        arguments: [
+            #"a\nb"#, #"é 😀"#, #"\\"#, #"C:\\\\new"#, #"\u000a\u0022\u005c\u202e\u009b"#,
+            #"\\u00g9"#,
+            #"\"\/\t"#, #"\\x"#,
+        ])
+    func `Escapes that are in order are none`(text: String) {
+        #expect(findings(payload(text)).isEmpty)
+    }
+
+    @Test func `A path beside aps is no line break`() {
+        #expect(findings(#"{"aps":{"alert":"x"},"path":"C:\\new"}"#).isEmpty)
+    }
+}
