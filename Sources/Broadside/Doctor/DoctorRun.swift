@@ -86,7 +86,8 @@ public enum DoctorRun {
         } catch {
             report.add(
                 "name", .failed, (subject.route.proxy == nil ? "" : "the proxy: ") + "\(error)",
-                advice: "check the host's spelling, and this machine's name server")
+                advice: "check the host's spelling, and this machine's name server"
+                    + Self.proxyHint(subject))
             return 1
         }
         report.add("name", .ok, addresses.map(\.description).joined(separator: ", "))
@@ -118,6 +119,14 @@ public enum DoctorRun {
             report.add("credential", .failed, "\(error)")
         }
         return 1
+    }
+
+    /// That a proxy of this machine's is not used, at the end of advice.
+    private static func proxyHint(_ subject: Subject) -> String {
+        guard subject.route.proxy == nil, let variable = ProxyAddress.unusedVariable else {
+            return ""
+        }
+        return "; \(ProxyAddress.hint(of: variable))"
     }
 
     /// The first address that takes a connection; each that does not is named.

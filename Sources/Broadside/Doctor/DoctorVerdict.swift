@@ -1,4 +1,5 @@
 import APNs
+import Engine
 internal import Glibc
 
 /// What the answer to an impossible device token says about everything but the device token.
@@ -95,11 +96,15 @@ enum DoctorVerdict {
 
     /// Why a connection did not come about, by the error's number.
     static func connectAdvice(errno code: Int32, isProxy: Bool) -> String {
-        let port = isProxy ? "check --proxy" : "open the port, try --port 2197, or give --proxy"
+        var port = isProxy ? "check --proxy" : "open the port, try --port 2197, or give --proxy"
+        if !isProxy, let variable = ProxyAddress.unusedVariable {
+            port += " (\(ProxyAddress.hint(of: variable)))"
+        }
         switch code {
         case ECONNREFUSED:
-            return "nothing listens there, or a firewall refuses it: check host and port; "
-                + (isProxy ? "is the proxy running?" : port)
+            return isProxy
+                ? "nothing listens there, or a firewall refuses it: check --proxy; is the proxy running?"
+                : "nothing listens there, or a firewall refuses it: check host and port; " + port
         case ETIMEDOUT:
             return "no reply: a firewall drops the packets; \(port)"
         case ENETUNREACH, EHOSTUNREACH:

@@ -32,6 +32,19 @@ extension ProxyAddress {
         self.init(host: host, port: port)
     }
 
+    /// The variable of the environment by which other programs find a proxy: none is used here, as the
+    /// ways of a campaign are what its options say. nil: none is set.
+    static var unusedVariable: String? {
+        ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].first {
+            SystemCall.environment($0)?.isEmpty == false
+        }
+    }
+
+    /// What to say of such a variable where a connection fails without a proxy.
+    static func hint(of variable: String) -> String {
+        "\(variable) is set, and is used only if --proxy names it"
+    }
+
     /// The URL as it may be shown.
     private static func withoutUser(_ url: String) -> Substring {
         url.parts(atLast: "@")?.behind ?? url[...]

@@ -1,4 +1,5 @@
 import APNs
+import Engine
 import Observability
 
 extension StopAdvice.Circumstances {
@@ -9,5 +10,7 @@ extension StopAdvice.Circumstances {
             environment: plan.options.environment.rawValue,
             isBinary: plan.options.wireProtocol == .binary, ledger: session.directory.path,
             command: plan.options.command, openStates: summary.openStates)
+        hasProxy = plan.route.proxy != nil
+        if !hasProxy { proxyHint = ProxyAddress.unusedVariable.map(ProxyAddress.hint) }
     }
 }

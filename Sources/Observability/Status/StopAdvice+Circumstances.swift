@@ -19,6 +19,7 @@ extension StopAdvice.Circumstances {
             isBinary: manifest.identity.wireProtocol == CampaignIdentity.binaryProtocol,
             ledger: isHere ? ledger : absolutePath(ledger), command: command,
             openStates: summary?.openStates ?? [])
+        hasProxy = command?.value("proxy") != nil
     }
 }
 

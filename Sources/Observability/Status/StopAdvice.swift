@@ -26,6 +26,10 @@ package struct StopAdvice {
         var command: RunCommand?
         /// Rows that are `failed` or `unknown`.
         var openStates: [String] = []
+        /// Connections go through `--proxy`.
+        package var hasProxy = false
+        /// That this machine has a proxy which the run does not use; nil: it has none.
+        package var proxyHint: String?
 
         package init(
             wasAnswered: Bool, hasEndpoint: Bool, environment: String, isBinary: Bool,
@@ -179,21 +183,31 @@ package struct StopAdvice {
         guard !circumstances.wasAnswered else { return resume("--resume continues") }
         switch trouble?.kind ?? .silent {
         case .resolve:
-            doctor(
-                (circumstances.hasEndpoint ? "check --endpoint and" : "check")
-                    + " the name servers of this machine (/etc/resolv.conf); doctor shows more")
-        case .connect, .proxy:
-            doctor(
+            let option =
+                circumstances.hasProxy
+                ? "--proxy and" : circumstances.hasEndpoint ? "--endpoint and" : ""
+            lookCloser(
+                "check \(option)\(option.isEmpty ? "" : " ")the name servers of this machine "
+                    + "(/etc/resolv.conf);")
+        case .connect where circumstances.hasProxy, .proxy:
+            lookCloser("check --proxy: its host and port, and what the proxy allows;")
+        case .connect:
+            lookCloser(
                 circumstances.hasEndpoint
-                    ? "check --endpoint, and that a server listens there; doctor shows more"
-                    : "does a firewall let --port through, or is a --proxy needed? doctor shows more"
-            )
+                    ? "check --endpoint, and that a server listens there;"
+                    : "does a firewall let --port through, or is a --proxy needed?")
         case .tls, .protocol:
-            doctor("check --endpoint, --ca-file and what is in between; doctor shows more")
-        case .silent, .lost, .refused, .longWait, .tokenUpdates, .other:
-            doctor("doctor shows more")
+            lookCloser("check --endpoint, --ca-file and what is in between;")
+        case .silent, .lost: lookCloser(nil)
+        case .refused, .longWait, .tokenUpdates, .other: doctor("doctor shows more")
         }
         resume("nothing was accepted or refused: once that is fixed, --resume continues")
+    }
+
+    /// What to check where connections fail, and the command that does.
+    private mutating func lookCloser(_ check: String?) {
+        let hint = circumstances.proxyHint.map { "\($0);" }
+        doctor([check, hint, "doctor shows more"].compactMap { $0 }.joined(separator: " "))
     }
 
     // MARK: Refusals

@@ -105,6 +105,26 @@ import Testing
         #expect(topic.steps.map(\.command) == [doctor])
     }
 
+    @Test func `Where a proxy refuses, the proxy is looked at`() {
+        func text(_ kind: ConnectionTrouble.Kind, hasProxy: Bool, hint: String? = nil) -> String {
+            var circumstances = StopAdvice.Circumstances(
+                wasAnswered: false, hasEndpoint: true, environment: "production", isBinary: false,
+                ledger: "tonight", command: Self.command)
+            circumstances.hasProxy = hasProxy
+            circumstances.proxyHint = hint
+            return StopAdvice(.gaveUp(.init(kind, "x")), circumstances).steps[0].text
+        }
+        for kind in [ConnectionTrouble.Kind.connect, .proxy, .resolve] {
+            let words = text(kind, hasProxy: true)
+            #expect(words.contains("check --proxy") && !words.contains("--endpoint"), "\(words)")
+        }
+        #expect(text(.connect, hasProxy: false).hasPrefix("check --endpoint, and that a server"))
+        for kind in [ConnectionTrouble.Kind.connect, .resolve, .tls, .silent, .lost] {
+            let words = text(kind, hasProxy: false, hint: "HTTPS_PROXY is set")
+            #expect(words.hasSuffix("HTTPS_PROXY is set; doctor shows more"), "\(words)")
+        }
+    }
+
     @Test(arguments: ["old", "old/", "old//", "a/old/"])
     func `A new ledger lies beside the old one`(path: String) {
         let name = path.hasPrefix("a") ? "a/old-2" : "old-2"
