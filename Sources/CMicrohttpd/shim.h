@@ -63,6 +63,12 @@ static inline int microhttpd_socket(struct MHD_Connection *connection)
     return info ? info->connect_fd : -1;
 }
 
+// The request's Host header, NULL if it has none; kept until the request has its reply.
+static inline const char *microhttpd_host(struct MHD_Connection *connection)
+{
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+}
+
 static inline unsigned int microhttpd_port(struct MHD_Daemon *daemon)
 {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);

@@ -204,6 +204,18 @@ struct WatchTests {
             "curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", "\(url)x"], in: other.directory
         ).wait(limit: 30)
         #expect(missing.output == "404")
+        // A page of another name that resolves to this machine is no scraper.
+        for (host, code) in [
+            ("evil.example", "403"), ("localhost", "200"), ("localhost:9100", "200"),
+            ("[::1]", "200"), ("127.0.0.1.evil.example:80", "403"),
+        ] {
+            let asked = try Subprocess(
+                "curl",
+                ["-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Host: \(host)", url],
+                in: other.directory
+            ).wait(limit: 30)
+            #expect(asked.output == code, "\(host)")
+        }
         let post = try Subprocess(
             "curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", "-d", "x", url],
             in: other.directory

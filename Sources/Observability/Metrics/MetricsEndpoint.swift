@@ -9,8 +9,12 @@ internal import Synchronization
     /// What the thread hands out; outlives the daemon, which is stopped first.
     private final class Page: Sendable {
         let text = Mutex<[UInt8]>([])
+        /// Whether only this machine reaches the endpoint.
+        let isLocal: Bool
         /// The sockets of the connections that stand, the oldest first.
         private let sockets = Mutex<[Int32]>([])
+
+        init(isLocal: Bool) { self.isLocal = isLocal }
 
         /// A connection stands. Where there are more than may be, the oldest one ends: who asks slowly, or
         /// never, keeps nobody else out.
@@ -30,7 +34,7 @@ internal import Synchronization
         }
     }
 
-    private let page = Page()
+    private let page: Page
     // SAFETY: libmicrohttpd's, started in `init` and stopped in `deinit`, and reached only here.
     private var daemon: OpaquePointer?
     /// Where it listens, for people.
@@ -46,6 +50,7 @@ internal import Synchronization
     ///   - port: 0 picks a free one.
     init(host: String, port: UInt16) throws(BroadsideError) {
         let place = host.contains(":") ? "[\(host)]" : host
+        page = Page(isLocal: MetricsHost.isLoopback(host))
         // SAFETY: the daemon copies the address and the options; the page that it gets as context
         // lives as long as this object, whose `deinit` stops it before.
         let context = unsafe Unmanaged.passUnretained(page).toOpaque()
@@ -83,22 +88,27 @@ internal import Synchronization
     private static let handler: MHD_AccessHandlerCallback = {
         context, connection, url, method, _, _, _, _ in
         // SAFETY: the context is `init`'s page, which lives until the daemon is stopped;
-        // libmicrohttpd keeps both texts, which end with a zero byte, until the handler returns. It
+        // libmicrohttpd keeps the texts, which end with a zero byte, until the handler returns. It
         // copies the reply.
         guard let context = unsafe context, let connection = unsafe connection,
             let url = unsafe url, let method = unsafe method
         else { return MHD_Result(rawValue: 0)! }
         let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
+        // Every browser names one; what names none is none.
+        let host = unsafe microhttpd_host(connection).map { unsafe String(cString: $0) }
         let (status, text) = unsafe reply(
-            to: String(cString: method), String(cString: url), page)
+            to: String(cString: method), String(cString: url), host: host, page)
         return unsafe text.withUnsafeBytes { bytes in
             unsafe microhttpd_reply(connection, status, bytes.baseAddress, bytes.count)
         }
     }
 
     private static func reply(
-        to method: String, _ path: String, _ page: Page
+        to method: String, _ path: String, host: String?, _ page: Page
     ) -> (status: UInt32, text: [UInt8]) {
+        if page.isLocal, let host, !MetricsHost.isAllowed(host) {
+            return (403, Array("use localhost or an IP address as the host's name\n".utf8))
+        }
         guard method == "GET" || method == "HEAD" else { return (405, Array("only GET\n".utf8)) }
         guard path == "/metrics" else { return (404, Array("see /metrics\n".utf8)) }
         return (200, page.text.withLock { $0 })

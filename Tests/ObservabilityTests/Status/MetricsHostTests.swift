@@ -1,0 +1,35 @@
+import Testing
+
+@testable import Observability
+
+@Suite struct MetricsHostTests {
+    @Test(
+        arguments: [
+            "localhost", "LOCALHOST:9100", "127.0.0.1", "127.0.0.1:9100", "[::1]", "[::1]:9100",
+            "10.0.0.7:80", "[fe80::1]", "localhost:",
+        ])
+    func `Addresses and localhost are allowed`(host: String) {
+        #expect(MetricsHost.isAllowed(host))
+    }
+
+    @Test(
+        arguments: [
+            "", "evil.example", "evil.example:9100", "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost:80x", "[::1", "[::1]x", "[evil]", "::1", "user@localhost", "localhost/x",
+            ":9100",
+            "127.1", "127.0.0.1:9100:1",
+        ])
+    func `Names of others are not`(host: String) {
+        #expect(!MetricsHost.isAllowed(host))
+    }
+
+    @Test func `Only what this machine alone reaches is guarded`() {
+        for host in ["127.0.0.1", "127.3.2.1", "::1", "::ffff:127.0.0.1"] {
+            #expect(MetricsHost.isLoopback(host))
+        }
+        for host in ["0.0.0.0", "::", "10.0.0.7", "128.0.0.1"] {
+            #expect(!MetricsHost.isLoopback(host))
+        }
+    }
+}
