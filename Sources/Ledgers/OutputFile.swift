@@ -18,10 +18,17 @@ public final class OutputFile {
     /// for nobody.
     package var endsWithReader = true
     private var isClosed = false
+    /// Whether people read it where it is written: lists and reasons from elsewhere could move the
+    /// terminal's cursor.
+    private let isTerminal: Bool
+    /// The end of what a terminal is to show, until its line is whole.
+    private var line: [UInt8] = []
     /// Bytes written, and those of them that are on the disk.
     private var writtenCount = 0
     private var syncedCount = 0
 
+    /// A line of a terminal is not waited for beyond so many bytes.
+    private static let lineLimit = 1 << 20
     /// So many bytes go to the disk at a time.
     private static let stretch = 32 << 20
 
@@ -37,10 +44,12 @@ public final class OutputFile {
             descriptor = STDOUT_FILENO
             self.path = nil
             temporary = nil
+            isTerminal = isatty(STDOUT_FILENO) == 1
             return
         }
         try OutputRule.checkPlace(option: option, path: path)
         self.path = path
+        isTerminal = false
         compressor = ListCompression.named(path).map { ListCompressor($0) }
         if let existing = FileIdentity(path: path), !existing.isRegular {
             temporary = nil
@@ -70,6 +79,7 @@ public final class OutputFile {
 
     /// Appends bytes.
     package func write(_ bytes: RawSpan) throws(BroadsideError) {
+        guard !isTerminal else { return try show(bytes) }
         guard compressor != nil else {
             try put(bytes)
             return
@@ -77,6 +87,19 @@ public final class OutputFile {
         try compressor?.encode(bytes, isLast: false) {
             (packed) throws(BroadsideError) in try put(packed)
         }
+    }
+
+    /// Writes whole lines to a terminal, with escapes for what it would obey.
+    private func show(_ bytes: RawSpan, isLast: Bool = false) throws(BroadsideError) {
+        line.append(bytes)
+        let count =
+            isLast || line.count > Self.lineLimit
+            ? line.count : line.lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
+        guard count > 0 else { return }
+        let text = ForeignText.escapedLines(String(decoding: line.prefix(count), as: UTF8.self))
+        line.removeFirst(count)
+        let bytes = Array(text.utf8)
+        try put(bytes.rawSpan)
     }
 
     private func put(_ bytes: RawSpan) throws(BroadsideError) {
@@ -107,6 +130,7 @@ public final class OutputFile {
     /// that belong together none appears where another can't be written.
     package func settle() throws(BroadsideError) {
         guard !isSettled else { return }
+        if isTerminal { try show(RawSpan(), isLast: true) }
         try compressor?.encode(RawSpan(), isLast: true) {
             (packed) throws(BroadsideError) in try put(packed)
         }

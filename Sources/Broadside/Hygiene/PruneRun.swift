@@ -18,11 +18,11 @@ public enum PruneRun {
         var hasSilence = false
         let dead = try deadTokens(options, hasSilence: &hasSilence)
         let output = try OutputFile(
-            options.output, option: options.outputOption, permissions: list.identity?.permissions)
+            options.output, option: options.outputOption, permissions: list.permissions)
         var removed: OutputFile?
         if let path = options.removed {
             removed = try OutputFile(
-                path, option: "removed", permissions: list.identity?.permissions)
+                path, option: "removed", permissions: list.permissions)
         }
         let counts = try prune(list, dead: dead, options: options, to: output, removed: removed)
         if let column = options.registeredColumn, counts.rows > 0, counts.withRegistration == 0 {

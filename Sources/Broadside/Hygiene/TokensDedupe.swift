@@ -37,7 +37,7 @@ public enum TokensDedupe {
             otherColumns: registeredColumn.map { [$0] } ?? [], isReadAgain: true)
         try check(path, list)
         let output = try OutputFile(
-            path, option: "output", permissions: list.identity?.permissions)
+            path, option: "output", permissions: list.permissions)
         let directory = temporaryDirectory()
         var tokens = RecordSorter(directory: directory)
         var result = try read(

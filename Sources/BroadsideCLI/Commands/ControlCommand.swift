@@ -67,7 +67,7 @@ enum ControlCommand {
             if arguments.has("json") {
                 print(response)
             } else if error == nil {
-                print(ControlClient.text(of: response), terminator: "")
+                printText(ControlClient.text(of: response))
             }
             if let error {
                 throw BroadsideError(error, exitCode: 2)

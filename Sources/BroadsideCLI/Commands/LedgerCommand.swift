@@ -79,7 +79,7 @@ enum LedgerCommand {
                 "export: only rows with this reason, as APNs spells it; may be repeated"),
             .file(
                 "output", \.output, use: .written,
-                "export: output file, compressed if it ends with .gz or .zst (default: standard output); merge, repair: the new directory"
+                "export: output file, readable by its owner alone, compressed if it ends with .gz or .zst (default: standard output); merge, repair: the new directory"
             ),
             .text("apns-id", "ID", \.notificationID, "find: the row with this apns-id"),
             .text("token", "TOKEN", \.token, "find: the rows with this device token"),
@@ -122,15 +122,14 @@ enum LedgerCommand {
         switch subcommand {
         case "stats":
             let statistics = try ledger.statistics()
-            let text =
+            printText(
                 values.isJSON
-                ? String(decoding: statistics.json(), as: UTF8.self)
-                : statistics.countsText + (statistics.doubtAdvice ?? "")
-            print(text, terminator: "")
+                    ? String(decoding: statistics.json(), as: UTF8.self)
+                    : statistics.countsText + (statistics.doubtAdvice ?? ""))
         case "export":
             warnOfUnknown(values.reasons)
             try export(ledger, values)
-        default: print(try ledger.verify())
+        default: printText(try ledger.verify() + "\n")
         }
         return 0
     }
@@ -162,7 +161,8 @@ enum LedgerCommand {
         _ ledger: LedgerReader, _ values: Values
     ) throws(BroadsideError) {
         try ledger.checkOutput(values.output)
-        let output = try OutputFile(values.output)
+        // As private as the ledger, whose device tokens it holds.
+        let output = try OutputFile(values.output, permissions: 0o600)
         try ledger.writeExport(
             tokens: values.tokens, format: values.format.rawValue, states: values.states,
             reasons: values.reasons,
@@ -185,7 +185,9 @@ enum LedgerCommand {
         if values.isJSON {
             print("[" + rows.map { "\n" + $0.json }.joined(separator: ",") + "\n]")
         } else {
-            for row in rows { print((ledgers.count > 1 ? "\(row.ledger): " : "") + row.text) }
+            for row in rows {
+                printText((ledgers.count > 1 ? "\(row.ledger): " : "") + row.text + "\n")
+            }
         }
         if rows.isEmpty {
             standardErrorLine(

@@ -35,7 +35,7 @@ enum PayloadCommand {
             try group.read(arguments, into: &values)
             let reports = try Self.reports(values)
             for report in reports {
-                if reports.count > 1, !values.isJSON { print("file      \(report.file)") }
+                if reports.count > 1, !values.isJSON { printText("file      \(report.file)\n") }
                 print(values.isJSON ? report.json : report.text, terminator: "")
             }
             guard let failure = PayloadReport.failure(of: reports) else { return 0 }

@@ -52,7 +52,7 @@ enum StatusCommand {
             if arguments.has("json") {
                 print(all.map(\.json).joined(), terminator: "")
             } else {
-                print(RunStatus.table(all), terminator: "")
+                printText(RunStatus.table(all))
             }
             let problems = all.compactMap(\.problem)
             for problem in problems.dropLast() {

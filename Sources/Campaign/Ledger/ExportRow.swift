@@ -1,3 +1,5 @@
+import Support
+
 /// One line of an export, in the order of its columns.
 public struct ExportRow: Sendable {
     /// The row's number, from 0; no column.
@@ -166,7 +168,15 @@ public enum ExportFormat: String, CaseIterable, Sendable {
             return
         }
         output.append(0x22)
-        for byte in String(decoding: text, as: UTF8.self).utf8 {
+        let string = String(decoding: text, as: UTF8.self)
+        // Controls beyond ASCII and marks that turn the direction pass RFC 8259, but no terminal.
+        if text.contains(where: { $0 >= 0x80 }),
+            string.unicodeScalars.contains(where: ForeignText.isInvisible)
+        {
+            output += JSONLine.quoted(string).utf8.dropFirst()
+            return
+        }
+        for byte in string.utf8 {
             switch byte {
             case 0x22, 0x5C:
                 output.append(0x5C)

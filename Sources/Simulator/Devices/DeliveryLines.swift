@@ -19,8 +19,7 @@ struct DeliveryLines: Sendable {
             descriptor = -1
             return
         }
-        descriptor = SystemCall.open(
-            path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o644)
+        descriptor = PrivateFile.openToAppend(path)
         guard descriptor >= 0 else {
             throw SimulatorError(
                 "--deliveries \(path): \(describe(errno: errno)): name a file that can be written",

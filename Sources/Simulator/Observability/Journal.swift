@@ -16,8 +16,7 @@ struct JournalFile: Sendable {
 
     /// Creates or empties the file and writes the header line.
     init(path: String) throws(SimulatorError) {
-        descriptor = SystemCall.open(
-            path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o644)
+        descriptor = PrivateFile.openToAppend(path)
         guard descriptor >= 0 else {
             throw SimulatorError(
                 "--journal \(path): \(describe(errno: errno)): name a file that can be written",

@@ -40,6 +40,22 @@ enum PrivateFile {
         isWhole = true
     }
 
+    /// Opens a file for what is appended to it, device tokens among it: emptied, and for nobody else's
+    /// eyes if it is a file of its own. A pipe or a device stays as it is.
+    ///
+    /// - Returns: The descriptor, or -1 and `errno`.
+    static func openToAppend(_ path: String) -> Int32 {
+        let descriptor = SystemCall.open(
+            path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o600)
+        guard descriptor >= 0, !path.hasPrefix("/dev/"),
+            let information = SystemCall.status(of: descriptor),
+            information.st_mode & S_IFMT == S_IFREG
+        else { return descriptor }
+        // Of another user's file the mode stays.
+        _ = fchmod(descriptor, 0o600)
+        return descriptor
+    }
+
     /// Somebody else's file has the name of one that is to be made.
     static func foreign(_ path: String) -> SimulatorError {
         SimulatorError(
