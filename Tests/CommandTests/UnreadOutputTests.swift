@@ -116,3 +116,40 @@ struct UnreadOutputTests {
         }
     }
 }
+
+/// A person who presses Ctrl-C twice waits for nobody's pipe.
+@Suite(.timeLimit(.minutes(60)))
+struct UrgentStopTests {
+    @Test(
+        "A second signal stops at once, though nobody takes the output",
+        arguments: [
+            ["--progress", "json"], ["--log", "json"], ["--progress", "json", "--summary", "-"],
+        ])
+    func blocked(options: [String]) throws {
+        let server = try RecordingServer("stall")
+        let campaign = try Campaign(rows: 200)
+        let fifo = "\(campaign.directory.path)/full"
+        #expect(mkfifo(fifo, 0o600) == 0)
+        // Both ends, so that writing to it waits; full from the beginning.
+        let descriptor = open(fifo, O_RDWR | O_NONBLOCK)
+        defer { close(descriptor) }
+        let filler = [UInt8](repeating: 0x2e, count: 4096)
+        while write(descriptor, filler, filler.count) > 0 {}
+        let process = try Subprocess(
+            "bash",
+            ["-c", "exec \"$@\" 2>'\(fifo)' >'\(fifo)'", "bash", Broadside.path()]
+                + campaign.arguments(to: server.endpoint, options, without: ["progress"]),
+            in: campaign.directory)
+        defer { process.send(signal: SIGKILL) }
+        try process.wait { FileManager.default.fileExists(atPath: campaign.ledger + "/control") }
+        usleep(500_000)
+        process.send(signal: SIGINT)
+        usleep(300_000)
+        let began = ContinuousClock.now
+        process.send(signal: SIGINT)
+        let ended = try process.wait(limit: 60)
+        #expect(ended.exitCode == 3)
+        // Five seconds are what an output is waited for otherwise.
+        #expect(ContinuousClock.now - began < .seconds(3))
+    }
+}

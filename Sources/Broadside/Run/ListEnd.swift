@@ -26,7 +26,10 @@ final class ListEnd {
         self.signals = signals
         for _ in 0..<Self.diskPatience / 10
         where !services.hasListEnded && !coordinator.isStoppingAtOnce {
-            if signals.isStopTaken(milliseconds: 10) { coordinator.stopAtOnce() }
+            if signals.isStopTaken(milliseconds: 10) {
+                coordinator.stopAtOnce()
+                SignalWatch.hurry()
+            }
         }
         isFree = services.hasListEnded
     }

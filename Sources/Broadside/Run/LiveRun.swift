@@ -130,7 +130,7 @@ struct LiveRun {
             switch signals.wait(milliseconds: 100) {
             case .stop:
                 if coordinator.isStopping {
-                    coordinator.stopAtOnce()
+                    stopAtOnce()
                 }
                 coordinator.stop(.signal)
                 for thread in threads { thread.wake() }
@@ -313,8 +313,14 @@ struct LiveRun {
     private func awaitDisk(_ signals: SignalWatch, while isWriting: () -> Bool) {
         for _ in 0..<ListEnd.diskPatience / 10 where !coordinator.isStoppingAtOnce {
             guard isWriting() else { return }
-            if signals.isStopTaken(milliseconds: 10) { coordinator.stopAtOnce() }
+            if signals.isStopTaken(milliseconds: 10) { stopAtOnce() }
         }
+    }
+
+    /// After a second signal neither responses nor readers of the output are waited for.
+    private func stopAtOnce() {
+        coordinator.stopAtOnce()
+        SignalWatch.hurry()
     }
 
     /// Rows that may have been sent, where some are left; nobody waits for that after a second

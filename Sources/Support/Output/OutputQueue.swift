@@ -26,6 +26,8 @@ package final class OutputQueue: @unchecked Sendable {
     static let byteLimit = 256 * 1024
     /// How long an end waits for output that nobody takes.
     private static let patienceMilliseconds = 5_000
+    /// The same where somebody wants the process to end at once.
+    private static let urgentPatienceMilliseconds = 100
     /// A write is at most this long, so that progress can be seen.
     private static let pieceSize = 4096
 
@@ -86,7 +88,7 @@ package final class OutputQueue: @unchecked Sendable {
     }
 
     /// Waits until everything is written; gives up, once and for all, when nothing was taken for a
-    /// few seconds.
+    /// few seconds, or when a signal says that it is not worth the wait.
     @discardableResult package func finish() -> Ending {
         let patience = locked { isGivenUp } ? 100 : Self.patienceMilliseconds
         var waited = 0
@@ -96,7 +98,9 @@ package final class OutputQueue: @unchecked Sendable {
             waited += 2
             let count = writtenCount.load(ordering: .relaxed)
             if count != seen { (seen, waited) = (count, 0) }
-            if waited >= patience {
+            if waited >= patience
+                || (waited >= Self.urgentPatienceMilliseconds && SignalWatch.isStopUrgent)
+            {
                 locked { isGivenUp = true }
                 return .stuck
             }
@@ -168,10 +172,15 @@ package final class OutputQueue: @unchecked Sendable {
     }
 }
 
+/// Lines of our own on stdout; nothing in them moves the cursor.
+package func printText(_ lines: String) { print(ForeignText.escapedLines(lines), terminator: "") }
+
 /// Lines of our own on stderr; nothing in them moves the cursor.
 package func standardError(_ lines: String) {
     OutputQueue.standardError.put(ForeignText.escapedLines(lines) + "\n")
 }
 
 /// An error or a warning on stderr: one line, whatever is in it.
-package func standardErrorLine(_ line: String) { standardError(ForeignText.escaped(line)) }
+package func standardErrorLine(_ line: String) {
+    standardError(ForeignText.escaped(SecretText.masked(line)))
+}

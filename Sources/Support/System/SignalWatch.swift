@@ -56,6 +56,19 @@ package struct SignalWatch {
     /// What `prepare` tells its work.
     static let isStopWanted = Atomic<Bool>(false)
 
+    /// From now on nothing is waited for: a second signal to stop was taken.
+    package static func hurry() { hasSecondStop.store(true, ordering: .relaxed) }
+
+    /// Whether the process is to end without waiting for those who read its output: a second signal to
+    /// stop was taken, or one came that nothing takes any more.
+    static var isStopUrgent: Bool {
+        if hasSecondStop.load(ordering: .relaxed) { return true }
+        let pending = SignalSet.pending
+        return pending.contains(SIGINT) || pending.contains(SIGTERM)
+    }
+
+    private static let hasSecondStop = Atomic<Bool>(false)
+
     /// Ends what is only a preparation where somebody wants the run to stop.
     package static func stopIfAsked() throws(BroadsideError) {
         if isStopPending { throw stopped }

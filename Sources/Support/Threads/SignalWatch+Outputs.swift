@@ -20,6 +20,7 @@ extension SignalWatch {
             if let result = side.result { return try result.get() }
             let hasStop = isStopTaken(milliseconds: 100)
             let now = Clock.now().nanoseconds
+            if hasStop, isUrgent { Self.hurry() }
             if hasStop { end = min(end, now + Self.urgentPatience) }
             guard now < end else {
                 throw BroadsideError(

@@ -40,6 +40,7 @@ extension SignalWatch {
                 Self.isStopWanted.store(true, ordering: .relaxed)
                 endOfPatience = now + Self.preparationPatience
             }
+            if taken.count > 1 { Self.hurry() }
             guard taken.count < 2, now < endOfPatience else {
                 throw taken.isEmpty ? Self.late : Self.stopped
             }
