@@ -146,6 +146,7 @@ struct OutputTests {
         "connections", "reconnects",
         "elapsed_seconds", "notifications_per_second", "cpu_microseconds_per_notification",
         "latency_ms", "peak_rss_bytes", "limited_by", "guards",
+        "payload_fallbacks",
     ]
 
     @Test("The summary has exactly its documented keys, however the run ends")

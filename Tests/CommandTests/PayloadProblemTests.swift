@@ -16,6 +16,10 @@ struct PayloadProblemTests {
     }
 
     static let payloads: [Payload] = [
+        .init(text: #"{"aps":{"alert":"\ud83d"}}"#, error: "column 18: \\ud83d alone is half"),
+        .init(text: #"{"aps":{"alert":"one\\ntwo"}}"#, warning: "escaped twice"),
+        .init(text: #"{"aps":{"alert":"caf\u00e9"}}"#, warning: "4 bytes larger"),
+        .init(text: "{\0}\0", error: "iconv -f UTF-16LE -t UTF-8"),
         .init(text: Campaign.payload),
         .init(text: "", error: "is empty"),
         .init(text: "[1]", error: "must start with {"),
@@ -170,7 +174,24 @@ struct PayloadProblemTests {
         #expect(dry.exitCode == 0 && dry.output.contains(expected), "\(dry.output)")
         let sent = try campaign.send(to: server.endpoint, more + ["--progress", "auto"])
         #expect(sent.exitCode == 0 && sent.errors.contains(expected), "\(sent.errors)")
-        #expect(try server.finish().count == 100)
+        struct Summary: Decodable {
+            struct Fallbacks: Decodable {
+                var rows: Int
+                var values: [String: Int]
+                var others: Int
+            }
+            var payload_fallbacks: Fallbacks?
+        }
+        let again = try campaign.send(
+            to: server.endpoint, more + ["--ledger", campaign.ledger + "2", "--summary", "-"])
+        let counted = try #require(
+            try JSONDecoder().decode(Summary.self, from: Data(again.output.utf8)).payload_fallbacks)
+        #expect(counted.rows == 80 && counted.values["fr"] == 70 && counted.values[""] == 5)
+        #expect(counted.values["v95\u{202e}"] == 1 && counted.others == 0)
+        #expect(!again.output.contains("\u{202e}"))
+        let statistics = try campaign.ledger("stats", ["--json"])
+        #expect(statistics.output.contains("\"payload_fallbacks\" : null"), "\(statistics.output)")
+        #expect(try server.finish().count == 200)
     }
 
     @Test("An expiration that has passed does not keep a campaign from being finished")

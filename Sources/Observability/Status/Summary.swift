@@ -128,8 +128,8 @@ public struct Summary: Sendable, Encodable {
     /// What the guards have counted; nil for a merged ledger, and before a campaign is begun.
     public var guards: GuardStatus?
 
-    /// Rows of this process without a payload of their value's own. No key of the JSON.
-    var fallbacks = FallbackCounts()
+    /// Rows of this process without a payload of their value's own; nil if no process counted them.
+    var fallbacks: FallbackCounts?
 
     package init(campaign: UInt64, outcome: Outcome) {
         self.campaign = hexadecimal(campaign)
@@ -154,6 +154,7 @@ public struct Summary: Sendable, Encodable {
         case peakResidentBytes = "peak_rss_bytes"
         case limitedBy = "limited_by"
         case guards
+        case payloadFallbacks = "payload_fallbacks"
     }
 
     /// All keys are always there; what is not known is null.
@@ -184,6 +185,7 @@ public struct Summary: Sendable, Encodable {
         try container.encode(peakResidentBytes, forKey: .peakResidentBytes)
         try container.encode(limitedBy, forKey: .limitedBy)
         try container.encode(guards, forKey: .guards)
+        try container.encode(fallbacks.map(PayloadFallbacks.init), forKey: .payloadFallbacks)
     }
 
     /// The JSON text, with a line end.
@@ -202,7 +204,9 @@ public struct Summary: Sendable, Encodable {
 
     private func line(_ name: String, _ value: some CustomStringConvertible) -> String {
         let blanks = max(1, Self.valueColumn - 2 - name.count)
-        return "  \(name)\(String(repeating: " ", count: blanks))\(value)\n"
+        // A server's reasons are among them.
+        return ForeignText.escaped("  \(name)\(String(repeating: " ", count: blanks))\(value)")
+            + "\n"
     }
 
     /// The counts, for people.
@@ -272,26 +276,8 @@ public struct Summary: Sendable, Encodable {
             text += line("bottleneck", causes)
         }
         if let paced { text += line("paced", paced) }
-        if let words = fallbacks.words { text += line("other values", words) }
+        if let words = fallbacks?.words { text += line("other values", words) }
         return text
-    }
-}
-
-extension FallbackCounts {
-    /// Values that are named.
-    private static let namedLimit = 10
-
-    /// How many rows had no payload of their value's own, and which values those were; nil: none.
-    package var words: String? {
-        guard rows > 0 else { return nil }
-        let sorted = byValue.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        var parts = sorted.prefix(Self.namedLimit).map { value, count in
-            "\(value.isEmpty ? "(empty)" : ForeignText.escaped(value)) \(count)"
-        }
-        let rest = sorted.dropFirst(Self.namedLimit).reduce(others) { $0 + $1.value }
-        if rest > 0 { parts.append("others \(rest)") }
-        let subject = rows == 1 ? "1 row has" : "\(rows) rows have"
-        return "\(subject) no payload of their value's own: \(parts.joined(separator: ", "))"
     }
 }
 
