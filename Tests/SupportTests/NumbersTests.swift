@@ -28,6 +28,20 @@ import Testing
         #expect(decimal(2.5, places: 0) == "3" && decimal(99.96, places: 1) == "100.0")
     }
 
+    @Test func `Numbers beyond all integers are the largest of them`() {
+        for value in [1e19, 1e300, .infinity] {
+            #expect(wholeNumber(value) == .max && wholeNumber(-value) == -.max)
+            #expect(rateText(value) == "9,223,372,036,854,775,807")
+            for places in 0...6 {
+                #expect(!decimal(value, places: places).isEmpty)
+                #expect(decimal(-value, places: places).hasPrefix("-"))
+            }
+            #expect(percentText(value) == "100%")
+        }
+        #expect(wholeNumber(.nan) == 0 && wholeNumber(2.5) == 3 && wholeNumber(-0.2) == 0)
+        #expect(decimal(.nan, places: 1) == "0.0")
+    }
+
     @Test(arguments: ["", ".", "1e5", "0x10", "inf", "nan", "-1", "+1", "1.2.3", "1,5", " 1", "1 "])
     func `What is not a plain decimal number`(text: String) {
         #expect(decimalNumber(text) == nil)

@@ -232,7 +232,7 @@ struct Chart {
 
     /// The next number above that divides into four round parts.
     static func niceTop(_ maximum: Double) -> Double {
-        guard maximum > 0 else { return 4 }
+        guard maximum > 0, maximum.isFinite else { return 4 }
         var scale = 1.0
         while scale * 10 <= maximum { scale *= 10 }
         while scale > maximum { scale /= 10 }

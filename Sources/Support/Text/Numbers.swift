@@ -13,7 +13,14 @@ package func grouped(_ value: Int) -> String { grouped(UInt64(max(0, value))) }
 
 /// A rate, as precise as it is worth.
 package func rateText(_ rate: Double) -> String {
-    rate < 10 && rate > 0 ? decimal(rate, places: 1) : grouped(UInt64(max(0, rate.rounded())))
+    rate < 10 && rate > 0 ? decimal(rate, places: 1) : grouped(wholeNumber(rate))
+}
+
+/// The whole number that is nearest; the largest or smallest that an integer can be for what is beyond,
+/// and 0 for what is none.
+package func wholeNumber(_ value: Double) -> Int {
+    guard !value.isNaN else { return 0 }
+    return Int(exactly: value.rounded()) ?? (value < 0 ? -.max : .max)
 }
 
 /// Nanoseconds as milliseconds or seconds, with three digits at most.
@@ -41,7 +48,7 @@ package func durationText(_ seconds: Double) -> String {
 
 /// The whole percent of a share; 100 only where all is done.
 package func percentText(_ share: Double) -> String {
-    share >= 1 ? "100%" : "\(Int(share * 100))%"
+    share >= 1 ? "100%" : "\(wholeNumber((share * 100).rounded(.down)))%"
 }
 
 /// 16 lower-case digits.
@@ -63,7 +70,7 @@ package func decimalNumber(_ text: String) -> Double? {
 package func decimal(_ value: Double, places: Int) -> String {
     var scale = 1.0
     for _ in 0..<places { scale *= 10 }
-    let scaled = Int((value * scale).rounded())
+    let scaled = wholeNumber(value * scale)
     guard places > 0 else { return "\(scaled)" }
     let fraction = String(abs(scaled) % Int(scale))
     let sign = scaled < 0 ? "-" : ""

@@ -58,6 +58,8 @@ import Testing
         var summary = Summary(campaign: 7, outcome: .stopped)
         summary.accepted = 300
         summary.rows = 400
+        if let number = telemetry.runs.last?.number { summary.take(telemetry, run: number) }
+        #expect(summary.text.hasPrefix("campaign ") && !summary.json().isEmpty)
         let data = ReportData(
             summary: summary, telemetry: telemetry, epochs: epochs, course: nil,
             ledgerPath: "tonight", listPath: nil, createdAtMilliseconds: 0)
@@ -71,7 +73,7 @@ import Testing
     }
 
     static let numbers = [
-        "-1", "0", "1", "1.5", "1e308", "-1e308", "1e19", "18446744073709551615",
+        "-1", "0", "1", "1.5", "1e-18", "5e-324", "1e308", "-1e308", "1e19", "18446744073709551615",
         "9223372036854775807", "4294967296", "281474976710656", "1125899906842624",
         "1152921504606846976", "null", "\"1\"", "[]", "{}",
     ]
