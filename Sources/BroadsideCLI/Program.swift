@@ -38,6 +38,12 @@ enum Program {
         for (code, meaning) in exitCodes.enumerated() {
             page += CommandDescription.line("\(code)", meaning)
         }
+        page += "\nExamples:\n"
+        for command in [SendCommand.description, DoctorCommand.description] {
+            guard let example = command.examples.first else { continue }
+            page += "  \(example.purpose):\n"
+            for line in example.lines { page += "    \(line)\n" }
+        }
         return page
             + "\nCOMMAND -h is one screen, COMMAND --help everything. --version prints the version.\n"
             + "help --man [COMMAND] and help --completion bash|zsh|fish are for tools/install,\n"
@@ -112,6 +118,6 @@ enum Program {
             to: name,
             among: name.hasPrefix("-") ? ["--version", "--help"] : commands.map(\.name))
         let advice = nearest.map { "did you mean \($0)?" } ?? "broadside help lists the commands"
-        throw .request("unknown command '\(name)': \(advice)")
+        throw .request("unknown command '\(wordExcerpt(name))': \(advice)")
     }
 }
