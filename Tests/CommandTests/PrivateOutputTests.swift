@@ -22,12 +22,15 @@ struct PrivateOutputTests {
             let simulation = try Simulation([
                 "--journal", journal, "--deliveries", deliveries,
             ])
-            let options = try simulation.options(["auth-key", "key-id", "team-id", "ca-file"])
+            let options = try simulation.options([
+                "auth-key", "key-id", "team-id", "ca-file", "topic",
+            ])
             let sent = try Broadside.run(
                 campaign.arguments(
                     to: simulation.endpoint,
                     options + ["--ledger", "\(campaign.ledger)\(round)"],
-                    without: ["auth-key", "key-id", "team-id", "ca-file"]), in: campaign.directory)
+                    without: ["auth-key", "key-id", "team-id", "ca-file", "topic"]),
+                in: campaign.directory)
             #expect(sent.exitCode == 0, "\(sent.errors)")
             try simulation.stop()
             #expect(try mode(journal) == 0o600)

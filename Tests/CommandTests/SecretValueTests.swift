@@ -21,7 +21,7 @@ struct SecretValueTests {
             (key.replacing("\n", with: " "), parts), (body.joined(), parts),
             (base64, [String(base64.suffix(30))]), (token, ["ERUYxMjNHSElK", "c2lnbmF0dXJl"]),
             ("hunter2", ["hunter2"]), ("correct horse battery", ["correct", "horse", "battery"]),
-            ("user:sesame", ["user:", "sesame"]),
+            ("user:sesame", ["sesame"]),
         ]
     }
 

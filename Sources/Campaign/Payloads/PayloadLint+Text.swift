@@ -53,6 +53,13 @@ extension PayloadLint {
             case UInt8(ascii: "u"):
                 offset += checkUnit(at: offset, end: end, payload, &needless)
             case UInt8(ascii: "\\"):
+                // Two backslashes in the text are meant.
+                if offset + 3 < end, payload.byte(at: offset + 2) == UInt8(ascii: "\\"),
+                    payload.byte(at: offset + 3) == UInt8(ascii: "\\")
+                {
+                    offset += 4
+                    continue
+                }
                 if !isTold, let message = Self.doubled(payload, offset + 2, end, isShown: isShown) {
                     warn(offset, message)
                     isTold = true

@@ -41,7 +41,8 @@ extension Summary {
         guard let run = telemetry.runs.last, run.number == number else { return }
         elapsedSeconds = run.elapsedSeconds
         let answers = run.points.reduce(0) { $0 + $1.answers }
-        if run.elapsedSeconds > 0, answers > 0 {
+        // A file that says less than a microsecond says nothing of a rate.
+        if run.elapsedSeconds >= 1e-6, answers > 0 {
             notificationsPerSecond = Double(answers) / run.elapsedSeconds
         }
         // What is kept of times to answer is that of all runs.

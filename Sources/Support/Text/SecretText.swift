@@ -1,5 +1,5 @@
-/// Finds keys and provider tokens in a text that is to be shown: they came there by mistake, and nobody
-/// who reads a message or a log should have them.
+/// Finds keys and provider tokens in a text that is to be shown: they came there by mistake, and those
+/// who read a message or a log must not have them.
 package enum SecretText {
     /// The text with `…` in place of each secret: what stands between PEM's marks, a provider token, and
     /// the base64 of a key.
@@ -25,7 +25,7 @@ package enum SecretText {
     private static let keyDigitsMin = 16
     /// Digits of the base64 of the smallest key.
     private static let blobDigitsMin = 64
-    private static let mark = Array("-----BEGIN ".utf8)
+    private static let mark = Array("BEGIN ".utf8)
     private static let endMark = Array("-----END ".utf8)
     private static let dashes = Array("-----".utf8)
     /// How the base64 of keys begins: of a SEQUENCE in DER, and of PEM's mark.
@@ -58,8 +58,10 @@ package enum SecretText {
 
     /// Where what begins with PEM's mark ends; nil if no key follows the mark.
     private static func endOfArmor(_ text: [UInt8], _ start: Int) -> Int? {
-        guard starts(text, at: start, with: mark) else { return nil }
-        var offset = start + mark.count
+        // Five dashes; an option's name has lost two.
+        var offset = start + digits(text, start) { $0 == UInt8(ascii: "-") }
+        guard offset - start >= 2, starts(text, at: offset, with: mark) else { return nil }
+        offset += mark.count
         // `PRIVATE KEY` and its dashes.
         while offset < text.count, isUpperCase(text[offset]) || text[offset] == 0x20 { offset += 1 }
         while offset < text.count, text[offset] == UInt8(ascii: "-") { offset += 1 }
