@@ -59,7 +59,19 @@ struct TokensDedupeTests {
             found.output
                 == "\u{feff}token,at,note\naabb,2024-01-01T00:00:00Z,new\nccdd,never,only\n"
                 + "eeff,5,first\n")
-        #expect(found.finished.errors.contains("unreadable: 2, the first on line 5"))
+        // 1970-01-01 is no time at which a device can have registered.
+        #expect(found.finished.errors.contains("unreadable: 4, the first on line 5"))
+    }
+
+    @Test("Times of which none can be read decide nothing")
+    func unreadable() throws {
+        let list = "token,at\naabb,785000000\naabb,785000001\nccdd,0\n"
+        let refused = try dedupe(list, ["--registered-column", "at"], name: "list.csv")
+        #expect(refused.finished.exitCode == 2, "\(refused.finished.errors)")
+        #expect(refused.finished.errors.contains("'at': no row of "), "\(refused.finished.errors)")
+        let once = try dedupe(
+            "token,at\naabb,785000000\nccdd,0\n", ["--registered-column", "at"], name: "once.csv")
+        #expect(once.finished.exitCode == 0, "\(once.finished.errors)")
     }
 
     @Test("The list is never written over, and a failure leaves nothing")

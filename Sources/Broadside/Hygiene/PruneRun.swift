@@ -28,6 +28,12 @@ public enum PruneRun {
         if let column = options.registeredColumn, counts.rows > 0, counts.withRegistration == 0 {
             throw try list.noRegistration(column)
         }
+        if let column = options.registeredColumn, counts.unreadableRegistrations > 0,
+            !counts.hasReadableRegistration
+        {
+            throw .unreadableRegistrations(
+                column, in: list.name, firstLine: counts.firstUnreadableLine)
+        }
         try checkShare(counts, options)
         // The list may have been put in the output's place meanwhile.
         try PruneFiles.check(options, list: list)
@@ -107,7 +113,7 @@ public enum PruneRun {
         let isOriginal = list.hasReplacedLineEnds
         var pruner = ListPruner(
             dead: dead, layout: list.layout, collectsRemoved: removed != nil,
-            notesRanges: isOriginal)
+            nowMilliseconds: Clock.now().wallMilliseconds, notesRanges: isOriginal)
         var window = try ListWindow(list, isOriginal: isOriginal)
         var removedBytes: [UInt8] = []
         while try window.fill() {

@@ -47,6 +47,11 @@ public enum TokensDedupe {
         }
         var leavers = RecordSorter(directory: directory)
         result.removed = try findLeavers(&tokens, into: &leavers)
+        let withToken = result.rows - result.withoutToken
+        if let registeredColumn, result.removed > 0, result.unreadableRegistrations == withToken {
+            throw .unreadableRegistrations(
+                registeredColumn, in: list.name, firstLine: result.firstUnreadableLine)
+        }
         try copy(list, without: &leavers, to: output)
         // The list may have been put in the output's place meanwhile.
         try check(path, list)
@@ -78,6 +83,7 @@ public enum TokensDedupe {
         let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         var survey = ListSurvey()
         var reader = RowReader(layout: list.layout)
+        let registrationTime = RegistrationTime(nowMilliseconds: Clock.now().wallMilliseconds)
         var result = Result()
         var progress = ReadingProgress(list)
         while let chunk = try source.next(rowLimit: .max) {
@@ -97,7 +103,7 @@ public enum TokensDedupe {
                 if hasRegistration {
                     let field = reader.field(1)
                     let time =
-                        field.isText ? RegistrationTime.milliseconds(reader.text(field)) : nil
+                        field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
                     if time == nil {
                         result.unreadableRegistrations += 1
                         result.firstUnreadableLine = result.firstUnreadableLine ?? row.line

@@ -56,5 +56,5 @@ package func expiration(_ text: String) -> Expiration? {
 
 private func milliseconds(_ text: String) -> Int64? {
     let bytes = Array(text.utf8)
-    return RegistrationTime.milliseconds(bytes.rawSpan)
+    return WrittenTime(bytes.rawSpan)?.last
 }

@@ -14,6 +14,10 @@ enum PruneCommand {
             kept. The list need not be the one that was sent. A legacy gateway (send --protocol binary)
             also accepts dead tokens, so a row that it accepted does not prove that a token is alive.
 
+            A time of registration before 2009, or more than a day ahead, counts as unreadable, as do seconds
+            since 2001. A row with an unreadable time is kept and counted; if no time can be read, nothing
+            is written.
+
             The output is written completely or not at all, and never replaces the input. Exit codes:
             0 done; 2 the request is wrong, or too many rows would be removed; 5 a file or disk error.
             """,
@@ -62,7 +66,7 @@ enum PruneCommand {
             ) { (text, options) throws(BroadsideError) in options.reasons = try reasons(text) },
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "column with the time of registration (Unix seconds, milliseconds, ISO 8601): a row is kept if it is later than APNs' timestamp, or can't be read"
+                "column with the time of registration (Unix time from seconds to nanoseconds, ISO 8601): a row is kept if it is later than APNs' timestamp, or can't be read"
             ),
             .percentage(
                 "max-removed", \.maxRemovedPercent,

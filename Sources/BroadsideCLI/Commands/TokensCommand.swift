@@ -96,7 +96,7 @@ enum TokensCommand {
                 "dedupe: write the list here, completely or not at all"),
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "dedupe: column with the time of registration (Unix seconds, milliseconds, ISO 8601): keep the newest row of each token; unreadable times count as the oldest"
+                "dedupe: column with the time of registration (Unix time from seconds to nanoseconds, ISO 8601): keep the newest row of each token; unreadable times count as the oldest"
             ),
             .flag("json", \.isJSON, "check: print the findings as JSON"),
         ])

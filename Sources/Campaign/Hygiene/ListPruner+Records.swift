@@ -21,7 +21,13 @@ extension ListPruner {
                 continue
             }
             counts.rows += 1
-            if hasRegistration, reader.field(1).form != .missing { counts.withRegistration += 1 }
+            if hasRegistration, reader.field(1).form != .missing {
+                counts.withRegistration += 1
+                // One that can be read is enough to know the column.
+                if !counts.hasReadableRegistration {
+                    counts.hasReadableRegistration = registration() != nil
+                }
+            }
             let field = reader.field(0)
             guard field.isText, !isLong(window, row, next) else {
                 counts.withoutToken += 1
@@ -67,12 +73,16 @@ extension ListPruner {
         return place
     }
 
+    /// When the token of the row read last was registered; nil where that is unreadable.
+    private mutating func registration() -> Int64? {
+        let field = reader.field(1)
+        return field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
+    }
+
     /// Whether a dead token's row goes: not where its token was registered after it had died.
     private mutating func goes(_ record: DeadTokens.Record, _ row: RowReader.Row) -> Bool {
         guard hasRegistration else { return true }
-        let field = reader.field(1)
-        let time = field.isText ? RegistrationTime.milliseconds(reader.text(field)) : nil
-        guard let time else {
+        guard let time = registration() else {
             counts.unreadableRegistrations += 1
             if counts.firstUnreadableLine == nil { counts.firstUnreadableLine = row.line }
             return false

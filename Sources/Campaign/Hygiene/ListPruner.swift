@@ -31,6 +31,8 @@ public struct ListPruner: ~Copyable {
     let layout: RowLayout
     /// Whether field 1 is the time of a row's registration.
     let hasRegistration: Bool
+    /// Reads that time.
+    let registrationTime: RegistrationTime
     /// Whether rows that go are handed out.
     let collectsRemoved: Bool
     /// Whether `removedRanges` are wanted.
@@ -58,10 +60,11 @@ public struct ListPruner: ~Copyable {
     ///   - dead: the dead tokens, sealed.
     ///   - layout: field 0 is the token; field 1, if there is one, the time of registration.
     ///   - collectsRemoved: whether `process` hands out what goes.
+    ///   - nowMilliseconds: the time, milliseconds since 1970.
     ///   - notesRanges: whether it also says where that was.
     public init(
         dead: consuming DeadTokens, layout: RowLayout, collectsRemoved: Bool,
-        notesRanges: Bool = false
+        nowMilliseconds: UInt64, notesRanges: Bool = false
     ) {
         self.dead = dead
         self.layout = layout
@@ -69,6 +72,7 @@ public struct ListPruner: ~Copyable {
         checker = RowScanner(checking: layout.format, shape: layout.shape)
         hasRegistration = layout.format != .lines && layout.names.count > 1
         self.collectsRemoved = collectsRemoved
+        registrationTime = RegistrationTime(nowMilliseconds: nowMilliseconds)
         reader = RowReader(layout: layout)
         isHeaderDue = layout.format.hasHeader
         isSeparatorDue = isHeaderDue

@@ -8,6 +8,8 @@ public struct PruneCounts: Sendable {
     public internal(set) var removedByReason = [UInt64](repeating: 0, count: 256)
     /// Rows that have the column of registration times.
     public internal(set) var withRegistration: UInt64 = 0
+    /// Whether the time of registration can be read in any row.
+    public internal(set) var hasReadableRegistration = false
     /// Rows of dead tokens that stay because they were registered later.
     public internal(set) var registeredLater: UInt64 = 0
     /// Rows of dead tokens that stay because nobody can read when they were registered.

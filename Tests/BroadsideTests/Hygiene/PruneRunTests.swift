@@ -134,7 +134,7 @@ import Testing
         let place = try Place(deadCount: 2)
         let header = "name,device,since\n"
         let rows = (0..<4).map {
-            "\"a, \(hexToken($0))\",\"\(hexToken($0))\",\($0 * 2_000_000_000)\n"
+            "\"a, \(hexToken($0))\",\"\(hexToken($0))\",\(1_500_000_000 + $0 * 90_000_000)\n"
         }
         let list = try place.write("list.csv", header + rows.joined())
         var options = place.options(list, place.path + "/out")
@@ -149,6 +149,30 @@ import Testing
         #expect(place.read("out") == header + rows[1...].joined())
         options.format = .lines
         #expect(failure(options)?.message.contains("list of lines") == true)
+    }
+
+    /// The forms of seconds since 2001, and of times that count from elsewhere.
+    @Test(arguments: ["785000000", "0", "46023", "2999-01-01", "soon"])
+    func `Times of which none can be read remove nothing`(value: String) throws {
+        let place = try Place(deadCount: 10)
+        let rows = (0..<20).map { "\(hexToken($0)),\(value)\n" }
+        var options = place.options(
+            try place.write("list.csv", "token,since\n" + rows.joined()), place.path + "/out")
+        options.registeredColumn = "since"
+        let refused = failure(options)
+        #expect(refused?.exitCode == 2)
+        let message = try #require(refused?.message)
+        #expect(message.contains("'since': no row of "), "\(message)")
+        #expect(place.names == ["ledger", "list.csv"])
+        // One that can be read shows that the column is the right one.
+        let last = "\(hexToken(20)),1600000000\n"
+        options.tokens = try place.write("more.csv", "token,since\n" + rows.joined() + last)
+        let told = try PruneRun.run(options)
+        #expect(told.contains("removed      0"))
+        #expect(told.contains("registration unreadable: 10, the first on line 2"), "\(told)")
+        // Without a dead token nothing depends on it.
+        options.tokens = try place.write("alive.csv", "token,since\n\(hexToken(12)),\(value)\n")
+        #expect(failure(options) == nil)
     }
 
     @Test func `A row longer than the window, and one longer than any`() throws {
@@ -182,9 +206,11 @@ import Testing
     }
 }
 
-/// Writes a ledger of one finished run: the first tokens are Unregistered since the year 2001, the
-/// next ten accepted.
-func writeLedger(_ path: String, deadCount: Int) throws {
+/// Writes a ledger of one finished run: the first tokens are Unregistered since 2017, or rejected for
+/// another reason, the next ones accepted.
+func writeLedger(
+    _ path: String, deadCount: Int, acceptedCount: Int = 10, reason: Reason = .unregistered
+) throws {
     let directory = try LedgerDirectory.create(path)
     let identity = CampaignIdentity(
         listByteCount: nil, listFormat: "lines", columns: ["token"], payloadSHA256: "00",
@@ -197,7 +223,8 @@ func writeLedger(_ path: String, deadCount: Int) throws {
     let now: UInt64 = 1_790_000_000_000
     writer.reserve(
         ChunkReservation(
-            firstRow: 0, rowCount: deadCount + 10, byteOffset: 0, byteCount: 65, firstLine: 1,
+            firstRow: 0, rowCount: deadCount + acceptedCount, byteOffset: 0, byteCount: 65,
+            firstLine: 1,
             lineCount: 1, hash: 0),
         nowMilliseconds: now)
     var bytes: [UInt8] = []
@@ -207,12 +234,13 @@ func writeLedger(_ path: String, deadCount: Int) throws {
             writer.writeCompleted(pending.count)
         }
     }
-    for row in 0..<(deadCount + 10) {
+    for row in 0..<(deadCount + acceptedCount) {
         let digits = Array(hexToken(row).utf8)
         if row < deadCount {
             writer.settled(
-                row: UInt64(row), state: .rejected, status: 410,
-                reason: Reason.unregistered.rawValue, attempts: 1, timestamp: 1_000_000_000_000,
+                row: UInt64(row), state: .rejected, status: reason == .unregistered ? 410 : 400,
+                reason: reason.rawValue, attempts: 1,
+                timestamp: reason == .unregistered ? 1_510_000_000_000 : nil,
                 token: digits.span.bytes, tokenIsText: false, nowMilliseconds: now)
         } else {
             writer.accepted(

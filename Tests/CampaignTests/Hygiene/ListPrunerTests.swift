@@ -71,10 +71,11 @@ import Testing
         // A second and a minute that have just begun end later.
         let stays = [
             "1700000000", "1700000000001", "2023-11-14T22:13:20Z", "2023-11-14T22:13", "?", "",
+            "0",
         ].map(row)
         let goes = [
             "1699999999", "1700000000000", "2023-11-14T22:13:19Z", "2023-11-14T22:12",
-            "2023-11-14T22:13:20.000Z", "0",
+            "2023-11-14T22:13:20.000Z",
         ].map(row)
         let result = try prune(
             header + goes.joined() + stays.joined() + "\(first)\n\(second)\t1\n",
@@ -83,8 +84,23 @@ import Testing
         #expect(result.kept == header + stays.joined() + "\(first)\n\(second)\t1\n")
         #expect(result.removed == header + goes.joined())
         #expect(result.counts.registeredLater == 4)
-        #expect(result.counts.unreadableRegistrations == 3)
-        #expect(result.counts.firstUnreadableLine == 12)
+        #expect(result.counts.unreadableRegistrations == 4)
+        #expect(result.counts.firstUnreadableLine == 11)
+        #expect(result.counts.hasReadableRegistration)
+    }
+
+    /// Seconds since 2001, for example.
+    @Test(arguments: ["785000000", "0", "", "2999-01-01"], [false, true])
+    func `It is known whether any row's time can be read`(value: String, hasReadable: Bool) throws {
+        let header = "token\tsince\n"
+        let dead = "\(first)\t\(value)\n"
+        let other = "\(second)\t\(hasReadable ? "1700000000" : value)\n"
+        let result = try prune(
+            header + dead + other, dead: [died(first, at: 1_700_000_000_000)], format: .tsv,
+            columns: ["token", "since"], header: header)
+        #expect(result.kept == header + dead + other)
+        #expect(result.counts.unreadableRegistrations == 1)
+        #expect(result.counts.hasReadableRegistration == hasReadable)
     }
 
     @Test func `Malformed rows stay and swallow no other`() throws {
@@ -132,7 +148,7 @@ import Testing
                 dead: try deadTokens([verdictLedger([died(second)])]),
                 layout: try RowLayout(
                     format: format, names: ["token"], header: Array("token".utf8)),
-                collectsRemoved: false)
+                collectsRemoved: false, nowMilliseconds: testTime)
             var window = Array((whole + part).utf8)
             var removed: [UInt8] = []
             let outcome = window.withUnsafeMutableBytes {

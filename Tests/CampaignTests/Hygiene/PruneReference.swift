@@ -89,7 +89,8 @@ func testToken(_ number: Int) -> String {
 func prune(
     _ list: [UInt8], dead: consuming DeadTokens, layout: RowLayout, windowSize: Int
 ) -> (kept: [UInt8], removed: [UInt8], counts: PruneCounts) {
-    var pruner = ListPruner(dead: dead, layout: layout, collectsRemoved: true)
+    var pruner = ListPruner(
+        dead: dead, layout: layout, collectsRemoved: true, nowMilliseconds: testTime)
     var kept: [UInt8] = []
     var removed: [UInt8] = []
     var offset = 0

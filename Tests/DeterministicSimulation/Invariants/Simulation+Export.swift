@@ -120,7 +120,8 @@ extension Simulation {
         try dead.rescueLiving(of: ledger, reasons: reasons)
         dead.seal()
         var pruner = ListPruner(
-            dead: dead, layout: plan.list.layout, collectsRemoved: false)
+            dead: dead, layout: plan.list.layout, collectsRemoved: false,
+            nowMilliseconds: 1_790_000_000_000)
         var list = plan.list.bytes
         var removed: [UInt8] = []
         let kept = list.withUnsafeMutableBytes {

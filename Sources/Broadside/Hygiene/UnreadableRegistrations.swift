@@ -1,0 +1,21 @@
+import Support
+
+extension BroadsideError {
+    /// A column of times of which none can be read: what it decides would be chance.
+    ///
+    /// - Parameters:
+    ///   - column: its name.
+    ///   - list: the list.
+    ///   - firstLine: where a time is that had to be read.
+    static func unreadableRegistrations(
+        _ column: String, in list: InputName, firstLine: UInt64?
+    ) -> BroadsideError {
+        .usage(
+            "registered-column",
+            "'\(printable(column))': no row of \(list) has a time in it that can be read"
+                + (firstLine.map { ", see line \($0)" } ?? "")
+                + ": write Unix seconds or ISO 8601, from 2009 to tomorrow, such as 1767268800 or "
+                + "2026-01-01T12:00:00Z (seconds since 2001 become Unix seconds by adding 978307200)"
+        )
+    }
+}

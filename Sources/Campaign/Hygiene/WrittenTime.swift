@@ -1,0 +1,243 @@
+import Support
+
+/// A time as a column of a list or an option says it: from when to when it may mean.
+///
+/// Blanks round it are allowed. Its forms:
+///
+/// - a number since 1970: seconds, milliseconds, microseconds or nanoseconds, by its size; with a fraction
+///   if need be: `1700000000`, `1700000000.25`, `1700000000123456`
+/// - ISO 8601, and what databases print: `2023-11-14T22:13:20Z`, `2023-11-14 22:13:20.123456+00`,
+///   `2023-11-14 22:13:20 UTC`; with an offset (none: UTC)
+/// - a date alone (also `20231114`), and `20231114221320`
+///
+/// A time counts as the end of what is written: a date as the end of the day, a time without seconds
+/// as the end of the minute, one without a fraction as the end of the second. What may have been
+/// registered later within it must not count as older.
+public struct WrittenTime: Sendable, Equatable {
+    /// The first millisecond since 1970 that may be meant.
+    public private(set) var first: Int64
+    /// The last one.
+    public private(set) var last: Int64
+
+    /// The end of the year 9999: what lies beyond is no time.
+    private static let maximum: Int64 = 253_402_300_799_999
+    /// As seconds it would be the year 5138.
+    private static let firstMilliseconds: Int64 = 100_000_000_000
+    private static let firstMicroseconds: Int64 = 100_000_000_000_000
+    private static let firstNanoseconds: Int64 = 100_000_000_000_000_000
+    /// From a second's, a minute's and a day's beginning to their last millisecond.
+    private static let secondRest: Int64 = 999
+    private static let minuteRest: Int64 = 59_999
+    private static let dayRest: Int64 = 86_399_999
+
+    /// Reads a text; nil where it is no time.
+    public init?(_ text: RawSpan) {
+        var scanner = TimeScanner(text)
+        guard !scanner.isAtEnd, let time = Self.number(&scanner) ?? Self.date(&scanner),
+            time.last <= Self.maximum
+        else { return nil }
+        self = time
+    }
+
+    private init(_ first: Int64, lasting rest: Int64 = 0) {
+        self.first = first
+        last = first + rest
+    }
+
+    /// Digits alone, with a fraction where there are many.
+    private static func number(_ scanner: inout TimeScanner) -> WrittenTime? {
+        let start = scanner
+        guard let (value, count) = scanner.digits() else { return nil }
+        if scanner.isAtEnd {
+            if let time = basic(value, digits: count) { return time }
+            return since1970(value, fraction: nil)
+        }
+        // Nine digits or more: a time since 1973 and no version number or price.
+        if count >= 9, scanner.take("."), let fraction = scanner.fractionMilliseconds(),
+            scanner.isAtEnd
+        {
+            return since1970(value, fraction: fraction)
+        }
+        scanner = start
+        return nil
+    }
+
+    /// - Parameter fraction: Of the unit that the number is in; nil: none is written.
+    private static func since1970(_ value: Int64, fraction: Int64?) -> WrittenTime {
+        if value >= firstNanoseconds { return WrittenTime(value / 1_000_000) }
+        if value >= firstMicroseconds { return WrittenTime(value / 1_000) }
+        if value >= firstMilliseconds { return WrittenTime(value) }
+        guard let fraction else { return WrittenTime(value * 1000, lasting: secondRest) }
+        return WrittenTime(value * 1000 + fraction)
+    }
+
+    /// A date without anything between its parts, `YYYYMMDD` or `YYYYMMDDHHMMSS`; as seconds or
+    /// milliseconds it would lie before 1974 or beyond 2600.
+    private static func basic(_ value: Int64, digits count: Int) -> WrittenTime? {
+        guard count == 8 || count == 14 else { return nil }
+        let date = count == 8 ? value : value / 1_000_000
+        let (year, month, day) = (date / 10_000, date / 100 % 100, date % 100)
+        guard (1970...2199).contains(year), let days = days(year, month, day) else { return nil }
+        if count == 8 { return WrittenTime(days * 86_400_000, lasting: dayRest) }
+        let (hour, minute, second) = (value / 10_000 % 100, value / 100 % 100, value % 100)
+        guard hour <= 23, minute <= 59, second <= 60 else { return nil }
+        let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
+        return WrittenTime(seconds * 1000, lasting: secondRest)
+    }
+
+    private static func date(_ scanner: inout TimeScanner) -> WrittenTime? {
+        guard let year = scanner.number(ofDigits: 4), scanner.take("-"),
+            let month = scanner.number(ofDigits: 2), scanner.take("-"),
+            let day = scanner.number(ofDigits: 2), let days = days(year, month, day)
+        else { return nil }
+        if scanner.isAtEnd { return WrittenTime(days * 86_400_000, lasting: dayRest) }
+        guard scanner.take("T") || scanner.take("t") || scanner.take(" "),
+            let hour = scanner.number(ofDigits: 2), hour <= 23, scanner.take(":"),
+            let minute = scanner.number(ofDigits: 2), minute <= 59
+        else { return nil }
+        var time = ((days * 24 + hour) * 60 + minute) * 60_000
+        var rest = minuteRest
+        if scanner.take(":") {
+            // 60 is a leap second.
+            guard let second = scanner.number(ofDigits: 2), second <= 60 else { return nil }
+            time += second * 1000
+            rest = secondRest
+            if scanner.take(".") || scanner.take(",") {
+                guard let fraction = scanner.fractionMilliseconds() else { return nil }
+                time += fraction
+                rest = 0
+            }
+        }
+        guard let offset = offset(&scanner), scanner.isAtEnd else { return nil }
+        return WrittenTime(time - offset, lasting: rest)
+    }
+
+    /// The offset from UTC in milliseconds; 0 where none is written. `UTC` may follow it, or stand alone.
+    private static func offset(_ scanner: inout TimeScanner) -> Int64? {
+        // As databases print it: `2023-11-14 22:13:20 +00`, `2023-11-14 22:13:20 +0000 UTC`.
+        _ = scanner.take(" ")
+        if scanner.isAtEnd || scanner.take("Z") || scanner.take("z") || scanner.takeUTC() {
+            return 0
+        }
+        let isEast = scanner.take("+")
+        guard isEast || scanner.take("-"), let hours = scanner.number(ofDigits: 2), hours <= 23
+        else { return nil }
+        var minutes: Int64 = 0
+        if !scanner.isAtEnd, !scanner.isAtBlank {
+            _ = scanner.take(":")
+            guard let value = scanner.number(ofDigits: 2), value <= 59 else { return nil }
+            minutes = value
+        }
+        let offset = (isEast ? 1 : -1) * (hours * 60 + minutes) * 60_000
+        if scanner.take(" ") { guard offset == 0, scanner.takeUTC() else { return nil } }
+        return offset
+    }
+
+    /// Days from 1970-01-01 to a date of the Gregorian calendar; nil where there is no such date.
+    ///
+    /// Years are counted from March on, so that a leap day is a year's last day.
+    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64? {
+        guard (1...12).contains(month), day >= 1 else { return nil }
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let length: Int64 =
+            switch month {
+            case 2: isLeap ? 29 : 28
+            case 4, 6, 9, 11: 30
+            default: 31
+            }
+        guard day <= length else { return nil }
+        let marchYear = month > 2 ? year : year - 1
+        let monthsSinceMarch = (month + 9) % 12
+        let dayOfYear = (153 * monthsSinceMarch + 2) / 5 + day - 1
+        // 719,468 days lie between 0000-03-01 and 1970-01-01.
+        return marchYear * 365 + marchYear / 4 - marchYear / 100 + marchYear / 400 + dayOfYear
+            - 719_468
+    }
+}
+
+/// Goes through the bytes of a time.
+private struct TimeScanner: ~Escapable {
+    private let text: RawSpan
+    private var offset = 0
+    private var end: Int
+
+    @_lifetime(copy text)
+    init(_ text: RawSpan) {
+        self.text = text
+        end = text.byteCount
+        while offset < end, isBlank(text.byte(at: offset)) { offset += 1 }
+        while end > offset, isBlank(text.byte(at: end - 1)) { end -= 1 }
+    }
+
+    var isAtEnd: Bool { offset == end }
+
+    /// Takes one character if it comes next.
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard offset < end, text.byte(at: offset) == UInt8(ascii: character) else { return false }
+        offset += 1
+        return true
+    }
+
+    /// A number of exactly so many digits.
+    mutating func number(ofDigits count: Int) -> Int64? {
+        guard end - offset >= count else { return nil }
+        var value: Int64 = 0
+        for place in offset..<(offset + count) {
+            let digit = text.byte(at: place) &- UInt8(ascii: "0")
+            guard digit <= 9 else { return nil }
+            value = value * 10 + Int64(digit)
+        }
+        offset += count
+        return value
+    }
+
+    /// Whether a blank comes next.
+    var isAtBlank: Bool { offset < end && text.byte(at: offset) == UInt8(ascii: " ") }
+
+    /// Takes what databases call UTC.
+    mutating func takeUTC() -> Bool {
+        let start = offset
+        if take("U") || take("u"), take("T") || take("t"), take("C") || take("c") { return true }
+        offset = start
+        if take("G"), take("M"), take("T") { return true }
+        offset = start
+        return false
+    }
+
+    /// A number of one digit or more, and how many they are; nil where it is larger than any time.
+    mutating func digits() -> (value: Int64, count: Int)? {
+        var count = 0
+        while offset + count < end, text.byte(at: offset + count) &- UInt8(ascii: "0") <= 9 {
+            count += 1
+        }
+        // Nanoseconds have 19, and 18 fit whatever they are.
+        guard count > 0, count <= 19, var value = number(ofDigits: min(count, 18)) else {
+            return nil
+        }
+        if count == 19 {
+            guard let last = number(ofDigits: 1) else { return nil }
+            let (tens, isOver) = value.multipliedReportingOverflow(by: 10)
+            let (sum, isOverToo) = tens.addingReportingOverflow(last)
+            if isOver || isOverToo { return nil }
+            value = sum
+        }
+        return (value, count)
+    }
+
+    /// The digits of a fraction of a second, as milliseconds, what is finer left out.
+    mutating func fractionMilliseconds() -> Int64? {
+        var value: Int64 = 0
+        var count = 0
+        while let digit = number(ofDigits: 1) {
+            if count < 3 { value = value * 10 + digit }
+            count += 1
+        }
+        guard count > 0 else { return nil }
+        for _ in count..<max(count, 3) { value *= 10 }
+        return value
+    }
+}
+
+private func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+}
