@@ -66,6 +66,7 @@ public enum PruneRun {
                 } catch {
                     throw LedgerReader.unreadable(error, directory)
                 }
+                try checkResponses(of: verdicts, directory.path, options.reasons)
                 hasSilence = hasSilence || verdicts.acceptsBySilence
                 ledgers.append((path, verdicts))
             }
@@ -89,6 +90,22 @@ public enum PruneRun {
         }
         dead.seal()
         return dead
+    }
+
+    /// Refuses a ledger of a run in the wrong environment, or for the wrong topic: good tokens are bad there.
+    private static func checkResponses(
+        of ledger: VerdictLedger, _ path: String, _ reasons: Set<Reason>
+    ) throws(BroadsideError) {
+        let wanted = reasons.intersection(ResponseTally.mismatchReasons)
+        let responses = ledger.responses
+        guard !wanted.isEmpty, responses.isMismatch else { return }
+        throw .usage(
+            "ledger",
+            "\(path): \(responses.mismatchCount) of \(responses.count) responses are BadDeviceToken or "
+                + "DeviceTokenNotForTopic, nothing was written: most likely its run was for the wrong "
+                + "environment or topic, where good tokens are refused as well: leave this ledger out, "
+                + "or leave "
+                + wanted.map(\.text).sorted().joined(separator: " and ") + " out of --reasons")
     }
 
     /// What is worth a word where verdicts are about different apps or environments.

@@ -8,6 +8,8 @@ public struct VerdictLedger {
     /// The segments as far as the first reading found them sound; the second reads no further, so
     /// that both see the same while a run goes on writing.
     private var sound: [ValidatedSegment] = []
+    /// What its responses say, as far as it was read.
+    public fileprivate(set) var responses = ResponseTally()
 
     /// Whether an acceptance in it is the silence of a legacy gateway. That gateway takes
     /// notifications for apps that are gone, too, and leaves it to the feedback service to tell (Apple,
@@ -78,7 +80,10 @@ extension DeadTokens {
         let isDeadly = deadlyTable(reasons)
         let scope = number(of: ledger.scope)
         var token = TokenBytes()
+        var responses = ResponseTally()
+        defer { ledger.responses = responses }
         try ledger.readFirst { (reader, record) throws(LedgerError) in
+            responses.take(record)
             guard case .settled(let settled) = record, settled.state == .rejected,
                 isDeadly[Int(settled.reason)], case .bytes(let range) = settled.token
             else { return }

@@ -175,6 +175,39 @@ import Testing
         #expect(failure(options) == nil)
     }
 
+    @Test(arguments: [Reason.badDeviceToken, .deviceTokenNotForTopic])
+    func `A ledger of a run in the wrong environment removes nothing`(reason: Reason) throws {
+        let place = try Place(deadCount: 2)
+        let list = try place.write("list", lines(0..<100))
+        var options = place.options(list, place.path + "/out")
+        options.maxRemovedPercent = 100
+        for (bad, good, isRefused) in [
+            (50, 0, true), (45, 5, true), (44, 6, false), (10, 0, true), (9, 0, false),
+            (90, 10, true), (2, 98, false),
+        ] {
+            let path = "\(place.path)/\(bad)-\(good)"
+            try writeLedger(path, deadCount: bad, acceptedCount: good, reason: reason)
+            options.ledgers = [path]
+            options.reasons = [.unregistered, reason]
+            let refused = failure(options)
+            #expect((refused != nil) == isRefused, "\(bad), \(good): \(refused?.message ?? "")")
+            if let refused {
+                #expect(refused.exitCode == 2)
+                #expect(refused.message.contains("\(path): \(bad) of \(bad + good) responses are"))
+                #expect(refused.message.contains("leave \(reason.text) out of --reasons"))
+                #expect(!place.names.contains("out"))
+            } else {
+                #expect(place.read("out") == lines(bad..<100))
+                try FileManager.default.removeItem(atPath: place.path + "/out")
+            }
+            // Other reasons do not come from there.
+            options.reasons = PruneOptions.defaultReasons
+            #expect(failure(options) == nil)
+            #expect(place.read("out") == lines(0..<100))
+            try FileManager.default.removeItem(atPath: place.path + "/out")
+        }
+    }
+
     @Test func `A row longer than the window, and one longer than any`() throws {
         let place = try Place(deadCount: 2)
         let note = String(repeating: "long\n", count: 200_000)
