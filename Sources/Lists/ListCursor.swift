@@ -96,6 +96,8 @@ package import Support
     /// - Returns: nil if the list has something else in its place.
     /// - Throws: Exit code 5 if the list can't be read.
     package func read(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
+        // Rows have bytes.
+        guard known.byteCount > 0 else { return nil }
         seek(
             ListPosition(
                 byteOffset: known.byteOffset, row: known.firstRow, line: known.firstLine))

@@ -1,3 +1,4 @@
+import APNs
 import Support
 import Testing
 
@@ -111,6 +112,31 @@ import Testing
             let segment = LedgerSegment(epoch: 1, reactor: 0, bytes: LedgerMemory(bytes))
             if let index = try? LedgerIndex(segments: [segment], campaign: testCampaign) {
                 _ = try? allVerdicts(index)
+            }
+            readByOthers(segment)
+        }
+    }
+
+    /// Prunes and repairs with a segment.
+    private func readByOthers(_ segment: LedgerSegment) {
+        var manifest = Manifest(
+            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
+            listPath: nil)
+        _ = manifest.beginEpoch(atMilliseconds: testTime)
+        var ledger = VerdictLedger(manifest: manifest, segments: [segment])
+        var dead = DeadTokens()
+        if (try? dead.insertDead(of: &ledger, reasons: [.badTopic])) != nil {
+            dead.seal()
+            try? dead.rescueLiving(of: ledger, reasons: [.badTopic])
+        }
+        guard let salvage = try? LedgerSalvage([segment], manifest: manifest) else { return }
+        _ = salvage.parts(gapChunks: [])
+        for index in salvage.segments.indices {
+            var writer = LedgerWriter(campaign: testCampaign, epoch: 1, reactor: 0)
+            _ = try? salvage.write(index, into: &writer) { writer in
+                while let (pending, _) = writer.nextWrite() {
+                    writer.writeCompleted(pending.count)
+                }
             }
         }
     }

@@ -38,6 +38,14 @@ public struct ChunkReservation: Hashable, Sendable {
     /// The rows of the chunk.
     public var rows: Range<UInt64> { firstRow..<(firstRow + UInt64(rowCount)) }
 
+    /// Whether it can come behind another one in a list, or is the first of a part, within that part.
+    func follows(_ previous: ChunkReservation?, within part: ListGap) -> Bool {
+        let end = byteOffset + byteCount
+        let start = previous.map { $0.byteOffset + $0.byteCount } ?? part.byteOffset
+        return byteOffset >= start && firstRow >= part.firstRow
+            && rows.upperBound <= part.endRow ?? .max && end <= part.endByteOffset ?? .max
+    }
+
     /// Whether both describe the same rows of the same bytes, whatever they open again.
     func hasSameBounds(as other: ChunkReservation) -> Bool {
         var copy = other

@@ -29,6 +29,11 @@ public enum LedgerFormat {
     /// Most bytes of a reason kept as text.
     static let reasonTextByteCountMax = 64
 
+    /// No list and no segment has more bytes, and no list more lines.
+    static let positionMax = UInt64(Int64.max)
+    /// The last millisecond of the year 9999, since 1970.
+    static let millisecondsMax: UInt64 = 253_402_300_799_999
+
     /// Upper half of a block header's word: tells a block from other bytes when looking for one.
     static let blockMarker: UInt64 = 0xB10C
     /// Most milliseconds a slot's time may lie after the clock.

@@ -46,6 +46,10 @@ extension LedgerIndex {
                 if !placed.chunk.hasSameBounds(as: chunk(last)) { throw fault(.changedChunk) }
                 chunkTable[last].reservationCount += 1
             } else {
+                let previous = chunkTable.isEmpty ? nil : chunk(chunkTable.count - 1)
+                if !placed.chunk.follows(previous, within: rows.part) {
+                    throw fault(.malformedRecord)
+                }
                 chunkTable.append(
                     Chunk(
                         firstRow: placed.chunk.firstRow, byteOffset: placed.chunk.byteOffset,

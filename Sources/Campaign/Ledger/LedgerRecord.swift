@@ -79,6 +79,7 @@ extension BlockReader {
             switch kind {
             case .clock:
                 recordOffset += 16
+                guard second <= LedgerFormat.millisecondsMax else { throw malformed("its time") }
                 clock = second
             case .synced:
                 recordOffset += 16
@@ -122,11 +123,17 @@ extension BlockReader {
             offset += 8
         }
         let tokenRange = offset..<(offset + second.tokenCount)
+        let isText = second.flags & SettledWord.tokenIsText != 0
+        guard second.reasonTextCount <= LedgerFormat.reasonTextByteCountMax,
+            second.tokenCount <= LedgerFormat.tokenTextByteCountMax / (isText ? 1 : 2)
+        else { throw malformed("its texts") }
         let token: SettledRecord.Token
         if second.flags & SettledWord.tokenIsFingerprint != 0 {
-            guard second.tokenCount == 8 else { throw malformed("fingerprint") }
+            guard second.tokenCount == 8, state == .accepted, second.attempts > 0 else {
+                throw malformed("fingerprint")
+            }
             token = .fingerprint(word(at: offset))
-        } else if second.flags & SettledWord.tokenIsText != 0 {
+        } else if isText {
             token = .text(tokenRange)
         } else {
             token = second.tokenCount == 0 ? .none : .bytes(tokenRange)
@@ -153,9 +160,11 @@ extension BlockReader {
         guard chunk.rowCount > 0, chunk.rowCount <= LedgerFormat.rowsPerChunkMax,
             chunk.rows.upperBound <= LedgerFormat.rowLimit
         else { throw malformed("row count") }
-        guard chunk.byteOffset.addingReportingOverflow(chunk.byteCount).overflow == false,
-            chunk.firstLine.addingReportingOverflow(chunk.lineCount).overflow == false
-        else { throw malformed("its place in the list") }
+        // Each is below a half of what overflows.
+        let limit = LedgerFormat.positionMax / 2
+        guard chunk.byteOffset <= limit, chunk.byteCount <= limit, chunk.firstLine <= limit else {
+            throw malformed("its place in the list")
+        }
         return chunk
     }
 

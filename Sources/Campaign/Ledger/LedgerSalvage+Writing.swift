@@ -33,7 +33,10 @@ extension LedgerSalvage {
             guard !added.isEmpty else { continue }
             let last = run.segments.map { segments[$0].segment.reactor }.max()
             let recorded = manifest.recordedLengths[run.number]?.map(\.reactor).max()
-            let reactor = max(last ?? 0, recorded ?? 0) + 1
+            let highest = max(last ?? 0, recorded ?? 0)
+            let taken = Set(run.segments.map { segments[$0].segment.reactor })
+            let reactor =
+                highest < .max ? highest + 1 : (0...UInt16.max).first { !taken.contains($0) } ?? 0
             parts.append((run.number, reactor, .reservations(added)))
         }
         return parts

@@ -188,6 +188,9 @@ public struct LedgerSalvage {
         found.sort { ($0.chunk.firstRow, $0.run) < ($1.chunk.firstRow, $1.run) }
         for (chunk, run) in found {
             guard let last = chunks.last, last.chunk.rows.upperBound > chunk.firstRow else {
+                guard chunk.follows(chunks.last?.chunk, within: rows.part) else {
+                    throw LedgerError(.changedChunk, detail: "row \(chunk.firstRow)")
+                }
                 chunks.append(Chunk(chunk: chunk, runs: [run]))
                 continue
             }

@@ -263,6 +263,9 @@ public struct Manifest: Codable, Hashable, Sendable {
         guard campaign.utf8.count == 16, UInt64(campaign, radix: 16) != nil else {
             throw LedgerError(.badManifest, detail: "the campaign is not 16 hexadecimal digits")
         }
+        if let value = impossibleValue {
+            throw LedgerError(.badManifest, detail: "no run can have written \(value)")
+        }
     }
 
     private func computedChecksum() -> UInt32 {

@@ -4,7 +4,7 @@ import Campaign
 import Support
 
 extension FuzzTarget {
-    /// A ledger's segment: its reader, the replay, the plan of a resume, the export.
+    /// A ledger's segment: its reader, the replay, the plan of a resume, the export, prune and repair.
     ///
     /// The first byte chooses whether checksums are put right first: without that little but the
     /// checksum is ever tried. What was read is consistent: verification agrees with the counts, a
@@ -22,6 +22,8 @@ extension FuzzTarget {
             seal(&second, epoch: 2)
             segments.append(LedgerSegment(epoch: 2, reactor: 0, bytes: LedgerMemory(second)))
         }
+        prune([segments[0]])
+        repair([segments[0]])
         guard let index = try? LedgerIndex(segments: segments, campaign: fuzzCampaign) else {
             return
         }
@@ -52,6 +54,53 @@ extension FuzzTarget {
         var list = NoLedgerList()
         while (try? export.next(list: &list)) == true { export.forgetText() }
         plan(index)
+    }
+
+    /// A manifest that knows the first run, which did not record its end.
+    private static func manifest() -> Manifest {
+        let identity = CampaignIdentity(
+            listByteCount: nil, listFormat: "lines", columns: ["token"], payloadSHA256: "",
+            topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+            environment: "production", shard: nil, suppressSHA256: nil)
+        var manifest = Manifest(
+            campaign: fuzzCampaign, identity: identity, firstStartedAtMilliseconds: 1,
+            listPath: nil)
+        _ = manifest.beginEpoch(atMilliseconds: 1)
+        return manifest
+    }
+
+    private static func prune(_ segments: [LedgerSegment]) {
+        var ledger = VerdictLedger(manifest: manifest(), segments: segments)
+        var dead = DeadTokens()
+        let reasons: Set<Reason> = [.unregistered, .expiredToken, .badDeviceToken]
+        guard (try? dead.insertDead(of: &ledger, reasons: reasons)) != nil else { return }
+        dead.seal()
+        try? dead.rescueLiving(of: ledger, reasons: reasons)
+        dead.seal()
+    }
+
+    /// What a repair keeps of a segment is read by all.
+    private static func repair(_ segments: [LedgerSegment]) {
+        guard let salvage = try? LedgerSalvage(segments, manifest: manifest()) else { return }
+        for (epoch, reactor, part) in salvage.parts(gapChunks: []) {
+            guard case .records(let index) = part else { continue }
+            var writer = LedgerWriter(campaign: fuzzCampaign, epoch: epoch, reactor: reactor)
+            var bytes: [UInt8] = []
+            func flush(_ writer: inout LedgerWriter) {
+                while let (pending, _) = writer.nextWrite() {
+                    bytes += pending
+                    writer.writeCompleted(pending.count)
+                }
+            }
+            _ = try? salvage.write(index, into: &writer) { flush(&$0) }
+            flush(&writer)
+            let written = LedgerSegment(
+                epoch: epoch, reactor: reactor, bytes: LedgerMemory(bytes))
+            var ledger = VerdictLedger(manifest: manifest(), segments: [written])
+            var dead = DeadTokens()
+            let isRead = (try? dead.insertDead(of: &ledger, reasons: [.unregistered])) != nil
+            precondition(isRead, "a repair wrote what can't be read")
+        }
     }
 
     private static func plan(_ index: LedgerIndex) {

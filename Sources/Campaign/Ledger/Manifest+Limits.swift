@@ -1,0 +1,78 @@
+internal import FoundationEssentials
+
+/// What values of a manifest may be. Its checksum says only that they are as they were written: sums of
+/// numbers must not overflow, whoever wrote them, nor names lead elsewhere.
+extension Manifest {
+    /// A sum of as many as a campaign has parts fits 64 bits.
+    private static let countMax: UInt64 = 1 << 48
+    /// No campaign has more runs.
+    private static let runsMax: UInt32 = 1 << 30
+
+    /// In words, the first value that no run can have written; nil: none.
+    var impossibleValue: String? {
+        let checks: [(name: String, isPossible: Bool)] = [
+            ("its version", version > 0),
+            ("its times", hasPossibleTimes),
+            ("its runs", hasPossibleRuns),
+            ("its numbers of rows", hasPossibleRowCounts),
+            ("its part of the list", part.map(Self.isPossible) ?? true),
+            ("its part of the campaign", identity.part.map(Self.isPossible) ?? true),
+            ("the list's size", identity.listByteCount ?? 0 <= LedgerFormat.positionMax),
+            ("its counters", hasPossibleCounters),
+            ("its shards", shards?.allSatisfy(Self.isNameInFolder) ?? true),
+        ]
+        return checks.first { !$0.isPossible }?.name
+    }
+
+    private var hasPossibleTimes: Bool {
+        firstStartedAtMilliseconds <= LedgerFormat.millisecondsMax
+            && epochs.allSatisfy { $0.startedAtMilliseconds <= LedgerFormat.millisecondsMax }
+    }
+
+    private var hasPossibleRowCounts: Bool {
+        rowCount ?? 0 <= LedgerFormat.rowLimit && canaryRowCount ?? 0 <= LedgerFormat.rowLimit
+    }
+
+    private var hasPossibleCounters: Bool {
+        [counters.retries, counters.reconnects, counters.connections].allSatisfy {
+            $0 <= Self.countMax
+        }
+    }
+
+    private var hasPossibleRuns: Bool {
+        var last: UInt32 = 0
+        for epoch in epochs {
+            guard epoch.number > last, epoch.number <= Self.runsMax,
+                Int(epoch.segmentCount ?? 0) <= DurablePosition.countMax,
+                epoch.segments?.allSatisfy({ $0.byteCount <= LedgerFormat.positionMax }) ?? true,
+                epoch.stop?.count ?? 0 <= Self.countMax, epoch.stop?.total ?? 0 <= Self.countMax
+            else { return false }
+            last = epoch.number
+        }
+        return true
+    }
+
+    private static func isPossible(_ part: ListGap) -> Bool {
+        let end = part.endRow ?? LedgerFormat.rowLimit
+        let byteEnd = part.endByteOffset ?? LedgerFormat.positionMax
+        return part.firstRow <= end && end <= LedgerFormat.rowLimit
+            && part.byteOffset <= byteEnd && byteEnd <= LedgerFormat.positionMax
+            && part.firstLine <= LedgerFormat.positionMax
+    }
+
+    private static func isPossible(_ part: CampaignPart) -> Bool {
+        CampaignPart(index: part.index, count: part.count) != nil
+    }
+
+    /// Whether it is the name of something in the folder itself.
+    private static func isNameInFolder(_ name: String) -> Bool {
+        !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
+            && !name.utf8.contains(0)
+    }
+
+    /// A manifest's bytes with the checksum that fits them, whatever its values are, to test how those are
+    /// read; nil where they are no manifest.
+    package static func sealed(_ bytes: [UInt8]) -> [UInt8]? {
+        (try? JSONDecoder().decode(Manifest.self, from: Data(bytes)))?.encoded()
+    }
+}
