@@ -205,8 +205,8 @@ extension LedgerDirectory {
                 "\(path) is an old copy, or damaged: \(name) "
                     + (found.map { "has \($0) bytes" } ?? "is missing")
                     + ", and \(durable.position) were on disk (\(claim)) when rows were sent: resume the "
-                    + "newest copy; if that is lost, \(repairAdvice), which sends again what was sent "
-                    + "after this copy was made",
+                    + "newest copy; if that is lost, \(repairAdvice), where in doubt is what may have been "
+                    + "sent after this copy was made",
                 exitCode: ExitCode.inUse)
         }
         guard !positions.isEmpty else { return }
@@ -223,14 +223,25 @@ extension LedgerDirectory {
         }
     }
 
-    /// The same for those who only read: if the newest claim beside the ledger is its own.
-    func checkDurable(_ manifest: Manifest) throws(BroadsideError) {
-        // What can't be read here tells nothing.
-        guard let own = try? attemptRecord(), let here = parentFolder(manifest),
-            here.path == own.parent, let newest = try? here.newest(), newest == own.claimed,
-            case .claim(own.nonce, _, let positions) = here.read(newest)
-        else { return }
-        try checkSegments(positions, here.claimPath(own.claimed), manifest)
+    /// What was on disk before rows were sent, for those who only read: if the newest claim is the
+    /// ledger's own. What can't be read there tells nothing.
+    ///
+    /// - Parameter isMoved: Whether to look where the ledger was before, too.
+    func durablePositions(_ manifest: Manifest, isMoved: Bool = false) -> [DurablePosition] {
+        guard !fileExists("\(path)/\(Self.repairedName)") else { return [] }
+        let found = try? withFolder { () throws(BroadsideError) -> [DurablePosition]? in
+            guard let own = try attemptRecord(), let here = parentFolder(manifest) else {
+                return nil
+            }
+            let isHere = here.path == own.parent
+            guard isHere || isMoved,
+                let claims = isHere ? here : folder(own.parent, manifest),
+                try claims.newest() == own.claimed,
+                case .claim(own.nonce, _, let positions) = claims.read(own.claimed)
+            else { return nil }
+            return positions
+        }
+        return found ?? []
     }
 
     private func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {

@@ -8,7 +8,32 @@ package import Support
 extension LedgerDirectory {
     /// Opens a file of the directory to be read; follows no link, and waits for no pipe.
     func openFile(_ name: String) throws(BroadsideError) -> Int32 {
-        if folder < 0 { try openFolder(mustBeOwn: false) }
+        try withFolder { () throws(BroadsideError) in try openFileInFolder(name) }
+    }
+
+    /// Has the directory open for the time of a call. Who only reads does not keep it open: a command may
+    /// read thousands of ledgers.
+    func withFolder<Value>(
+        _ body: () throws(BroadsideError) -> Value
+    ) throws(BroadsideError) -> Value {
+        if folder >= 0 { return try body() }
+        try openFolder(mustBeOwn: false)
+        defer {
+            close(folder)
+            folder = -1
+        }
+        let found = FileIdentity(descriptor: folder)
+        guard identity == nil || found == identity else {
+            throw BroadsideError(
+                option: "ledger",
+                "\(path) was replaced by another directory while it was read: read it again",
+                exitCode: 5)
+        }
+        identity = found
+        return try body()
+    }
+
+    private func openFileInFolder(_ name: String) throws(BroadsideError) -> Int32 {
         let descriptor = SystemCall.open(
             name, in: folder, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -35,12 +60,17 @@ extension LedgerDirectory {
     /// All segments that lie here, and a manifest that knows them. A run enters itself into the manifest
     /// before it makes its segments, so a manifest that was read before that is older than they are.
     ///
+    /// Each segment knows how much of it was on disk before rows were sent, where the claim beside the
+    /// ledger tells it.
+    ///
     /// - Parameter manifest: The ledger's, as it was read.
     /// - Returns: The same manifest unless a newer one knows more of the segments.
     package func segments(
         knownTo manifest: Manifest
     ) throws(BroadsideError) -> (manifest: Manifest, segments: [LedgerSegment]) {
         var manifest = manifest
+        // Before the segments are looked up, which grow while a run goes on.
+        let durable = durablePositions(manifest)
         var segments = try segments()
         for _ in 0..<Self.newerManifestsLimit {
             let known = Set(manifest.epochs.map(\.number))
@@ -50,6 +80,17 @@ extension LedgerDirectory {
             manifest = newer
             // Those that it says were made by now are there.
             segments = try self.segments()
+        }
+        for position in durable {
+            let place = segments.firstIndex {
+                $0.epoch == position.epoch && $0.reactor == position.reactor
+            }
+            guard let place else {
+                let name = LedgerFormat.segmentName(
+                    epoch: position.epoch, reactor: position.reactor)
+                throw LedgerReader.unreadable(LedgerError(.missingSegment, segment: name), self)
+            }
+            segments[place].durableByteCount = position.position
         }
         return (manifest, segments)
     }

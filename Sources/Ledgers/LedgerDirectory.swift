@@ -15,6 +15,8 @@ package final class LedgerDirectory {
     var isMarkedBegun = false
     /// The directory itself, once it is locked: files are made in it, whatever its path leads to later.
     var folder: Int32 = -1
+    /// Which directory it is, once it was open.
+    var identity: FileIdentity?
     /// The attempt that this process claimed; nil: none, or nothing can be claimed here.
     package internal(set) var claim: HeldClaim?
 

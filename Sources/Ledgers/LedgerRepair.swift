@@ -24,7 +24,9 @@ public enum LedgerRepair {
         let (segments, unreadable) = try directory.damagedSegments()
         var salvage: LedgerSalvage
         do {
-            salvage = try LedgerSalvage(segments, manifest: manifest)
+            salvage = try LedgerSalvage(
+                segments, manifest: manifest,
+                durable: directory.durablePositions(manifest, isMoved: true))
         } catch {
             throw LedgerReader.unreadable(error, directory)
         }

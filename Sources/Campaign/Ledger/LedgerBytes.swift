@@ -23,6 +23,9 @@ public struct LedgerSegment {
     public var reactor: UInt16
     /// Its bytes.
     public var bytes: any LedgerBytes
+    /// How many of them were on disk before rows were sent that they reserve: without them it is cut, or
+    /// an old copy. 0: not known.
+    public var durableByteCount: UInt64 = 0
 
     /// Names a segment and its bytes.
     public init(epoch: UInt32, reactor: UInt16, bytes: any LedgerBytes) {

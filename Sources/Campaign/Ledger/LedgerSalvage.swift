@@ -56,6 +56,8 @@ public struct LedgerSalvage {
     var chunks: [Chunk] = []
     let rows: CampaignRows
     let manifest: Manifest
+    /// What was on disk before rows were sent.
+    private let durable: [DurablePosition]
     /// The row behind the last one that any record speaks of.
     var lastRowEnd: UInt64 = 0
     /// Whether the order in which runs reserve is relied on.
@@ -74,10 +76,14 @@ public struct LedgerSalvage {
     /// - Parameters:
     ///   - given: the segments that are there.
     ///   - manifest: a manifest of the campaign; it may be older than the segments.
+    ///   - durable: what was on disk before rows were sent, by the ledger's claim.
     /// - Throws: `unsupportedVersion`, `inputOutput`, and `changedChunk` if reservations contradict
     ///   each other, which no damage of a disk does.
-    public init(_ given: [LedgerSegment], manifest: Manifest) throws(LedgerError) {
+    package init(
+        _ given: [LedgerSegment], manifest: Manifest, durable: [DurablePosition] = []
+    ) throws(LedgerError) {
         self.manifest = manifest
+        self.durable = durable
         // Nobody knows how far each run looked: the campaign's own limit bounds none of them.
         rows = CampaignRows(part: manifest.rows.part, selection: manifest.rows.selection)
         let isOnlyRun = manifest.epochs.count == 1
@@ -87,7 +93,8 @@ public struct LedgerSalvage {
             runs.append(
                 Run(
                     number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
-                    isRecorded: epoch.segments != nil || epoch.hasReservedNothing,
+                    isRecorded: epoch.segments != nil
+                        || epoch.hasReservedNothing && !wasDurable(epoch.number),
                     isInListOrder: epoch.isInListOrder ?? hadNoCanary,
                     rowsLimit: epoch.rowsLimit
                         ?? (isOnlyRun && epoch.segments != nil ? manifest.rowsLimit : nil)))
@@ -95,6 +102,10 @@ public struct LedgerSalvage {
         var reader = BlockReader()
         for segment in given.sorted(by: { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }) {
             try add(segment, &reader)
+        }
+        // A claim may know of a run that the manifest does not, if the ledger is a copy from before it.
+        for position in durable where !runs.contains(where: { $0.number == position.epoch }) {
+            _ = addRun(position.epoch)
         }
         for run in runs.indices { findMissing(of: run, among: given) }
         try tabulate()
@@ -106,8 +117,11 @@ public struct LedgerSalvage {
         let expected = LedgerFormat.segmentHeader(
             campaign: manifest.segmentNumber, epoch: segment.epoch, reactor: segment.reactor)
         let lengths = manifest.recordedLengths[segment.epoch]
-        let isEmpty =
-            manifest.epochs.first { $0.number == segment.epoch }?.hasReservedNothing ?? false
+        let durable = durable.first {
+            $0.epoch == segment.epoch && $0.reactor == segment.reactor
+        }
+        let epoch = manifest.epochs.first { $0.number == segment.epoch }
+        let isEmpty = durable == nil && epoch?.hasReservedNothing == true
         let recorded =
             isEmpty
             ? 0
@@ -118,7 +132,7 @@ public struct LedgerSalvage {
         var found = Segment(
             segment: segment, seed: UInt32(expected.3 >> 32),
             end: min(available, recorded ?? available))
-        if recorded == 0 { return }
+        if recorded == 0, durable == nil { return }
         reader.open(segment, seed: found.seed, range: 0..<available, clock: 0)
         do throws(LedgerError) {
             found.isHeaderDamaged = try !ValidatedSegment.checkHeader(segment, expected, &reader)
@@ -137,28 +151,30 @@ public struct LedgerSalvage {
         }
         self.lastRowEnd = lastRowEnd
         found.reservations = reservations
-        if let recorded, available < recorded { found.losses.append(available..<recorded) }
+        // What was on disk and is cut off may have reserved rows that were sent.
+        let known = max(recorded ?? 0, durable?.position ?? 0)
+        if found.end < known { found.losses.append(found.end..<known) }
         if found.isHeaderDamaged {
             let header = 0..<UInt64(LedgerFormat.segmentHeaderByteCount)
             losses.append(Loss(segment: segment.name, bytes: header))
         }
         losses += found.losses.map { Loss(segment: segment.name, bytes: $0) }
-        let run = runs.firstIndex { $0.number == segment.epoch } ?? addRun(segment)
+        let run = runs.firstIndex { $0.number == segment.epoch } ?? addRun(segment.epoch)
         runs[run].segments.append(segments.count)
         segments.append(found)
     }
 
-    /// A run that the manifest does not know: it is older than the segment.
-    private mutating func addRun(_ segment: LedgerSegment) -> Int {
-        let place = runs.firstIndex { $0.number > segment.epoch } ?? runs.count
+    /// A run that the manifest does not know: it is older than the run's segments.
+    private mutating func addRun(_ number: UInt32) -> Int {
+        let place = runs.firstIndex { $0.number > number } ?? runs.count
         let before = place > 0 ? runs[place - 1].startedAtMilliseconds : 0
         runs.insert(
             Run(
-                number: segment.epoch,
+                number: number,
                 startedAtMilliseconds: max(before, manifest.firstStartedAtMilliseconds),
                 isRecorded: false, isInListOrder: false),
             at: place)
-        losses.append(Loss(segment: "manifest.json: run \(segment.epoch)", bytes: nil))
+        losses.append(Loss(segment: "manifest.json: run \(number)", bytes: nil))
         return place
     }
 
@@ -169,6 +185,7 @@ public struct LedgerSalvage {
             .map(\.reactor)
         let epoch = manifest.epochs.first { $0.number == number }
         wanted += epoch?.missingReactors(among: given) ?? []
+        wanted += durable.filter { $0.epoch == number }.map(\.reactor)
         // Reactors are numbered from 0 without gaps.
         if !runs[run].isRecorded, let last = there.max() { wanted += 0..<last }
         for reactor in Set(wanted).subtracting(there).sorted() {
@@ -177,6 +194,11 @@ public struct LedgerSalvage {
                 Loss(segment: LedgerFormat.segmentName(epoch: number, reactor: reactor), bytes: nil)
             )
         }
+    }
+
+    /// Whether something of a run was on disk before rows were sent.
+    private func wasDurable(_ number: UInt32) -> Bool {
+        durable.contains { $0.epoch == number }
     }
 
     /// Puts the reservations of all runs together.

@@ -21,8 +21,8 @@ struct ValidatedSegment {
     /// Checks a segment from its beginning and hands each record to `body`.
     ///
     /// A bad place ends the segment if nothing says that it was ever sound: power may have failed
-    /// before it was synced. It is damage where the manifest recorded a length beyond it, or where
-    /// a good block further on tells of a sync beyond it.
+    /// before it was synced. It is damage where the manifest recorded a length beyond it, where a good
+    /// block further on tells of a sync beyond it, or where more is known to have been on disk.
     ///
     /// - Parameters:
     ///   - segment: the segment.
@@ -84,6 +84,15 @@ struct ValidatedSegment {
             guard try !ValidatedSegment.wasSynced(beyond: soundByteCount, end, &reader) else {
                 throw reader.fault(code, at: soundByteCount)
             }
+        }
+        if soundByteCount < segment.durableByteCount {
+            guard available < segment.durableByteCount else {
+                throw reader.fault(
+                    headerIsGood ? .damagedBlock : .badSegmentHeader, at: soundByteCount)
+            }
+            throw reader.fault(
+                .missingTail, at: soundByteCount,
+                "\(segment.durableByteCount) bytes were on disk when rows were sent")
         }
     }
 
