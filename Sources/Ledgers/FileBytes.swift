@@ -14,40 +14,69 @@ package final class ReadingPatience: Sendable {
     }
 }
 
-/// A file, to be read at any place.
+/// A file, to be read at any place. It is open only while there are not too many others (`OpenFiles`).
 final class FileBytes: LedgerBytes, Sendable {
-    private let descriptor: Int32
     private let path: String
     private let patience: ReadingPatience
+    private let files: OpenFiles
+    /// What has to be found where it is opened again.
+    private let identity: FileIdentity?
     let byteCount: UInt64
 
     /// - Parameters:
     ///   - descriptor: Its own from now on.
-    ///   - path: How messages call it.
-    init(_ descriptor: Int32, path: String, _ patience: ReadingPatience) {
-        self.descriptor = descriptor
+    ///   - path: Where it is opened again, and how messages call it.
+    init(
+        _ descriptor: Int32, path: String, _ patience: ReadingPatience,
+        files: OpenFiles = .shared
+    ) {
         self.path = path
         self.patience = patience
+        self.files = files
         let information = SystemCall.status(of: descriptor) ?? stat()
         byteCount = UInt64(information.st_size)
+        identity = FileIdentity(descriptor: descriptor)
+        files.add(descriptor, of: ObjectIdentifier(self))
     }
 
     deinit {
-        close(descriptor)
+        files.remove(ObjectIdentifier(self))
     }
 
-    func sync() -> Bool { fsync(descriptor) == 0 }
+    /// Has it open for the time of a call; nil where that is not possible, and errno says why.
+    private func use<Value>(_ body: (Int32) -> Value) -> Value? {
+        files.use(
+            ObjectIdentifier(self),
+            open: {
+                let descriptor = SystemCall.open(
+                    path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                guard descriptor >= 0, FileIdentity(descriptor: descriptor) != identity else {
+                    return descriptor
+                }
+                // Another one has its name by now.
+                close(descriptor)
+                errno = ESTALE
+                return -1
+            }, body)
+    }
+
+    func sync() -> Bool { use { fsync($0) == 0 } ?? false }
 
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(LedgerError) -> Int {
         if patience.endsOnSignals, SignalWatch.isStopPending { throw LedgerError(.interrupted) }
-        // SAFETY: pread(2) sets at most `buffer.count` bytes, of memory that is ours during this
-        // call.
-        let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
-        guard count >= 0 else {
-            throw LedgerError(.inputOutput, detail: "\(path): \(describe(errno: errno))")
+        guard offset <= UInt64(Int64.max) else { return 0 }
+        let read = use { descriptor in
+            // SAFETY: pread(2) sets at most `buffer.count` bytes, of memory that is ours during this
+            // call.
+            let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+            return (count: count, code: errno)
         }
-        return count
+        guard let read, read.count >= 0 else {
+            let code = read?.code ?? errno
+            throw LedgerError(.inputOutput, detail: "\(path): \(describe(errno: code))")
+        }
+        return read.count
     }
 }

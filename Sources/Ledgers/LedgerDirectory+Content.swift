@@ -23,6 +23,8 @@ extension LedgerDirectory {
         case ledger
         /// A ledger without its manifest.
         case lostManifest
+        /// What a repair or merge left that was interrupted.
+        case unfinished
         /// Files of others.
         case foreign
 
@@ -57,6 +59,7 @@ extension LedgerDirectory {
             guard text == .missing || text == .foreign, !hasSegments else { return .ledger }
             return try isManifestOfLedger() ? .ledger : .foreign
         }
+        if names.contains(Self.unfinishedName) { return .unfinished }
         if text == .begun || hasSegments || names.contains(Self.manifestCopyName) {
             return .lostManifest
         }
@@ -103,7 +106,7 @@ extension LedgerDirectory {
             // Another user's.
             return names.contains(manifestName) && names.contains(lockName)
         }
-        return content == .ledger || content == .lostManifest || content.isPreparation
+        return content != .nothing && content != .foreign
     }
 
     // MARK: For a run
@@ -131,6 +134,7 @@ extension LedgerDirectory {
             guard begins else { throw Self.noLedger(path) }
         case .lostManifest:
             if let lost = try lostManifest() { throw lost }
+        case .unfinished: throw unfinished
         case .foreign:
             throw .usage(
                 "ledger", "\(path) is not empty, and it is not a ledger: name another directory")
@@ -153,7 +157,7 @@ extension LedgerDirectory {
         switch try? unlocked(path).content() {
         case _ where !canResume: break
         case .nothing: advice += ", or add --resume-or-begin to begin in it"
-        case .foreign: break
+        case .foreign, .unfinished: break
         default: advice += ", or add --resume to continue it"
         }
         return .usage("ledger", "\(path) exists: \(advice)")

@@ -60,13 +60,6 @@ extension LedgerDirectory {
         }
         return (segments, unreadable)
     }
-
-    /// Takes a repair away that could not be finished.
-    func discardRepair() {
-        guard isNew, let names = try? names() else { return }
-        for name in names { SystemCall.unlink("\(path)/\(name)") }
-        SystemCall.rmdir(path)
-    }
 }
 
 /// A file of which parts cannot be read: they are zeros, which no checksum fits.

@@ -25,9 +25,13 @@ package final class LedgerDirectory {
         self.patience = patience
     }
 
-    deinit {
+    deinit { release() }
+
+    /// Lets the ledger go, which another process may lock then.
+    func release() {
         if lockDescriptor >= 0 { close(lockDescriptor) }
         if folder >= 0 { close(folder) }
+        (lockDescriptor, folder) = (-1, -1)
     }
 
     /// Makes a directory for a new campaign, and locks it.
@@ -196,7 +200,9 @@ package final class LedgerDirectory {
     /// What to do where lock, segments or a copy tell of a campaign whose manifest is gone; nil where
     /// none does. A directory without its manifest is begun by no run: its rows would go out twice.
     func lostManifest() throws(BroadsideError) -> BroadsideError? {
-        guard try content() == .lostManifest else { return nil }
+        let content = try content()
+        if content == .unfinished { throw unfinished }
+        guard content == .lostManifest else { return nil }
         let names = try names()
         let hasCopy = names.contains(Self.manifestCopyName)
         guard hasCopy || names.contains(where: { LedgerFormat.parseSegmentName($0) != nil }) else {

@@ -35,8 +35,9 @@ public enum LedgerMerge {
             where identity != nil && FileIdentity(path: other) == identity {
                 throw .request("\(other) and \(path) are the same ledger: name each ledger once")
             }
-            // Locked: a run that goes on would write to what is being copied.
+            // Locked: a run that goes on would write to what is being read.
             let directory = try LedgerDirectory.openLedgerLocked(path)
+            defer { directory.release() }
             for (ledger, manifest) in try directory.ledgers() {
                 ledgers.append(
                     Source(directory: ledger, manifest: manifest, container: directory))
@@ -44,29 +45,36 @@ public enum LedgerMerge {
         }
         let areParts = ledgers.contains { $0.manifest.identity.part != nil }
         let order = areParts ? try checkParts(ledgers) : try check(ledgers)
-        for ledger in ledgers { try verify(ledger.directory, ledger.manifest) }
+        for ledger in ledgers {
+            try whileLocked(ledger) { () throws(BroadsideError) in
+                try verify(ledger.directory, ledger.manifest)
+            }
+        }
         if !areParts {
             try compareLists(order.map { ledgers[$0] }, tokens: tokens)
         } else if tokens != nil {
             throw .usage("tokens", "names one list, and each part has its own: leave it out")
         }
-        let merged = try LedgerDirectory.create(output)
+        let unfinished = try UnfinishedLedger(at: output)
+        let merged = unfinished.directory
         do throws(BroadsideError) {
             var names: [String] = []
             for (number, place) in order.enumerated() {
                 let digits = String(number + 1)
                 let zeros = String(repeating: "0", count: 4 - min(4, digits.count))
                 names.append((areParts ? "part-" : "shard-") + zeros + digits)
-                let copy = "\(output)/\(names[number])"
-                try ledgers[place].directory.copyLedger(to: copy)
-                // A part keeps the list that it was sent from.
-                if areParts, ledgers[place].directory.hasSpool {
-                    try ledgers[place].directory.copyFile(LedgerDirectory.spoolName, to: copy)
+                let copy = "\(merged.path)/\(names[number])"
+                let source = ledgers[place]
+                try whileLocked(source) { () throws(BroadsideError) in
+                    try source.directory.copyLedger(to: copy)
+                    // A part keeps the list that it was sent from.
+                    guard areParts, source.directory.hasSpool else { return }
+                    try source.directory.copyFile(LedgerDirectory.spoolName, to: copy)
                     try LedgerDirectory.unlocked(copy).syncDirectory()
                 }
             }
             if !areParts, let spool = ledgers.first(where: { $0.container.hasSpool })?.container {
-                try spool.copyFile(LedgerDirectory.spoolName, to: output)
+                try spool.copyFile(LedgerDirectory.spoolName, to: merged.path)
             }
             try merged.syncDirectory()
             let manifests = order.map { ledgers[$0].manifest }
@@ -77,12 +85,28 @@ public enum LedgerMerge {
                     campaign: randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) },
                     merging: manifests, names: names)
             try merged.save(manifest)
+            try unfinished.finish()
             return "merged \(names.count) \(areParts ? "parts" : "shards")' ledgers into \(output)"
                 + (try openNote(order.map { ledgers[$0] }))
         } catch {
-            merged.discardCopies()
-            throw error
+            throw unfinished.discard(error)
         }
+    }
+
+    /// Has a source locked for the time of a call, and as it was when it was first read. They are locked one
+    /// by one: a campaign has more parts than a process may have files open.
+    private static func whileLocked(
+        _ source: Source, _ body: () throws(BroadsideError) -> Void
+    ) throws(BroadsideError) {
+        let container = try LedgerDirectory.openLedgerLocked(source.container.path)
+        defer { container.release() }
+        guard try source.directory.readManifest() == source.manifest else {
+            throw BroadsideError(
+                option: "ledger",
+                "\(source.directory.path) was resumed while it was being merged: merge again",
+                exitCode: ExitCode.inUse)
+        }
+        try body()
     }
 
     /// Which of the ledgers are not finished, in a line of its own; empty: none.
@@ -171,7 +195,7 @@ public enum LedgerMerge {
     private static func verify(
         _ directory: LedgerDirectory, _ manifest: Manifest
     ) throws(BroadsideError) {
-        let segments = try directory.segments()
+        let (manifest, segments) = try directory.segments(knownTo: manifest)
         do throws(LedgerError) {
             _ = try LedgerVerification(checking: segments, manifest: manifest)
         } catch {
@@ -277,16 +301,5 @@ extension LedgerDirectory {
         guard fsync(descriptor) == 0 else {
             throw BroadsideError("\(copy): \(describe(errno: errno))", exitCode: 5)
         }
-    }
-
-    /// Takes a merge away that could not be finished.
-    func discardCopies() {
-        guard isNew, !hasManifest, let names = try? names() else { return }
-        for name in names where name.hasPrefix("shard-") || name.hasPrefix("part-") {
-            let below = LedgerDirectory.unlocked("\(path)/\(name)")
-            for file in (try? below.names()) ?? [] { SystemCall.unlink("\(path)/\(name)/\(file)") }
-            SystemCall.rmdir("\(path)/\(name)")
-        }
-        discardUnlessBegun()
     }
 }

@@ -76,7 +76,8 @@ private struct Repair {
         _ salvage: LedgerSalvage, unreadable: [String]
     ) throws(BroadsideError) -> String {
         let gapChunks = try cutGaps(salvage)
-        let target = try LedgerDirectory.create(output)
+        let unfinished = try UnfinishedLedger(at: output)
+        let target = unfinished.directory
         do throws(BroadsideError) {
             var lengths: [UInt32: [SegmentLength]] = [:]
             var undatedCount: UInt64 = 0
@@ -98,11 +99,11 @@ private struct Repair {
             try target.replace(
                 LedgerDirectory.repairedName, with: Array("by ledger repair\n".utf8))
             try target.save(manifest)
+            try unfinished.finish()
             words += unreadable
             return text(salvage, summary, undatedCount: undatedCount, others: words)
         } catch {
-            target.discardRepair()
-            throw error
+            throw unfinished.discard(error)
         }
     }
 

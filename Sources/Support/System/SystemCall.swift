@@ -131,6 +131,20 @@ package enum SystemCall {
         return text.isEmpty ? nil : text
     }
 
+    /// Raises the limit on open files as far as this process may.
+    ///
+    /// - Returns: the limit then.
+    package static func raiseOpenFileLimit() -> UInt64 {
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        // SAFETY: `limit` is a local, which one call sets and the other reads; neither keeps its
+        // address.
+        guard unsafe getrlimit(resource, &limit) == 0 else { return 1024 }
+        let own = limit.rlim_cur
+        limit.rlim_cur = limit.rlim_max
+        return UInt64(unsafe setrlimit(resource, &limit) == 0 ? limit.rlim_cur : own)
+    }
+
     // MARK: Bytes
 
     /// `read(2)`: to the beginning of `room`.

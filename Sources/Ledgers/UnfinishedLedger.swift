@@ -1,0 +1,97 @@
+internal import Glibc
+import Support
+
+/// A ledger that is made from others. It appears in its place whole, by rename, or not at all: what a
+/// killed process leaves beside it says that it is no ledger, so that no run begins in it.
+final class UnfinishedLedger {
+    /// What is made; it has another name until it is finished.
+    let directory: LedgerDirectory
+    private let output: String
+
+    /// - Parameter output: Where it will be; nothing is there.
+    init(at output: String) throws(BroadsideError) {
+        self.output = output
+        let place = temporaryName(of: output)
+        do throws(BroadsideError) {
+            directory = try LedgerDirectory.create(place)
+        } catch {
+            throw Self.named(error, place, output)
+        }
+        do throws(BroadsideError) {
+            try directory.replace(
+                LedgerDirectory.unfinishedName, with: Array("not yet a ledger\n".utf8))
+        } catch {
+            Self.remove(place)
+            throw Self.named(error, place, output)
+        }
+    }
+
+    /// Puts it in its place, where it survives a power cut.
+    func finish() throws(BroadsideError) {
+        directory.removeFile(LedgerDirectory.unfinishedName)
+        try directory.syncDirectory()
+        guard !fileExists(output) else {
+            throw .usage(
+                "output",
+                "\(output) was made by another process meanwhile: name a new directory")
+        }
+        guard SystemCall.rename(directory.path, output) == 0 else {
+            throw BroadsideError(
+                option: "output", "\(output): \(describe(errno: errno))", exitCode: ExitCode.disk)
+        }
+        guard syncFolder(OutputRule.parent(of: output)) else {
+            throw BroadsideError(
+                "\(output) is made, but its folder can't be synced: \(describe(errno: errno)): a power cut "
+                    + "may take it away", exitCode: ExitCode.disk)
+        }
+    }
+
+    /// Takes away what was made.
+    ///
+    /// - Parameter error: Why it could not be finished.
+    /// - Returns: The same, with the name that the ledger was to have.
+    func discard(_ error: BroadsideError) -> BroadsideError {
+        Self.remove(directory.path)
+        return Self.named(error, directory.path, output)
+    }
+
+    private static func named(
+        _ error: BroadsideError, _ place: String, _ output: String
+    ) -> BroadsideError {
+        var error = error
+        let option = "--ledger \(place)"
+        error.message =
+            error.message.starts(withBytes: option)
+            ? "--output \(output)\(error.message.dropFirst(option.count))"
+            : error.message.replacing(place, with: output)
+        return error
+    }
+
+    /// Removes a directory, and those in it that hold copies.
+    private static func remove(_ path: String, isCopy: Bool = false) {
+        for name in SystemCall.names(inDirectory: path) ?? [] {
+            let inner = "\(path)/\(name)"
+            let isDirectory =
+                SystemCall.linkStatus(inner).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
+            if isDirectory, !isCopy {
+                remove(inner, isCopy: true)
+            } else {
+                SystemCall.unlink(inner)
+            }
+        }
+        SystemCall.rmdir(path)
+    }
+}
+
+extension LedgerDirectory {
+    /// Says that a directory is not yet a ledger.
+    static let unfinishedName = "unfinished"
+
+    /// What is said of such a directory.
+    var unfinished: BroadsideError {
+        .usage(
+            "ledger",
+            "\(path) is not a ledger, the repair or merge that was to make it was interrupted: remove it, "
+                + "and repair or merge again")
+    }
+}
