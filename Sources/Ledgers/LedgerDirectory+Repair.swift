@@ -24,7 +24,7 @@ extension LedgerDirectory {
                 continue
             }
             if name != manifestName { manifest.assumeSegmentsMade() }
-            try directory.lock()
+            try directory.lock(forWriting: false)
             return (directory, manifest)
         }
         if let newer { throw newer }

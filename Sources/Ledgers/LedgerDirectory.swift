@@ -171,6 +171,7 @@ package final class LedgerDirectory {
         try openFolder(mustBeOwn: forWriting)
         lockDescriptor = SystemCall.open(
             Self.lockName, in: folder, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        if lockDescriptor < 0, errno == EROFS, !forWriting { return try lockToRead() }
         guard lockDescriptor >= 0 else {
             if errno == ELOOP { throw isLink("lock") }
             throw BroadsideError(
@@ -190,6 +191,19 @@ package final class LedgerDirectory {
                     "ledger", "\(path) is in use by another process: wait for its end",
                 exitCode: ExitCode.inUse)
         }
+    }
+
+    /// Locks a ledger on a file system that can't be written to: a disk is made so after an error. Where
+    /// the lock was never made no run can be writing.
+    private func lockToRead() throws(BroadsideError) {
+        lockDescriptor = SystemCall.open("lock", in: folder, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        // A machine that may write to it may have it locked. Where locks don't work, none has.
+        guard lockDescriptor >= 0, flock(lockDescriptor, LOCK_SH | LOCK_NB) != 0,
+            errno == EWOULDBLOCK
+        else { return }
+        throw BroadsideError(
+            option: "ledger", "\(path) is in use by another process: wait for its end",
+            exitCode: ExitCode.inUse)
     }
 
     // MARK: Manifest
