@@ -49,7 +49,8 @@ final class ClaimFolder {
         guard let names = SystemCall.names(inDirectory: "/proc/self/fd/\(descriptor)") else {
             throw BroadsideError(
                 option: "ledger",
-                "\(path): \(describe(errno: errno)): the folder of the ledger must be readable",
+                "\(path): "
+                    + FileFailure.words(errno: errno, "the folder of the ledger must be readable"),
                 exitCode: 5)
         }
         return names.compactMap { name in
@@ -148,17 +149,36 @@ package final class HeldClaim {
 
     deinit { close(descriptor) }
 
+    /// What is known of the claim while its run goes on.
+    enum Standing: Equatable {
+        /// It is still under its name.
+        case newest
+        /// It is not: a newer attempt began, or somebody removed it.
+        case replaced
+        /// It can't be looked at; the number of the error.
+        case unknown(Int32)
+    }
+
     /// Whether the claim is still under its name. The name is looked up and opened, which NFS asks its
     /// server about, not its cache.
-    var isNewest: Bool {
+    var standing: Standing {
         let file = SystemCall.open(
             folder.name(number), in: folder.descriptor,
             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard file >= 0 else { return false }
+        guard file >= 0 else {
+            let number = errno
+            // A newer attempt takes all permissions from a claim before it removes it.
+            let isClosed =
+                number == EACCES && FileIdentity(descriptor: descriptor)?.permissions == 0
+            // A process with too many open files, or a disk that fails, says nothing of other attempts.
+            return number == ENOENT || number == ELOOP || isClosed ? .replaced : .unknown(number)
+        }
         defer { close(file) }
-        guard let found = SystemCall.status(of: file),
-            let own = SystemCall.status(of: descriptor)
-        else { return false }
-        return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
+        guard let found = SystemCall.status(of: file) else { return .unknown(errno) }
+        guard let own = SystemCall.status(of: descriptor) else {
+            // ESTALE: removed on the NFS server, by another machine.
+            return errno == ESTALE ? .replaced : .unknown(errno)
+        }
+        return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino) ? .newest : .replaced
     }
 }

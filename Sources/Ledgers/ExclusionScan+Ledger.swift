@@ -12,7 +12,7 @@ extension ExclusionScan {
         let name = LedgerDirectory.skipsName
         let path = "\(directory.path)/\(name)"
         if !isNew {
-            if fileExists(path),
+            if try fileExists(path),
                 let known = try ExclusionIndex(
                     descriptor: directory.openFile(name), name: path, search: self)
             {

@@ -26,14 +26,19 @@ final class FileBytes: LedgerBytes, Sendable {
     /// - Parameters:
     ///   - descriptor: Its own from now on.
     ///   - path: Where it is opened again, and how messages call it.
+    /// - Throws: Where its size is not known: rows that were sent may be in it.
     init(
         _ descriptor: Int32, path: String, _ patience: ReadingPatience,
         files: OpenFiles = .shared
-    ) {
+    ) throws(BroadsideError) {
+        guard let information = SystemCall.status(of: descriptor) else {
+            let code = errno
+            close(descriptor)
+            throw BroadsideError("\(path): \(describe(errno: code))", exitCode: ExitCode.disk)
+        }
         self.path = path
         self.patience = patience
         self.files = files
-        let information = SystemCall.status(of: descriptor) ?? stat()
         byteCount = UInt64(information.st_size)
         identity = FileIdentity(descriptor: descriptor)
         files.add(descriptor, of: ObjectIdentifier(self))

@@ -34,9 +34,12 @@ public struct LedgerCollection {
             }
         }
         for path in found {
-            guard let identity = FileIdentity(path: path), !seen.contains(identity) else {
+            guard let identity = FileIdentity(path: path) else {
+                let failure = unusable(option, path, errno: errno)
+                guard failure.exitCode != ExitCode.disk else { throw failure }
                 continue
             }
+            guard !seen.contains(identity) else { continue }
             seen.append(identity)
             paths.append(path)
         }
@@ -44,6 +47,13 @@ public struct LedgerCollection {
 
     private func refusal(_ option: String?, _ problem: String) -> BroadsideError {
         option.map { .usage($0, problem) } ?? .request(problem)
+    }
+
+    private func unusable(
+        _ option: String?, _ directory: String, errno number: Int32
+    ) -> BroadsideError {
+        let name = option.map { InputName(directory, option: $0) } ?? InputName(directory)
+        return .file(name, errno: number, "name a directory of ledgers")
     }
 
     /// Whether what a directory holds is kept from this user: it may be a ledger, and its reader says why
@@ -57,24 +67,22 @@ public struct LedgerCollection {
         of directory: String, option: String?
     ) throws(BroadsideError) -> [String] {
         guard let information = SystemCall.status(directory) else {
-            throw refusal(
-                option, "\(directory): \(describe(errno: errno)): name a directory of ledgers")
+            throw unusable(option, directory, errno: errno)
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
             throw refusal(option, "\(directory) is not a directory: name a directory of ledgers")
         }
-        if LedgerDirectory.isBegunLedger(directory) || Self.isClosed(directory) {
+        if try LedgerDirectory.isBegunLedger(directory) || Self.isClosed(directory) {
             return [directory]
         }
         guard let names = SystemCall.names(inDirectory: directory) else {
-            throw refusal(
-                option, "\(directory): \(describe(errno: errno)): name a directory of ledgers")
+            throw unusable(option, directory, errno: errno)
         }
         let folder =
             directory == "." ? "" : directory.hasSuffix("/") ? directory : directory + "/"
         var (ledgers, shut, others): ([String], [String], [String]) = ([], [], [])
-        for path in names.sorted().map({ folder + $0 }).filter(isDirectoryPath) {
-            if LedgerDirectory.isBegunLedger(path) {
+        for path in names.sorted().map({ folder + $0 }) where try isDirectoryPath(path) {
+            if try LedgerDirectory.isBegunLedger(path) {
                 ledgers.append(path)
             } else if Self.isClosed(path) {
                 shut.append(path)
@@ -119,8 +127,16 @@ public struct LedgerCollection {
 
 extension LedgerDirectory {
     /// Whether a directory holds a ledger whose campaign was begun.
-    static func isBegunLedger(_ path: String) -> Bool {
-        guard let content = try? unlocked(path).content() else { return isLedger(path) }
+    ///
+    /// - Throws: Exit code 5, where a disk fails: a ledger is not left out because of that.
+    static func isBegunLedger(_ path: String) throws(BroadsideError) -> Bool {
+        let content: Content
+        do throws(BroadsideError) {
+            content = try unlocked(path).content()
+        } catch {
+            guard error.exitCode != ExitCode.disk else { throw error }
+            return try isLedger(path)
+        }
         return content == .ledger || content == .lostManifest
     }
 }

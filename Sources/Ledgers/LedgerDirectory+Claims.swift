@@ -30,7 +30,7 @@ extension LedgerDirectory {
         _ manifest: Manifest, behind step: (ClaimStep) throws(BroadsideError) -> Void = { _ in }
     ) throws(BroadsideError) -> String? {
         let isPart = manifest.identity.part != nil
-        guard let here = parentFolder(manifest) else {
+        guard let here = try parentFolder(manifest) else {
             guard isPart else { return nil }
             throw .usage(
                 "ledger",
@@ -38,7 +38,8 @@ extension LedgerDirectory {
                     + "name a directory in it, as \(path)/ledger")
         }
         let own = try attemptRecord()
-        var before = own.flatMap { $0.parent == here.path ? nil : folder($0.parent, manifest) }
+        var before: ClaimFolder?
+        if let own, own.parent != here.path { before = try folder(at: own.parent, manifest) }
         let inBefore = try before.map { (folder) throws(BroadsideError) in
             try newestClaim(folder, own, manifest)
         }
@@ -63,7 +64,7 @@ extension LedgerDirectory {
         try replace(Self.epochName, with: record.encoded)
         try step(.recorded)
         let made = here.make(next, nonce: record.nonce, ledger: absolutePath(path))
-        if made < 0, made != -EEXIST, newest == 0, !isPart {
+        if made < 0, made != -EEXIST, newest == 0, !isPart, Self.isClosedToClaims(-made) {
             if let own {
                 try replace(Self.epochName, with: own.encoded)
             } else {
@@ -116,7 +117,9 @@ extension LedgerDirectory {
     /// - Parameter manifest: Of the ledger that would begin.
     /// - Throws: Exit code 7.
     package func refuseLostPart(_ manifest: Manifest) throws(BroadsideError) {
-        guard let part = manifest.identity.part, let here = parentFolder(manifest) else { return }
+        guard let part = manifest.identity.part, let here = try parentFolder(manifest) else {
+            return
+        }
         let number = try here.newest()
         guard number > 0 else { return }
         var begun = "a ledger"
@@ -132,9 +135,19 @@ extension LedgerDirectory {
 
     /// Checks that no newer attempt began, before a file is replaced that it may have replaced.
     ///
-    /// - Throws: Exit code 7.
+    /// - Throws: Exit code 7 if the claim was replaced; 5 if it can't be read, which says nothing of others.
     package func checkClaim() throws(BroadsideError) {
-        guard let claim, !claim.isNewest else { return }
+        guard let claim else { return }
+        switch claim.standing {
+        case .newest: return
+        case .unknown(let number):
+            throw BroadsideError(
+                option: "ledger",
+                "\(path): whether its claim \(claim.folder.claimPath(claim.number)) still stands is "
+                    + "not known: \(FileFailure.words(errno: number, Self.claimAdvice))",
+                exitCode: ExitCode.disk)
+        case .replaced: break
+        }
         throw BroadsideError(
             option: "ledger",
             "\(path): a newer attempt has taken over this ledger "
@@ -149,8 +162,14 @@ extension LedgerDirectory {
         claim = nil
     }
 
+    /// Whether an error says that a folder is not to be written to: not that its disk fails, or that this
+    /// process has too many files open.
+    private static func isClosedToClaims(_ number: Int32) -> Bool {
+        number == EROFS || FileFailure(errno: number) == .unusable
+    }
+
     private func attemptRecord() throws(BroadsideError) -> AttemptRecord? {
-        guard fileExists("\(path)/\(Self.epochName)") else { return nil }
+        guard try fileExists("\(path)/\(Self.epochName)") else { return nil }
         let bytes = try readSmallFile(Self.epochName, limit: Self.epochLimit)
         guard let record = AttemptRecord(bytes) else {
             throw BroadsideError(
@@ -191,13 +210,13 @@ extension LedgerDirectory {
     private func checkSegments(
         _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
     ) throws(BroadsideError) {
-        guard !fileExists("\(path)/\(Self.repairedName)") else { return }
+        guard try !fileExists("\(path)/\(Self.repairedName)") else { return }
         // Of these runs a segment that is gone, or has no header, was lost: that is said where it is read.
         let made = Set(manifest.epochs.filter { !$0.hasReservedNothing }.map(\.number))
         let header = UInt64(LedgerFormat.segmentHeaderByteCount)
         for durable in positions {
             let name = LedgerFormat.segmentName(epoch: durable.epoch, reactor: durable.reactor)
-            let found = SystemCall.linkStatus("\(path)/\(name)").map { UInt64($0.st_size) }
+            let found = try byteCount(of: name)
             if found ?? 0 < header, made.contains(durable.epoch) { continue }
             guard found ?? 0 < durable.position else { continue }
             throw BroadsideError(
@@ -228,20 +247,30 @@ extension LedgerDirectory {
     ///
     /// - Parameter isMoved: Whether to look where the ledger was before, too.
     func durablePositions(_ manifest: Manifest, isMoved: Bool = false) -> [DurablePosition] {
-        guard !fileExists("\(path)/\(Self.repairedName)") else { return [] }
         let found = try? withFolder { () throws(BroadsideError) -> [DurablePosition]? in
-            guard let own = try attemptRecord(), let here = parentFolder(manifest) else {
-                return nil
-            }
+            guard try !fileExists("\(path)/\(Self.repairedName)"),
+                let own = try attemptRecord(), let here = try parentFolder(manifest)
+            else { return nil }
             let isHere = here.path == own.parent
             guard isHere || isMoved,
-                let claims = isHere ? here : folder(own.parent, manifest),
+                let claims = isHere ? here : try folder(at: own.parent, manifest),
                 try claims.newest() == own.claimed,
                 case .claim(own.nonce, _, let positions) = claims.read(own.claimed)
             else { return nil }
             return positions
         }
         return found ?? []
+    }
+
+    /// How many bytes a file of the directory has; nil where there is none.
+    ///
+    /// - Throws: Where that is not known: rows that were sent may be in it.
+    private func byteCount(of name: String) throws(BroadsideError) -> UInt64? {
+        let file = "\(path)/\(name)"
+        guard try fileExists(file), let information = SystemCall.linkStatus(file) else {
+            return nil
+        }
+        return UInt64(information.st_size)
     }
 
     private func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {
@@ -271,29 +300,7 @@ extension LedgerDirectory {
         guard code != EEXIST else { return oldCopy(claims, number) }
         return BroadsideError(
             option: "ledger",
-            "\(claims.claimPath(number)): \(describe(errno: code)): the folder of the ledger must be "
-                + "writable",
+            "\(claims.claimPath(number)): \(FileFailure.words(errno: code, Self.claimAdvice))",
             exitCode: 5)
-    }
-
-    /// The folder beside the ledger; nil if that is on another file system, or if there is none.
-    private func parentFolder(_ manifest: Manifest) -> ClaimFolder? {
-        let descriptor = SystemCall.open("..", in: folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        guard let own = SystemCall.status(of: folder),
-            let parent = SystemCall.status(of: descriptor), own.st_dev == parent.st_dev,
-            own.st_ino != parent.st_ino,
-            let path = SystemCall.realPath("/proc/self/fd/\(descriptor)")
-        else {
-            close(descriptor)
-            return nil
-        }
-        return ClaimFolder(descriptor, path: path, manifest: manifest)
-    }
-
-    private func folder(_ path: String, _ manifest: Manifest) -> ClaimFolder? {
-        let descriptor = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        return ClaimFolder(descriptor, path: path, manifest: manifest)
     }
 }

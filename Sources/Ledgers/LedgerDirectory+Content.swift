@@ -54,7 +54,7 @@ extension LedgerDirectory {
         let text = names.contains(Self.lockName) ? try lockText() : .missing
         let hasSegments = names.contains { LedgerFormat.parseSegmentName($0) != nil }
         // Asked after the lock was read: a manifest is there before the lock says so.
-        if hasManifest {
+        if try hasManifest {
             // With an empty lock it may be a damaged one of an earlier version; a run can't use it then.
             guard text == .missing || text == .foreign, !hasSegments else { return .ledger }
             return try isManifestOfLedger() ? .ledger : .foreign
@@ -70,7 +70,7 @@ extension LedgerDirectory {
     }
 
     private func lockText() throws(BroadsideError) -> LockText {
-        guard fileExists("\(path)/\(Self.lockName)") else { return .missing }
+        guard try fileExists("\(path)/\(Self.lockName)") else { return .missing }
         let descriptor = try openFile(Self.lockName)
         defer { close(descriptor) }
         var room = [UInt8](repeating: 0, count: Self.lockTextLimit)
@@ -99,14 +99,19 @@ extension LedgerDirectory {
 
     /// Whether a directory is a ledger, whole, damaged or prepared, whose files no other command may write
     /// over.
-    static func isLedger(_ path: String) -> Bool {
+    ///
+    /// - Throws: Exit code 5, where a disk fails: that says nothing of what is there.
+    static func isLedger(_ path: String) throws(BroadsideError) -> Bool {
         let directory = unlocked(path)
-        guard let names = try? directory.names() else { return false }
-        guard let content = try? directory.content() else {
+        guard let names = try directory.namesUnlessUnusable() else { return false }
+        do throws(BroadsideError) {
+            let content = try directory.content()
+            return content != .nothing && content != .foreign
+        } catch {
+            guard error.exitCode != ExitCode.disk else { throw error }
             // Another user's.
             return names.contains(manifestName) && names.contains(lockName)
         }
-        return content != .nothing && content != .foreign
     }
 
     // MARK: For a run
@@ -118,8 +123,7 @@ extension LedgerDirectory {
     ///   - begins: Whether a campaign begins if none was begun there.
     /// - Throws: Exit code 2 if there is no ledger to resume; 5 if a part of it is lost.
     package static func checkForRun(_ path: String, begins: Bool) throws(BroadsideError) {
-        // Whatever else keeps it from being found, a disk that fails for one, is no proof that there is none.
-        if !fileExists(path), errno == ENOENT || errno == ENOTDIR {
+        if try !fileExists(path) {
             if begins { return }
             throw noLedger(path)
         }
@@ -135,10 +139,12 @@ extension LedgerDirectory {
         case .lostManifest:
             if let lost = try lostManifest() { throw lost }
         case .unfinished: throw unfinished
-        case .foreign:
-            throw .usage(
-                "ledger", "\(path) is not empty, and it is not a ledger: name another directory")
+        case .foreign: throw Self.foreign(path)
         }
+    }
+
+    static func foreign(_ path: String) -> BroadsideError {
+        .usage("ledger", "\(path) is not empty, and it is not a ledger: name another directory")
     }
 
     private static func noLedger(_ path: String) -> BroadsideError {
@@ -149,8 +155,10 @@ extension LedgerDirectory {
     }
 
     /// Why a directory is not made where something is.
-    static func existing(_ path: String, canResume: Bool) -> BroadsideError {
-        guard isDirectoryPath(path) else {
+    static func existing(
+        _ path: String, canResume: Bool
+    ) throws(BroadsideError) -> BroadsideError {
+        guard try isDirectoryPath(path) else {
             return .usage("ledger", "\(path) is a file: name a directory that does not exist yet")
         }
         var advice = "name a new directory"

@@ -14,7 +14,7 @@ extension LedgerDirectory {
 
     /// The path of the ledger that this one was copied from by `ledger merge`; nil: it is not a copy.
     package func origin() throws(BroadsideError) -> String? {
-        guard fileExists("\(path)/\(Self.originName)") else { return nil }
+        guard try fileExists("\(path)/\(Self.originName)") else { return nil }
         let bytes = try readSmallFile(Self.originName, limit: Self.originLimit)
         return String(decoding: bytes.prefix { $0 != 0x0A }, as: UTF8.self)
     }
@@ -34,12 +34,12 @@ extension LedgerDirectory {
     ///
     /// - Throws: Exit code 2, with the ledgers to resume.
     func refuseCopies() throws(BroadsideError) {
-        if hasManifest, try readManifest().shards != nil {
+        if try hasManifest, try readManifest().shards != nil {
             throw .usage(
                 "ledger", "\(path) was merged from several: resume each of them\(try originals())")
         }
         let origin = try origin()
-        guard origin != nil || liesInMerged else { return }
+        if origin == nil, try !liesInMerged { return }
         throw .usage(
             "ledger",
             "\(path) is a copy in a merged ledger, and a run in it would send rows that the original "
@@ -66,12 +66,16 @@ extension LedgerDirectory {
     }
 
     /// Whether the folder of this ledger is a merged ledger that has it: earlier versions marked no copy.
+    ///
+    /// - Throws: Exit code 5, where a disk fails.
     private var liesInMerged: Bool {
-        guard let (folder, name) = absolutePath(path).parts(atLast: "/") else { return false }
-        let outer = Self.unlocked(String(folder))
-        guard outer.hasManifest, let shards = (try? outer.readManifest())?.shards else {
-            return false
+        get throws(BroadsideError) {
+            guard let (folder, name) = absolutePath(path).parts(atLast: "/") else { return false }
+            let outer = Self.unlocked(String(folder))
+            guard try fileCanBeSeen("\(folder)/\(Self.manifestName)"),
+                let shards = (try? outer.readManifest())?.shards
+            else { return false }
+            return shards.contains(String(name))
         }
-        return shards.contains(String(name))
     }
 }

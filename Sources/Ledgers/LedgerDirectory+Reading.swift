@@ -44,7 +44,12 @@ extension LedgerDirectory {
             }
             throw BroadsideError("\(path)/\(name): \(describe(errno: errno))", exitCode: 5)
         }
-        guard FileIdentity(descriptor: descriptor)?.isRegular == true else {
+        guard let identity = FileIdentity(descriptor: descriptor) else {
+            let code = errno
+            close(descriptor)
+            throw BroadsideError("\(path)/\(name): \(describe(errno: code))", exitCode: 5)
+        }
+        guard identity.isRegular else {
             close(descriptor)
             throw .usage(
                 "ledger",
@@ -105,12 +110,12 @@ extension LedgerDirectory {
 
     /// A file of the directory, to be read at any place.
     func fileBytes(_ name: String) throws(BroadsideError) -> FileBytes {
-        FileBytes(try openFile(name), path: "\(path)/\(name)", patience)
+        try FileBytes(try openFile(name), path: "\(path)/\(name)", patience)
     }
 
     /// Where a list that came from standard input is to be read; nil where there is none.
     func spool() throws(BroadsideError) -> String? {
-        guard hasSpool else { return nil }
+        guard try hasSpool else { return nil }
         // Opened again by its path: a process that may exchange it meanwhile may write into it as well.
         close(try openFile(Self.spoolName))
         return spoolPath
@@ -129,7 +134,7 @@ extension LedgerDirectory {
 
     /// True while a run holds the directory's lock.
     package var isInUse: Bool {
-        guard let descriptor = try? openFile("lock") else { return false }
+        guard let descriptor = try? openFile(Self.lockName) else { return false }
         defer { close(descriptor) }
         // Shared, and for a moment: two readers don't take each other for a run.
         guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }

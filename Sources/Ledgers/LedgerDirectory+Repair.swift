@@ -11,7 +11,7 @@ extension LedgerDirectory {
         let names = [manifestName, manifestCopyName, ".\(manifestName).new"]
         var newer: BroadsideError?
         // Whatever happened to it: a manifest of an earlier moment is true, of that moment.
-        for name in names where fileExists("\(path)/\(name)") {
+        for name in names where try fileExists("\(path)/\(name)") {
             guard let bytes = try? directory.readSmallFile(name, limit: manifestLimit) else {
                 continue
             }
@@ -30,7 +30,7 @@ extension LedgerDirectory {
         if let newer { throw newer }
         // Says what is wrong: not a ledger, or one without a sound manifest.
         let lost = try directory.lostManifest()
-        guard directory.hasManifest || lost != nil else {
+        guard try directory.hasManifest || lost != nil else {
             _ = try directory.readManifest()
             throw .usage("ledger", "\(path) is not a ledger: name one")
         }

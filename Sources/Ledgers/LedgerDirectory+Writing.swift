@@ -10,10 +10,7 @@ extension LedgerDirectory {
     func openFolder(mustBeOwn: Bool) throws(BroadsideError) {
         if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard folder >= 0, let information = SystemCall.status(of: folder) else {
-            throw BroadsideError(
-                option:
-                    "ledger", "\(path): \(describe(errno: errno)): it must be readable", exitCode: 5
-            )
+            throw .file(option: "ledger", path, errno: errno, "it must be readable")
         }
         guard mustBeOwn else { return }
         guard information.st_uid == geteuid() else {

@@ -6,7 +6,7 @@ package import Support
 package final class LedgerDirectory {
     package let path: String
     /// Whether this process made it.
-    private(set) var isNew = false
+    var isNew = false
     /// Of whoever reads its segments.
     package let patience: ReadingPatience
     /// The open lock; -1: it is not locked.
@@ -20,7 +20,7 @@ package final class LedgerDirectory {
     /// The attempt that this process claimed; nil: none, or nothing can be claimed here.
     package internal(set) var claim: HeldClaim?
 
-    private init(path: String, patience: ReadingPatience = ReadingPatience()) {
+    init(path: String, patience: ReadingPatience = ReadingPatience()) {
         self.path = path
         self.patience = patience
     }
@@ -40,19 +40,9 @@ package final class LedgerDirectory {
     package static func create(
         _ path: String, canResume: Bool = true
     ) throws(BroadsideError) -> LedgerDirectory {
-        guard SystemCall.mkdir(path, 0o700) == 0 else {
-            if errno == EEXIST { throw existing(path, canResume: canResume) }
-            throw .usage("ledger", "\(path): \(describe(errno: errno)): name a place to write to")
-        }
-        return try prepareNew(path)
-    }
-
-    /// Takes a directory that this process has just made.
-    private static func prepareNew(_ path: String) throws(BroadsideError) -> LedgerDirectory {
+        guard try make(path) else { throw try existing(path, canResume: canResume) }
         let directory = LedgerDirectory(path: path)
-        directory.isNew = true
-        try directory.lock()
-        try directory.prepare()
+        try directory.takeUpNew()
         return directory
     }
 
@@ -69,16 +59,12 @@ package final class LedgerDirectory {
         _ path: String, resumes: Bool, begins: Bool = true
     ) throws(BroadsideError) -> LedgerDirectory {
         guard resumes else { return try create(path) }
-        if begins, !fileExists(path) {
-            if SystemCall.mkdir(path, 0o700) == 0 { return try prepareNew(path) }
-            // Another process was first: its lock decides.
-            guard errno == EEXIST else { return try create(path) }
-        }
-        try checkForRun(path, begins: begins)
-        let directory = try openLocked(path)
+        // Where there is no ledger nothing is touched.
+        if !begins { try checkForRun(path, begins: false) }
+        let directory = try takeUp(path, mayBegin: begins)
         // Another process may have begun a campaign here, or taken its preparations away.
         try directory.check(begins: begins)
-        if !directory.hasManifest { try directory.prepare() }
+        if try !directory.hasManifest { try directory.prepare() }
         return directory
     }
 
@@ -87,9 +73,11 @@ package final class LedgerDirectory {
 
     /// Takes away what was put here for a campaign that was not begun in the end.
     package func discardUnlessBegun() {
-        guard isNew, !hasManifest else { return }
-        for name in Self.preparations { SystemCall.unlink("\(path)/\(name)") }
-        SystemCall.rmdir(path)
+        guard isNew, (try? hasManifest) == false else { return }
+        for name in Self.preparations where name != Self.lockName {
+            SystemCall.unlink("\(path)/\(name)")
+        }
+        removeDirectory()
     }
 
     /// Takes away a campaign whose list turned out to be wrong before anything was sent.
@@ -103,16 +91,9 @@ package final class LedgerDirectory {
         let own = Self.preparations + files + files.map { ".\($0).new" } + [Self.controlName]
         for name in names.sorted()
         where own.contains(name) || LedgerFormat.parseSegmentName(name) != nil {
-            SystemCall.unlink("\(path)/\(name)")
+            if name != Self.lockName { SystemCall.unlink("\(path)/\(name)") }
         }
-        if isNew { SystemCall.rmdir(path) }
-    }
-
-    /// Opens a directory that a run left, for another run.
-    static func openLocked(_ path: String) throws(BroadsideError) -> LedgerDirectory {
-        let directory = try openToRead(path)
-        try directory.lock()
-        return directory
+        if isNew { removeDirectory() } else { SystemCall.unlink("\(path)/\(Self.lockName)") }
     }
 
     /// Opens a ledger that a run left, to copy it while nobody writes to it. In a directory that is
@@ -122,6 +103,18 @@ package final class LedgerDirectory {
         _ = try directory.readManifest()
         try directory.lock(forWriting: false)
         return directory
+    }
+
+    /// The names of all files of a directory; nil for what is no directory, or may not be read.
+    ///
+    /// - Throws: Exit code 5, where a disk fails.
+    func namesUnlessUnusable() throws(BroadsideError) -> [String]? {
+        do throws(BroadsideError) {
+            return try names()
+        } catch {
+            guard error.exitCode != ExitCode.disk else { throw error }
+            return nil
+        }
     }
 
     /// The list, where it came from standard input.
@@ -137,7 +130,8 @@ package final class LedgerDirectory {
     /// Rows that are not sent because the token is suppressed or a duplicate.
     static let skipsName = "skips"
 
-    /// The file that is locked. Its text tells a ledger from other directories.
+    /// The file that is locked: the first one of a ledger that is made, and the last one that is removed.
+    /// Its text tells a ledger from other directories.
     static let lockName = "lock"
 
     /// What may lie here before the manifest does.
@@ -150,7 +144,9 @@ package final class LedgerDirectory {
     var spoolPath: String { "\(path)/\(Self.spoolName)" }
 
     /// True where a list was spooled here.
-    package var hasSpool: Bool { fileExists(spoolPath) }
+    package var hasSpool: Bool {
+        get throws(BroadsideError) { try fileExists(spoolPath) }
+    }
 
     /// A directory that is known to be there.
     package static func unlocked(_ path: String) -> LedgerDirectory { LedgerDirectory(path: path) }
@@ -158,7 +154,7 @@ package final class LedgerDirectory {
     /// Opens a directory to read what it says; a run may be writing to it.
     package static func openToRead(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         guard let information = SystemCall.status(path) else {
-            throw .usage("ledger", "\(path): \(describe(errno: errno)): name a ledger's directory")
+            throw .file(option: "ledger", path, errno: errno, "name a ledger's directory")
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
             throw .usage("ledger", "\(path) is not a directory: name a ledger's directory")
@@ -166,50 +162,14 @@ package final class LedgerDirectory {
         return LedgerDirectory(path: path)
     }
 
-    /// - Parameter forWriting: Whether files will be made here, not only a lock held.
-    func lock(forWriting: Bool = true) throws(BroadsideError) {
-        try openFolder(mustBeOwn: forWriting)
-        lockDescriptor = SystemCall.open(
-            Self.lockName, in: folder, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        if lockDescriptor < 0, errno == EROFS, !forWriting { return try lockToRead() }
-        guard lockDescriptor >= 0 else {
-            if errno == ELOOP { throw isLink("lock") }
-            throw BroadsideError(
-                option:
-                    "ledger", "\(path): \(describe(errno: errno)): it must be writable", exitCode: 5
-            )
-        }
-        var isLocked = flock(lockDescriptor, LOCK_EX | LOCK_NB) == 0
-        // Who asks whether a run is under way holds the lock for a moment.
-        for _ in 0..<5 where !isLocked {
-            usleep(20_000)
-            isLocked = flock(lockDescriptor, LOCK_EX | LOCK_NB) == 0
-        }
-        guard isLocked else {
-            throw BroadsideError(
-                option:
-                    "ledger", "\(path) is in use by another process: wait for its end",
-                exitCode: ExitCode.inUse)
-        }
-    }
-
-    /// Locks a ledger on a file system that can't be written to: a disk is made so after an error. Where
-    /// the lock was never made no run can be writing.
-    private func lockToRead() throws(BroadsideError) {
-        lockDescriptor = SystemCall.open("lock", in: folder, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        // A machine that may write to it may have it locked. Where locks don't work, none has.
-        guard lockDescriptor >= 0, flock(lockDescriptor, LOCK_SH | LOCK_NB) != 0,
-            errno == EWOULDBLOCK
-        else { return }
-        throw BroadsideError(
-            option: "ledger", "\(path) is in use by another process: wait for its end",
-            exitCode: ExitCode.inUse)
-    }
-
     // MARK: Manifest
 
     /// True where a manifest stands: the campaign was begun.
-    package var hasManifest: Bool { fileExists(path + "/manifest.json") }
+    ///
+    /// - Throws: Where that is not known: nothing is begun in place of a ledger that can't be read.
+    package var hasManifest: Bool {
+        get throws(BroadsideError) { try fileExists("\(path)/\(Self.manifestName)") }
+    }
 
     /// What to do where lock, segments or a copy tell of a campaign whose manifest is gone; nil where
     /// none does. A directory without its manifest is begun by no run: its rows would go out twice.
@@ -242,7 +202,7 @@ package final class LedgerDirectory {
     }
 
     package func readManifest() throws(BroadsideError) -> Manifest {
-        guard hasManifest else {
+        guard try hasManifest else {
             if let lost = try lostManifest() { throw lost }
             throw .request(
                 try content().isPreparation
@@ -264,7 +224,7 @@ package final class LedgerDirectory {
     /// The names of all files here.
     func names() throws(BroadsideError) -> [String] {
         guard let names = SystemCall.names(inDirectory: path) else {
-            throw .usage("ledger", "\(path): \(describe(errno: errno))")
+            throw .file(option: "ledger", path, errno: errno, "name a directory that you may read")
         }
         return names
     }

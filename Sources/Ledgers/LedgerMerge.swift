@@ -25,7 +25,7 @@ public enum LedgerMerge {
     public static func run(
         output: String, ledgers paths: [String], tokens: String? = nil
     ) throws(BroadsideError) -> String {
-        guard !fileExists(output) else {
+        guard try !fileExists(output) else {
             throw .usage("output", "\(output) exists: name a new directory")
         }
         var ledgers: [Source] = []
@@ -68,13 +68,15 @@ public enum LedgerMerge {
                 try whileLocked(source) { () throws(BroadsideError) in
                     try source.directory.copyLedger(to: copy)
                     // A part keeps the list that it was sent from.
-                    guard areParts, source.directory.hasSpool else { return }
+                    guard areParts, try source.directory.hasSpool else { return }
                     try source.directory.copyFile(LedgerDirectory.spoolName, to: copy)
                     try LedgerDirectory.unlocked(copy).syncDirectory()
                 }
             }
-            if !areParts, let spool = ledgers.first(where: { $0.container.hasSpool })?.container {
-                try spool.copyFile(LedgerDirectory.spoolName, to: merged.path)
+            for ledger in ledgers where !areParts {
+                guard try ledger.container.hasSpool else { continue }
+                try ledger.container.copyFile(LedgerDirectory.spoolName, to: merged.path)
+                break
             }
             try merged.syncDirectory()
             let manifests = order.map { ledgers[$0].manifest }
@@ -166,7 +168,7 @@ public enum LedgerMerge {
         var places: [String] = []
         for ledger in ledgers {
             let spool = try ledger.container.spool()
-            guard let path = spool ?? ledger.manifest.listPath, fileExists(path),
+            guard let path = spool ?? ledger.manifest.listPath, try fileCanBeSeen(path),
                 !places.contains(path)
             else { continue }
             places.append(path)

@@ -191,7 +191,7 @@ public struct LedgerReader {
         let (directory, manifest) = manifest.holdsParts ? ledger : (self.directory, self.manifest)
         if let tokens { return try manifest.openList(at: tokens) }
         let spool = try directory.spool()
-        guard let path = manifest.listPath ?? spool, fileExists(path) else {
+        guard let path = manifest.listPath ?? spool, try fileCanBeSeen(path) else {
             return nil
         }
         let list = try manifest.openList(at: path)

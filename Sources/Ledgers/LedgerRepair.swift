@@ -16,7 +16,7 @@ public enum LedgerRepair {
     public static func run(
         _ path: String, output: String, tokens: String?
     ) throws(BroadsideError) -> String {
-        guard !fileExists(output) else {
+        guard try !fileExists(output) else {
             throw .usage("output", "\(output) exists: name a new directory")
         }
         let (directory, manifest) = try LedgerDirectory.openToRepair(path)
@@ -150,7 +150,7 @@ private struct Repair {
     private func openList(_ salvage: LedgerSalvage) throws(BroadsideError) -> TokenList {
         let manifest = salvage.repairedManifest(lengths: [:], isFinished: false)
         let spool = try directory.spool()
-        guard let path = tokens ?? spool ?? manifest.listPath, fileExists(path) else {
+        guard let path = tokens ?? spool ?? manifest.listPath, try fileCanBeSeen(path) else {
             throw .usage(
                 "ledger",
                 "\(directory.path): which rows may have been sent can only be determined with the "
@@ -225,8 +225,11 @@ private struct Repair {
         for name in try directory.names().sorted() {
             let isKnown =
                 LedgerFormat.parseSegmentName(name) != nil || name.hasPrefix(".")
-                || ["lock", LedgerDirectory.manifestName, LedgerDirectory.manifestCopyName]
-                    .contains(name)
+                || [
+                    LedgerDirectory.lockName, LedgerDirectory.manifestName,
+                    LedgerDirectory.manifestCopyName,
+                ]
+                .contains(name)
             guard !isKnown, FileIdentity(path: "\(directory.path)/\(name)")?.isRegular == true
             else { continue }
             do throws(BroadsideError) {

@@ -61,8 +61,7 @@ public final class OutputFile {
                 name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(permissions ?? 0o644))
         }
         guard descriptor >= 0 else {
-            throw .usage(
-                option, "\(path): \(describe(errno: errno)): name a place to write to")
+            throw .file(option: option, path, errno: errno, "name a place to write to")
         }
     }
 

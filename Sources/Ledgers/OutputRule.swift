@@ -50,7 +50,11 @@ public struct OutputRule {
     }
 
     /// Whether a path leads to a ledger's directory, whole or damaged.
-    package static func isLedger(_ path: String) -> Bool { LedgerDirectory.isLedger(path) }
+    ///
+    /// - Throws: Exit code 5, where a disk fails.
+    package static func isLedger(_ path: String) throws(BroadsideError) -> Bool {
+        try LedgerDirectory.isLedger(path)
+    }
 
     /// The part of the rule that needs no other option: no symbolic link, and no ledger's directory.
     ///
@@ -64,7 +68,7 @@ public struct OutputRule {
             )
         }
         let directory = parent(of: path)
-        if LedgerDirectory.isLedger(directory) {
+        if try LedgerDirectory.isLedger(directory) {
             throw .usage(
                 option,
                 "\(path) is in the ledger \(directory), whose files are never written "
@@ -80,11 +84,11 @@ public struct OutputRule {
     private func check(
         _ option: String, _ target: Target, _ input: Input
     ) throws(BroadsideError) {
-        if isDirectoryPath(input.path) {
+        if try isDirectoryPath(input.path) {
             let folder = absolutePath(input.path)
             let isNewPayload =
                 input.holdsPayloads && target.folder == folder && target.path.hasSuffix(".json")
-            let isRead = Self.names(in: input.path).contains { name in
+            let isRead = try Self.names(in: input.path).contains { name in
                 Self.readSuffixes.contains(where: name.hasSuffix)
                     && target.isSame(as: "\(input.path)/\(name)")
             }
@@ -108,11 +112,11 @@ public struct OutputRule {
             throw .usage(
                 option, "\(target.path) is the directory of the ledger: name another place")
         }
-        guard isDirectoryPath(ledger) else { return }
+        guard try isDirectoryPath(ledger) else { return }
         let directory = LedgerDirectory.unlocked(ledger)
         let manifest = try? directory.readManifest()
         for folder in [ledger] + (manifest?.shards ?? []).map({ "\(ledger)/\($0)" }) {
-            for name in Self.names(in: folder) where target.isSame(as: "\(folder)/\(name)") {
+            for name in try Self.names(in: folder) where target.isSame(as: "\(folder)/\(name)") {
                 throw .usage(option, "\(target.path) is a file of the ledger: name another")
             }
             let list = try? LedgerDirectory.unlocked(folder).readManifest().listPath
@@ -124,8 +128,13 @@ public struct OutputRule {
         }
     }
 
-    private static func names(in directory: String) -> [String] {
-        (try? LedgerDirectory.unlocked(directory).names()) ?? []
+    private static func names(in directory: String) throws(BroadsideError) -> [String] {
+        do throws(BroadsideError) {
+            return try LedgerDirectory.unlocked(directory).names()
+        } catch {
+            guard error.exitCode != ExitCode.disk else { throw error }
+            return []
+        }
     }
 
     /// The folder of a path.
@@ -183,7 +192,7 @@ package func checkWritable(_ path: String, option: String) throws(BroadsideError
     let descriptor = SystemCall.open(
         probe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
-        throw .usage(option, "\(path): \(describe(errno: errno)): name a place to write to")
+        throw .file(option: option, path, errno: errno, "name a place to write to")
     }
     close(descriptor)
     SystemCall.unlink(probe)

@@ -8,7 +8,7 @@ extension SpooledInput {
     ///
     /// - Returns: The path of the copy.
     package static func spool(into directory: LedgerDirectory) throws(BroadsideError) -> String {
-        if directory.hasManifest {
+        if try directory.hasManifest {
             guard let spool = try directory.spool() else {
                 throw .usage(
                     "tokens",

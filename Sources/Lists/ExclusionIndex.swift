@@ -43,7 +43,9 @@ package import Support
     package init?(descriptor: Int32, name: String, search: ExclusionScan) throws(BroadsideError) {
         self.descriptor = descriptor
         self.name = name
-        let information = SystemCall.status(of: descriptor) ?? stat()
+        guard let information = SystemCall.status(of: descriptor) else {
+            throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
+        }
         var header: [UInt64] = [0, 0, 0, 0]
         guard Self.read(descriptor, 0, &header), header[0] == Self.mark, header[1] == search.code,
             UInt64(information.st_size) == UInt64(Self.headerByteCount) + header[2] * 8

@@ -20,6 +20,8 @@ package final class ListBytes: Sendable {
     /// Where it was read, absolute; nil where it is not a file.
     let path: String?
 
+    /// What to do about a list that can't be used.
+    private static let advice = "name a readable token list"
     /// A name that stands for standard input.
     package static let standardInput = "-"
 
@@ -33,10 +35,12 @@ package final class ListBytes: Sendable {
             throw .request(name, " is not a file of this machine: \(advice)")
         }
         let descriptor = isInput ? dup(STDIN_FILENO) : SystemCall.open(file, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw .request(name, ": \(describe(errno: errno)): name a readable token list")
+        guard descriptor >= 0 else { throw .file(name, errno: errno, Self.advice) }
+        guard let information = SystemCall.status(of: descriptor) else {
+            let code = errno
+            close(descriptor)
+            throw .file(name, errno: code, Self.advice)
         }
-        let information = SystemCall.status(of: descriptor) ?? stat()
         let isRegular = information.st_mode & S_IFMT == S_IFREG
         guard isRegular || isInput else {
             close(descriptor)
@@ -83,7 +87,11 @@ package final class ListBytes: Sendable {
     /// Standard input, copied aside so that it can be read more than once.
     init(spoolingAside: ()) throws(BroadsideError) {
         let descriptor = try SpooledInput.spoolAside()
-        let information = SystemCall.status(of: descriptor) ?? stat()
+        guard let information = SystemCall.status(of: descriptor) else {
+            let code = errno
+            close(descriptor)
+            throw BroadsideError(.standardInput, ": \(describe(errno: code))", exitCode: 5)
+        }
         source = .file(descriptor: descriptor, byteCount: UInt64(information.st_size))
         stamp = nil
         name = .standardInput
@@ -111,9 +119,7 @@ package final class ListBytes: Sendable {
     ) throws(BroadsideError) -> ListCompression? {
         var mark: [UInt8] = [0, 0, 0, 0]
         let count = SystemCall.read(descriptor, at: 0, &mark)
-        guard count >= 0 else {
-            throw .request(name, ": \(describe(errno: errno)): name a readable token list")
-        }
+        guard count >= 0 else { throw .file(name, errno: errno, advice) }
         if let found = ListCompression.detect(Array(mark[..<count])) { return found }
         guard let named = ListCompression.named(file) else { return nil }
         guard count == 0 else {

@@ -50,7 +50,7 @@ struct ClaimTests {
         let path = "\(directory.path)/\(name)"
         let ledger = try LedgerDirectory.openForRun(path, resumes: true)
         do throws(BroadsideError) {
-            if !ledger.hasManifest { try ledger.save(manifest(isPart: isPart)) }
+            if try !ledger.hasManifest { try ledger.save(manifest(isPart: isPart)) }
             _ = try ledger.claimAttempt(try ledger.readManifest()) { step throws(BroadsideError) in
                 pause(step)
                 if step == crash { throw BroadsideError("crashed", exitCode: -1) }

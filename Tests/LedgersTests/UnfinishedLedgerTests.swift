@@ -54,7 +54,7 @@ struct UnfinishedLedgerTests {
                 _ = try LedgerDirectory.openForRun(place, resumes: true)
             },
             failure { () throws(BroadsideError) in
-                _ = try LedgerDirectory.openForRun(place, resumes: true, mustResume: true)
+                _ = try LedgerDirectory.openForRun(place, resumes: true, begins: false)
             },
             failure { () throws(BroadsideError) in _ = try LedgerReader(path: place) },
             failure { () throws(BroadsideError) in

@@ -46,7 +46,7 @@ import Testing
                 Self.key, Self.body, Self.token, "hunter2", "user:word", "two words", "a/b",
             ] {
                 #expect(!FileValue.isShown(value, option: option), "\(value)")
-                let message = FileValue.unreadable(value, option: option, "No such file")
+                let message = FileValue.unreadable(value, option: option, errno: ENOENT).message
                 #expect(!message.contains(value) && message.contains("name "), "\(message)")
                 #expect(!"\(InputName(value, option: option))".contains(value))
             }

@@ -99,7 +99,7 @@ final class ControlSocket {
     }
 
     private static func failure(_ path: String) -> BroadsideError {
-        .usage("control", "\(path): \(describe(errno: errno)): name a place for the socket")
+        .file(option: "control", path, errno: errno, "name a place for the socket")
     }
 
     /// Answers what has come in.

@@ -9,8 +9,7 @@ func readSecret(
 ) throws(BroadsideError) -> [UInt8] {
     let descriptor = SystemCall.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-        throw .usage(
-            option, FileValue.unreadable(path, option: option, describe(errno: errno)))
+        throw FileValue.unreadable(path, option: option, errno: errno)
     }
     defer { close(descriptor) }
     var failure: Int32 = 0
@@ -21,13 +20,15 @@ func readSecret(
             let room = unsafe UnsafeMutableRawBufferPointer(
                 rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
             let result = unsafe read(descriptor, room.baseAddress, room.count)
+            if result < 0, errno == EINTR { continue }
             if result < 0 { failure = errno }
             guard result > 0 else { return }
             count += result
         }
     }
     guard failure == 0 else {
-        throw .usage(option, "\(path): \(describe(errno: failure)): name a readable file")
+        bytes.cleanse()
+        throw .file(option: option, path, errno: failure, "name a readable file")
     }
     guard bytes.count <= limit else {
         bytes.cleanse()

@@ -49,7 +49,7 @@ enum DoctorMachine {
 
     /// Room and speed of the disk on which a ledger will be; nothing is left there.
     private static func examineDisk(_ report: inout DoctorReport, of ledger: String) -> Bool {
-        if fileExists(ledger), !isDirectoryPath(ledger) {
+        if FileIdentity(path: ledger)?.isDirectory == false {
             report.add(
                 "ledger disk", .failed, "\(ledger) is a file",
                 advice: "name a directory that does not exist yet")

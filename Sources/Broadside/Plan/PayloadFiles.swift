@@ -104,7 +104,7 @@ struct PayloadFiles {
 
     /// A directory of payloads has an option of its own.
     static func checkFile(_ path: String, shownAs name: InputName) throws(BroadsideError) {
-        guard isDirectoryPath(path) else { return }
+        guard try isDirectoryPath(path) else { return }
         throw .request(
             name,
             " is a directory: name a file, or --payload-by COLUMN=DIR for a payload by "
@@ -129,10 +129,8 @@ struct PayloadFiles {
     /// The names of a directory's payload files, sorted.
     static func payloadNames(in directory: String) throws(BroadsideError) -> [String] {
         guard let all = SystemCall.names(inDirectory: directory) else {
-            throw .usage(
-                "payload-by",
-                "\(directory): \(describe(errno: errno)): name a directory of "
-                    + "payload files")
+            throw .file(
+                option: "payload-by", directory, errno: errno, "name a directory of payload files")
         }
         var names: [String] = []
         for name in all {

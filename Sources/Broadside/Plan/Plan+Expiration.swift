@@ -1,5 +1,6 @@
 package import APNs
 import Campaign
+import Ledgers
 import Support
 
 extension Plan {
@@ -19,9 +20,10 @@ extension Plan {
         guard let seconds = options.expiration?.fixedUnixSeconds, seconds > 0,
             seconds <= now.wallMilliseconds / 1000
         else { return nil }
-        let isBegun =
-            options.resumes
-            && options.ledger.map { fileExists("\($0)/manifest.json") } ?? false
+        var isBegun = false
+        if options.resumes, let ledger = options.ledger {
+            isBegun = try LedgerDirectory.unlocked(ledger).hasManifest
+        }
         let time = "\(timeText(seconds * 1000).dropLast(5))Z"
         guard !isBegun, seconds + pastSecondsLimit < now.wallMilliseconds / 1000 else {
             return "--expiration \(seconds) passed at \(time): APNs tries each once and stores none"

@@ -28,7 +28,7 @@ public enum CampaignRun {
             return try run(options, spooling: directory, signals)
         } catch {
             // What was spooled whole is kept for the resume of a run that a signal stopped.
-            guard error.exitCode != 3 || !directory.hasSpool else { throw error }
+            guard error.exitCode != 3 || (try? directory.hasSpool) != true else { throw error }
             if error.exitCode == 3 {
                 try Summary.stoppedEarly(directory)?.write(to: options, signals)
             }

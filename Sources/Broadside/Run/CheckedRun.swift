@@ -48,7 +48,7 @@ struct CheckedRun {
         }
         if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
         if let path = options.report { try checkWritable(path, option: "report") }
-        isBegun = options.resumes && LedgerDirectory.unlocked(ledger).hasManifest
+        isBegun = options.resumes ? try LedgerDirectory.unlocked(ledger).hasManifest : false
         if !isBegun, !isPartSearched {
             try ListLook(list, plan: plan, part: .wholeList).check()
         }
@@ -71,7 +71,7 @@ struct CheckedRun {
             path = try SpooledInput.spool(into: spooling)
         } catch {
             // A campaign that was begun has numbers to tell.
-            if error.exitCode == ExitCode.rowsRemain, spooling.hasManifest {
+            if error.exitCode == ExitCode.rowsRemain, try spooling.hasManifest {
                 try Summary.stoppedEarly(spooling)?.write(to: options, nil)
             }
             throw error

@@ -105,7 +105,7 @@ extension Summary {
     /// - Returns: nil where a second signal cut the count short: nothing is better than half of it.
     static func stoppedEarly(_ directory: LedgerDirectory) -> Summary? {
         var summary = Summary(unbegun: .stopped)
-        if directory.hasManifest {
+        if (try? directory.hasManifest) == true {
             SignalWatch.takeStop()
             guard let reading = try? LedgerReader(path: directory.path) else { return nil }
             reading.directory.patience.endsOnSignals = true

@@ -40,7 +40,7 @@ final class LedgerSession {
         self.plan = plan
         self.directory = directory
         let identity = Self.identity(plan, list: list, skips: search)
-        guard directory.hasManifest else {
+        guard try directory.hasManifest else {
             // New, or killed before its first row: nothing was sent.
             index = nil
             earlier = LedgerSummary()

@@ -8,7 +8,8 @@ extension ParsedArguments {
     func checkOutputs(of command: CommandDescription) throws(BroadsideError) {
         var read = passedOver.map { input($0.option, $0.value) }
         // A directory of ledgers may hold the page about them.
-        var ledgers = words.filter(OutputRule.isLedger)
+        var ledgers: [String] = []
+        for word in words where try OutputRule.isLedger(word) { ledgers.append(word) }
         var (written, sockets): ([(name: String, path: String)], [(name: String, path: String)]) =
             ([], [])
         for option in command.options {

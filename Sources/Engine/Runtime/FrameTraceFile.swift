@@ -74,8 +74,7 @@ package final class FrameTraceFile: Sendable {
         }
         let descriptor = SystemCall.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw .usage(
-                "trace-frames", "\(path): \(describe(errno: errno)): name a place to write to")
+            throw .file(option: "trace-frames", path, errno: errno, "name a place to write to")
         }
         let shared = Shared(path, descriptor)
         self.shared = shared

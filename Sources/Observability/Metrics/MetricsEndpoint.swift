@@ -59,8 +59,8 @@ internal import Synchronization
             // Room for one that comes while the oldest goes.
             UInt32(2 * Self.connectionsLimit), Self.timeoutSeconds)
         guard let daemon = unsafe daemon else {
-            throw .usage(
-                "metrics", "\(place):\(port): \(describe(errno: errno)): name a free port, or :0")
+            throw .file(
+                option: "metrics", "\(place):\(port)", errno: errno, "name a free port, or :0")
         }
         unsafe self.daemon = daemon
         url = "http://\(place):\(unsafe microhttpd_port(daemon))/metrics"

@@ -107,7 +107,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
         var ledger = path[...]
         while ledger.utf8.count > 1, ledger.utf8.last == UInt8(ascii: "/") { ledger.removeLast() }
         var number = 2
-        while fileExists("\(ledger)-\(number)"), number < 1000 { number += 1 }
+        while (try? fileExists("\(ledger)-\(number)")) == true, number < 1000 { number += 1 }
         return without("retry").withoutFlag("resume").withoutFlag("must-resume")
             .withoutFlag("resume-or-begin").with("ledger", "\(ledger)-\(number)")
     }

@@ -64,15 +64,24 @@ package enum FileValue {
 
     /// Why a file of an option can't be read, to be put behind the option's name.
     ///
-    /// - Parameter problem: What the system said of it.
-    package static func unreadable(_ value: String, option: String, _ problem: String) -> String {
+    /// - Parameter number: What `errno` was.
+    package static func unreadable(
+        _ value: String, option: String, errno number: Int32
+    ) -> BroadsideError {
         guard !isShown(value, option: option) else {
-            return "\(value): \(problem): name a readable file"
+            return .file(option: option, value, errno: number, "name a readable file")
         }
-        return isContent(value, option: option)
-            ? contentProblem(option: option)
-            : "names no file (what was given is not shown, it may be the secret itself): name "
-                + file(of: option)
+        let failure = FileFailure(errno: number)
+        let words =
+            if isContent(value, option: option) {
+                contentProblem(option: option)
+            } else if failure == .unusable {
+                "names no file (what was given is not shown, it may be the secret itself): name "
+                    + file(of: option)
+            } else {
+                "can't be read: \(FileFailure.words(errno: number, ""))"
+            }
+        return BroadsideError(option: option, words, exitCode: failure.exitCode)
     }
 
     /// Whether a path leads to something.

@@ -17,9 +17,7 @@ package func readFile(
     guard descriptor >= 0 || path != "-" else {
         throw .request(name, ": standard input is not read here: name a file")
     }
-    guard descriptor >= 0 else {
-        throw .request(name, ": \(describe(errno: errno)): name a readable file")
-    }
+    guard descriptor >= 0 else { throw .file(name, errno: errno, "name a readable file") }
     defer { close(descriptor) }
     let stamp = mustStay ? FileStamp(descriptor: descriptor) : nil
     let bytes = try readFile(descriptor, shownAs: name, limit: limit)
@@ -35,9 +33,8 @@ package func readFile(
     var piece = [UInt8](repeating: 0, count: 65_536)
     while true {
         let count = SystemCall.read(descriptor, &piece)
-        guard count >= 0 else {
-            throw .request(name, ": \(describe(errno: errno)): name a readable file")
-        }
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { throw .file(name, errno: errno, "name a readable file") }
         if count == 0 { return bytes }
         bytes += piece[..<count]
         guard bytes.count <= limit else {

@@ -81,6 +81,14 @@ package enum SystemCall {
         return unsafe lstat(path, &information) == 0 ? information : nil
     }
 
+    /// `fstatat(2)`: what has this name in an open directory, a link too; nil where that can't be said.
+    package static func linkStatus(_ name: String, in folder: Int32) -> stat? {
+        var information = stat()
+        // SAFETY: the name is a C string, and `information` a local that is set, during the call.
+        return unsafe fstatat(folder, name, &information, AT_SYMLINK_NOFOLLOW) == 0
+            ? information : nil
+    }
+
     /// `fstat(2)`: what is open; nil where that can't be said.
     package static func status(of descriptor: Int32) -> stat? {
         var information = stat()
@@ -92,16 +100,21 @@ package enum SystemCall {
     package static func names(inDirectory path: String) -> [String]? {
         // SAFETY: the directory is open until this function ends, and is read by this thread only.
         guard let directory = unsafe opendir(path) else { return nil }
-        defer { unsafe closedir(directory) }
         var names: [String] = []
+        // Only this tells the end of a directory from a disk that fails.
+        errno = 0
         while let entry = unsafe readdir(directory) {
             // SAFETY: the name ends with a zero, and stays until the next entry is read.
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
                 unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
             if name != ".", name != ".." { names.append(name) }
+            errno = 0
         }
-        return names
+        let code = errno
+        unsafe closedir(directory)
+        errno = code
+        return code == 0 ? names : nil
     }
 
     /// `realpath(3)`: where a path leads; nil where it leads nowhere.

@@ -1,0 +1,120 @@
+import Foundation
+import Support
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Ledgers
+
+/// Several starts at one place at a time: one has the ledger, and the others are told that it is in use,
+/// whatever it has made of the place by then.
+@Suite(.timeLimit(.minutes(60)))
+struct RivalStartTests {
+    private static let starts = 3
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// What became of the starts at one place.
+    private final class Round: Sendable {
+        let path: String
+        let holders = Atomic<Int>(0)
+        let decided = Atomic<Int>(0)
+        let codes = Mutex<[Int32]>([])
+        let wasShared = Atomic<Bool>(false)
+
+        init(_ path: String) { self.path = path }
+
+        func note(_ code: Int32) {
+            codes.withLock { $0.append(code) }
+            decided.add(1, ordering: .sequentiallyConsistent)
+        }
+
+        /// One start.
+        ///
+        /// - Parameter use: What is done with a ledger that is locked.
+        func start(_ use: (LedgerDirectory, Round) -> Void) {
+            do throws(BroadsideError) {
+                let ledger = try LedgerDirectory.openForRun(path, resumes: true)
+                let count = holders.add(1, ordering: .sequentiallyConsistent).newValue
+                if count > 1 { wasShared.store(true, ordering: .relaxed) }
+                note(0)
+                use(ledger, self)
+                holders.subtract(1, ordering: .sequentiallyConsistent)
+                withExtendedLifetime(ledger) {}
+            } catch {
+                note(error.exitCode)
+            }
+        }
+    }
+
+    private func rounds(
+        _ count: Int, _ use: @escaping @Sendable (LedgerDirectory, Round) -> Void
+    ) throws -> [Round] {
+        var rounds: [Round] = []
+        for number in 0..<count {
+            let round = Round("\(directory.path)/\(number)")
+            var threads: [WorkerThread] = []
+            for _ in 0..<Self.starts { threads.append(try WorkerThread { round.start(use) }) }
+            for thread in threads { thread.join() }
+            let wasShared = round.wasShared.load(ordering: .relaxed)
+            #expect(!wasShared)
+            rounds.append(round)
+        }
+        return rounds
+    }
+
+    @Test func `Of three starts at a new ledger one has it, and the others are exit 7`() throws {
+        let rounds = try rounds(60) { ledger, round in
+            // All that a run makes before its manifest, and behind it.
+            for name in ["skips", "manifest.json", "manifest.copy", "epoch", "segment-0001-00"] {
+                try? ledger.replace(name, with: Array("{}".utf8))
+            }
+            while round.decided.load(ordering: .sequentiallyConsistent) < Self.starts {
+                usleep(1_000)
+            }
+        }
+        for round in rounds { #expect(round.codes.withLock { $0.sorted() } == [0, 7, 7]) }
+    }
+
+    @Test func `A start that takes the place away again keeps none from it, nor lets two into it`()
+        throws
+    {
+        let rounds = try rounds(300) { ledger, _ in
+            try? ledger.replace("skips", with: Array("{}".utf8))
+            ledger.discardUnlessBegun()
+        }
+        let codes = rounds.flatMap { round in round.codes.withLock { $0 } }
+        #expect(Set(codes).isSubset(of: [0, 7]), "\(codes)")
+        for round in rounds {
+            #expect(round.codes.withLock { $0.contains(0) })
+            // One that found the place made by another leaves what it did not make.
+            let left = (try? directory.names(in: round.path)) ?? []
+            #expect(Set(left).isSubset(of: ["lock", "skips"]), "\(left)")
+        }
+    }
+
+    @Test func `A lock that was removed is no lock: the next start finds another file`() throws {
+        let path = "\(directory.path)/ledger"
+        let first = try LedgerDirectory.openForRun(path, resumes: true)
+        #expect(unlink("\(path)/lock") == 0)
+        let second = try LedgerDirectory.openForRun(path, resumes: true)
+        let third = #expect(throws: BroadsideError.self) {
+            try LedgerDirectory.openForRun(path, resumes: true)
+        }
+        #expect(third?.exitCode == 7)
+        withExtendedLifetime((first, second)) {}
+    }
+
+    @Test func `Where there are other files nothing is locked, or made`() throws {
+        let path = "\(directory.path)/mine"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false)
+        try directory.write("text", to: "mine/notes.txt")
+        let refusal = #expect(throws: BroadsideError.self) {
+            try LedgerDirectory.openForRun(path, resumes: true)
+        }
+        #expect(refusal?.exitCode == 2)
+        #expect(try directory.names(in: path) == ["notes.txt"])
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import Support
+import TestSupport
+import Testing
+
+/// What an error number means for a file that the user named.
+@Suite struct FileFailureTests {
+    @Test(arguments: [ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EEXIST])
+    func `What the request names wrongly is exit 2, with the advice for that`(number: Int32) {
+        let error = BroadsideError.file(
+            option: "tokens", "list.txt", errno: number, "name a readable file")
+        #expect(error.exitCode == 2 && error.option == "tokens")
+        #expect(
+            error.message == "--tokens list.txt: \(describe(errno: number)): name a readable file")
+    }
+
+    @Test(arguments: [
+        EIO, ESTALE, EMFILE, ENFILE, ENOSPC, EDQUOT, ETIMEDOUT, EROFS, ENOMEM, ENOLCK, EHOSTDOWN,
+        EREMOTEIO, ENOTCONN, 200,
+    ])
+    func `What the machine can't do is exit 5, with another advice`(number: Int32) {
+        let error = BroadsideError.file(
+            InputName("the list"), errno: number, "name a readable file")
+        #expect(error.exitCode == 5)
+        #expect(error.message.hasPrefix("the list: \(describe(errno: number)): "))
+        #expect(!error.message.contains("name a readable file"))
+    }
+
+    @Test func `Whether a file is there is known, or an error`() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("", to: "file")
+        #expect(try fileExists(file) && !isDirectoryPath(file) && fileCanBeSeen(file))
+        #expect(try isDirectoryPath(directory.path))
+        let long = "\(directory.path)/\(String(repeating: "x", count: 300))"
+        for path in ["\(file)-not", "\(file)/not", long] {
+            #expect(try !fileExists(path) && !isDirectoryPath(path) && !fileCanBeSeen(path))
+        }
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(directory.path)/link", withDestinationPath: "link")
+        #expect(try fileExists("\(directory.path)/link"))
+        #expect(try !isDirectoryPath("\(directory.path)/link"))
+    }
+}
+
+/// The type of the file system of an open file, and what to do where it locks none.
+@Suite struct FileSystemTypeTests {
+    private let mounts = [
+        "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro",
+        "36 22 0:31 / /scratch rw,relatime shared:5 master:1 - lustre mgs@tcp:/scratch rw",
+        "3 22 0:40 / /home/a\\040b rw - nfs4 server:/home rw,vers=4.2",
+    ]
+
+    @Test(arguments: [("22", "ext4"), ("36", "lustre"), ("3", "nfs4"), ("6", nil), ("", nil)])
+    func `The mount of a file says what type it has`(identifier: String, type: String?) {
+        let file = ["pos:\t0", "flags:\t02100000", "mnt_id:\t\(identifier)", "ino:\t15"]
+        #expect(fileSystemType(fileInformation: file, mounts: mounts) == type)
+    }
+
+    @Test func `A real file's type is found`() throws {
+        let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        #expect(fileSystemType(of: descriptor) == "proc")
+        #expect(fileSystemType(of: -1) == nil)
+    }
+
+    @Test(arguments: [
+        ("lustre", "mounted with -o flock"), ("nfs", "lockd"), ("nfs4", "NFS server"),
+        ("cifs", "nobrl"), ("fuse.sshfs", "in its options"), ("beegfs", "flock enabled there"),
+    ])
+    func `What to do depends on the file system`(type: String, step: String) throws {
+        for number in [ENOSYS, ENOLCK, EOPNOTSUPP] {
+            let advice = try #require(FileLocking.advice(errno: number, fileSystem: type))
+            #expect(advice.contains("its file system (\(type)) does not lock files"), "\(advice)")
+            #expect(advice.contains(step), "\(advice)")
+        }
+        #expect(FileLocking.advice(errno: EIO, fileSystem: type) == nil)
+        let unknown = try #require(FileLocking.advice(errno: ENOSYS, fileSystem: nil))
+        #expect(unknown.hasPrefix("its file system does not lock files"))
+    }
+}
