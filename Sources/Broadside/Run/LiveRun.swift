@@ -9,6 +9,12 @@ import Support
 internal import Synchronization
 import TLS
 
+/// What became of the claim at the end of a run.
+private struct EndClaim: Sendable {
+    /// nil: it was made.
+    let problem: String?
+}
+
 /// A run under way: its threads, and the main thread's watch over them.
 struct LiveRun {
     private let plan: Plan
@@ -216,7 +222,7 @@ struct LiveRun {
         let message = conclusion.message(advice, summary, plan)
         monitor.end(summary, stop: conclusion.record, message: message, now: Clock.now())
         awaitTelemetry(monitor, signals)
-        if conclusion.ownsLedger, !monitor.isSaving { awaitClaim(signals) }
+        if conclusion.ownsLedger, session.hasClaim { awaitClaim(signals, monitor) }
         let untold = Result { () throws(BroadsideError) in
             let isUrgent = coordinator.isStoppingAtOnce
             try summary.write(to: plan.options, signals, isUrgent: isUrgent)
@@ -300,12 +306,30 @@ struct LiveRun {
         }
     }
 
-    /// Has the ledger claimed once more by another thread.
-    private func awaitClaim(_ signals: SignalWatch) {
-        // SAFETY: nobody else uses the session's directory until the claim is made, or any more.
-        nonisolated(unsafe) let session = session
-        guard let claimer = try? WorkerThread({ unsafe session.claimEnd() }) else { return }
-        awaitDisk(signals) { !claimer.hasEnded }
+    /// Has the ledger claimed once more by another thread. The exit code is the same without it: nothing of
+    /// this ledger is lost.
+    private func awaitClaim(_ signals: SignalWatch, _ monitor: RunMonitor) {
+        var end: EndClaim?
+        if !monitor.isSaving {
+            // SAFETY: nobody else uses the session's directory until the claim is made, or any more.
+            nonisolated(unsafe) let session = session
+            let claimer = BackgroundWorker<Void, EndClaim> { _ in
+                EndClaim(problem: unsafe session.claimEnd())
+            }
+            do throws(BroadsideError) {
+                try claimer.put(())
+            } catch {
+                end = EndClaim(problem: error.message)
+            }
+            awaitDisk(signals) {
+                if end == nil { end = claimer.take() }
+                return end == nil
+            }
+        }
+        guard let problem = end.map(\.problem) ?? "its disk takes nothing at the moment" else {
+            return
+        }
+        monitor.tellOfEndClaim(problem, Clock.now())
     }
 
     /// Waits for what another thread writes; not for long, as its disk may hang, and not at all after a

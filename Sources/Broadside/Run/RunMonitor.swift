@@ -196,6 +196,18 @@ final class RunMonitor {
         !coordinator.anyAccepted || coordinator.canary?.isPending == true || phase != .running
     }
 
+    /// The claim that a run makes at its end was not made: who keeps copies of ledgers has to know.
+    func tellOfEndClaim(_ problem: String, _ now: Now) {
+        let warning =
+            "the ledger was not claimed once more at the end: \(problem): what was recorded stays "
+            + "true, but a copy of the ledger that was made while this run was sending is not known "
+            + "as an old one: resume none"
+        standardErrorLine("broadside: warning: \(warning)")
+        guard plan.options.log != nil else { return }
+        tell(
+            RunEvent(.ledgerCopied, .warning, warning, milliseconds: now.wallMilliseconds), now)
+    }
+
     // MARK: Events
 
     private func tell(_ event: RunEvent, _ now: Now) {

@@ -141,10 +141,18 @@ final class LedgerSession {
 
     /// Claims the next attempt once more at the end: a copy of the ledger that was made while this run was
     /// sending is an old one from now on. What was recorded stays true if that is not possible.
-    func claimEnd() {
-        guard !isFinishedAlready, directory.claim != nil else { return }
-        _ = try? directory.claimAttempt(manifest)
+    ///
+    /// - Returns: What is wrong with the new claim; nil if all is well.
+    func claimEnd() -> String? {
+        do throws(BroadsideError) {
+            return try directory.claimAttempt(manifest)
+        } catch {
+            return error.message
+        }
     }
+
+    /// Whether there is something to be claimed at the end.
+    var hasClaim: Bool { !isFinishedAlready && directory.claim != nil }
 
     private static func otherCampaign(
         _ directory: LedgerDirectory, _ difference: String
