@@ -22,6 +22,16 @@ public enum Endpoints {
         }
     }
 
+    /// Which environment a host of Apple's is; nil for a host of somebody else's. A name counts in any case,
+    /// and with a dot at its end. Every host of push that Apple does not call its sandbox is production.
+    public static func environment(ofHost host: String) -> Environment? {
+        var labels = host.lowercased().split(separator: ".", omittingEmptySubsequences: false)
+        while labels.last?.isEmpty == true { labels.removeLast() }
+        guard labels.count > 3, labels.suffix(3) == ["push", "apple", "com"] else { return nil }
+        let isSandbox = labels.contains("sandbox") || labels.contains("development")
+        return isSandbox ? .development : .production
+    }
+
     /// The path of a device push without the token's digits.
     public static let devicePath = "/3/device/"
 }

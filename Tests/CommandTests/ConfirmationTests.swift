@@ -52,6 +52,24 @@ struct ConfirmationTests {
         }
     }
 
+    @Test(
+        "Apple's production asks however it is named",
+        arguments: [
+            "api.push.apple.com", "API.push.Apple.com:2197", "api.push.apple.com.:443",
+            "api.push.apple.com:443",
+        ])
+    func asksByName(_ endpoint: String) throws {
+        let campaign = try Campaign(rows: 3)
+        for command in ["send", "probe"] {
+            let finished = try answer("no", command, campaign, ["--endpoint", endpoint])
+            #expect(finished.exitCode == 2, "\(finished.output)")
+            #expect(finished.output.contains("3 devices of Apple's production"))
+            #expect(finished.output.contains("(Apple, production)"), "\(finished.output)")
+            #expect(finished.output.contains("nothing was sent"))
+            #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        }
+    }
+
     /// The only address that is connected is a port of this machine on which nothing listens.
     @Test("The number of devices goes ahead; a file that is too long, or too short, is seen before")
     func confirms() throws {

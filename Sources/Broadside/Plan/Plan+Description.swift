@@ -42,7 +42,7 @@ extension Plan {
 
     /// Which of Apple's environments the endpoint is.
     private var whose: String {
-        options.endpoint == nil ? " (Apple, \(options.environment.rawValue))" : ""
+        appleEnvironment.map { " (Apple, \($0.rawValue))" } ?? ""
     }
 
     /// Where the results go; nil if there are none.

@@ -72,8 +72,12 @@ struct Plan {
     }
 
     /// True where Apple's production devices would get this.
-    var goesToProduction: Bool {
-        options.endpoint == nil && options.environment == .production
+    var goesToProduction: Bool { appleEnvironment == .production }
+
+    /// Which of Apple's environments connections go to, however it was named; nil: none of them.
+    var appleEnvironment: Endpoints.Environment? {
+        options.endpoint == nil
+            ? options.environment : Endpoints.environment(ofHost: route.host)
     }
 
     // MARK: Files and names

@@ -1,0 +1,35 @@
+import APNs
+import Testing
+
+/// Which hosts are Apple's.
+@Suite struct EndpointsTests {
+    @Test(arguments: [
+        "api.push.apple.com", "API.Push.Apple.COM", "api.push.apple.com.", "api.push.apple.com..",
+        "gateway.push.apple.com", "1-api.push.apple.com",
+    ])
+    func `Apple's production, however it is written`(host: String) {
+        #expect(Endpoints.environment(ofHost: host) == .production)
+    }
+
+    @Test(arguments: [
+        "api.sandbox.push.apple.com", "api.development.push.apple.com",
+        "GATEWAY.sandbox.push.apple.com.",
+    ])
+    func `Apple's sandbox`(host: String) {
+        #expect(Endpoints.environment(ofHost: host) == .development)
+    }
+
+    @Test(arguments: [
+        "", ".", "push.apple.com", "apple.com", "api.push.apple.com.example.com", "localhost",
+        "api.push.apple.example", "apipush.apple.com", "api.push-apple.com", "17.188.143.35", "::1",
+        "api..push.apple.org",
+    ])
+    func `A host of somebody else's, or an address`(host: String) {
+        #expect(Endpoints.environment(ofHost: host) == nil)
+    }
+
+    @Test(arguments: Endpoints.Environment.allCases)
+    func `Each environment's host is known as its own`(environment: Endpoints.Environment) {
+        #expect(Endpoints.environment(ofHost: Endpoints.host(environment)) == environment)
+    }
+}
