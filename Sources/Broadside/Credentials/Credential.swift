@@ -20,6 +20,7 @@ enum Credential: Sendable {
     static func read(
         _ options: SendOptions, warnings: inout [String]
     ) throws(BroadsideError) -> Credential {
+        try Clock.checkThatItIsSet()
         let kinds = [
             ("auth-key", options.authKey), ("auth-token-file", options.authTokenFile),
             ("certificate", options.certificate),

@@ -23,8 +23,9 @@ extension RunCoordinator {
     /// is newer before; nil where that is not so.
     package func heldUntil(_ now: Now) -> UInt64? {
         state.withLock { state in
-            let isStale = state.token.isStale || state.isTokenTooOld(now)
-            return isStale && state.isRenewalFrozen(now) ? state.token.frozenUntil : nil
+            let isTooOld = state.isTokenTooOld(now)
+            let isFrozen = state.isRenewalFrozen(now)
+            return (state.token.isStale || isTooOld) && isFrozen ? state.token.frozenUntil : nil
         }
     }
 
@@ -32,8 +33,9 @@ extension RunCoordinator {
     ///
     /// - Returns: The date of the token where there is another one now, seconds since 1970.
     package func renewToken(_ now: Now) -> UInt64? {
-        let seconds = now.wallMilliseconds / 1000
-        let (renewal, sign) = state.withLock { ($0.token.renewal(seconds), $0.sign) }
+        let (renewal, sign) = state.withLock { state in
+            (state.token.renewal(state.tokenClock.seconds(now)), state.sign)
+        }
         guard let issuedAt = renewal else { return nil }
         guard let sign, let value = sign(issuedAt) else {
             stop(.signingFailed)
@@ -45,8 +47,10 @@ extension RunCoordinator {
 
     /// Uses a token from elsewhere from now on.
     package func take(authorization: [UInt8], issuedAt: UInt64, _ now: Now) {
-        let seconds = now.wallMilliseconds / 1000
-        state.withLock { $0.token.take(.init(value: authorization, issuedAt: issuedAt), seconds) }
+        state.withLock { state in
+            state.token.take(
+                .init(value: authorization, issuedAt: issuedAt), state.tokenClock.seconds(now))
+        }
     }
 
     /// Signs with another key from now on, or with the same one; nil: tokens come from elsewhere.

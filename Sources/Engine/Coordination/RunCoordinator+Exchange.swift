@@ -25,7 +25,8 @@ extension RunCoordinator {
             let granted = state.grant(permits)
             var directives = state.directives(canary, share)
             if state.isTokenTooOld(now) { directives.isTokenStale = true }
-            directives.isRenewalFrozen = directives.isTokenStale && state.isRenewalFrozen(now)
+            let isFrozen = state.isRenewalFrozen(now)
+            directives.isRenewalFrozen = directives.isTokenStale && isFrozen
             directives.permits = granted
             directives.expiredTokens = expired
             return directives
@@ -54,12 +55,14 @@ extension RunCoordinator.State {
 
     /// True once the token that is made here must not be used any more. What is made elsewhere is used as
     /// long as APNs takes it.
-    func isTokenTooOld(_ now: Now) -> Bool {
-        sign != nil && token.isTooOld(now.wallMilliseconds / 1000)
+    mutating func isTokenTooOld(_ now: Now) -> Bool {
+        guard sign != nil else { return false }
+        return token.isTooOld(tokenClock.seconds(now))
     }
 
-    func isRenewalFrozen(_ now: Now) -> Bool {
-        sign != nil && token.isFrozen(now.wallMilliseconds / 1000)
+    mutating func isRenewalFrozen(_ now: Now) -> Bool {
+        guard sign != nil else { return false }
+        return token.isFrozen(tokenClock.seconds(now))
     }
 
     /// Takes effects in their order.
@@ -92,7 +95,7 @@ extension RunCoordinator.State {
                 stop(.gaveUp(lastTrouble ?? unknown))
             }
         }
-        if effects.checksTokenAge, sign != nil { token.wantIfDue(now.wallMilliseconds / 1000) }
+        if effects.checksTokenAge, sign != nil { token.wantIfDue(tokenClock.seconds(now)) }
         return expired
     }
 
@@ -180,10 +183,17 @@ extension RunCoordinator.State {
     private mutating func followExpired(
         _ now: Now, usedVersion: UInt32, connection: UInt64
     ) -> ExpiredTokenAction {
-        let seconds = now.wallMilliseconds / 1000
         if sign != nil || usedVersion != token.version {
-            if token.wantExpired(seconds, usedVersion: usedVersion) { return .renewed }
-        } else if !token.isYoung(seconds) {
+            if token.wantExpired(tokenClock.seconds(now), usedVersion: usedVersion) {
+                return .renewed
+            }
+            // A clock that has jumped was right to.
+            if sign != nil, tokenClock.followWallClock(now),
+                token.wantExpired(tokenClock.seconds(now), usedVersion: usedVersion)
+            {
+                return .renewed
+            }
+        } else if !token.isYoung(now.wallMilliseconds / 1000) {
             stop(.expiredToken(isSupplied: sign == nil))
             return .hopeless
         }
@@ -199,7 +209,7 @@ extension RunCoordinator.State {
     ///
     /// - Parameter giveUpAfter: Nanoseconds for which that is waited for besides.
     private mutating func freezeRenewal(_ now: Now, usedVersion: UInt32, giveUpAfter: UInt64) {
-        token.freeze(now.wallMilliseconds / 1000, usedVersion: usedVersion)
+        token.freeze(tokenClock.seconds(now), usedVersion: usedVersion)
         let since = updatesRefusedSince ?? now.nanoseconds
         updatesRefusedSince = since
         let waited = now.nanoseconds - min(now.nanoseconds, since)

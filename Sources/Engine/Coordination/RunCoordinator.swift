@@ -30,6 +30,8 @@ package final class RunCoordinator: Sendable {
         var sessionVersion: UInt32 = 0
 
         var token: ProviderTokenLife
+        /// By which the token is dated.
+        var tokenClock = TokenClock()
         var sign: Signer?
         var guards: RefusalGuard
         var lastTrouble: ConnectionTrouble?

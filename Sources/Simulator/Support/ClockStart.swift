@@ -11,7 +11,7 @@ struct ClockStart: Sendable {
         unsafe clock_gettime(CLOCK_REALTIME, &wall)
         return ClockStart(
             nanoseconds: monotonicNanoseconds(),
-            microseconds: UInt64(wall.tv_sec) * 1_000_000 + UInt64(wall.tv_nsec) / 1000)
+            microseconds: UInt64(max(0, wall.tv_sec)) * 1_000_000 + UInt64(wall.tv_nsec) / 1000)
     }
 
     /// Microseconds since the epoch, on the clock that was set at the start.

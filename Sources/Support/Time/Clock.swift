@@ -10,6 +10,8 @@ package enum Clock {
         unsafe clock_gettime(CLOCK_REALTIME, &wall)
         return Now(
             nanoseconds: UInt64(monotonic.tv_sec) * second + UInt64(monotonic.tv_nsec),
-            wallMilliseconds: UInt64(wall.tv_sec) * 1000 + UInt64(wall.tv_nsec) / 1_000_000)
+            // A clock that was never set may say less: that is 1970, too.
+            wallMilliseconds: UInt64(max(0, wall.tv_sec)) * 1000
+                + UInt64(wall.tv_nsec) / 1_000_000)
     }
 }

@@ -1,0 +1,18 @@
+import Support
+
+extension Clock {
+    /// Refuses to date provider tokens and ledgers by a clock that was never set.
+    ///
+    /// - Throws: Exit code 5, if it says a time before 2001.
+    static func checkThatItIsSet() throws(BroadsideError) {
+        let wall = now().wallMilliseconds
+        guard wall / 1000 < earliestSeconds else { return }
+        throw BroadsideError(
+            "this machine's clock was never set: it says \(wall < 1000 ? "1970 or earlier" : timeText(wall)), "
+                + "and provider tokens and ledgers are dated by it: set it (timedatectl set-ntp true), "
+                + "then try again", exitCode: ExitCode.disk)
+    }
+
+    /// No clock that is set says less, seconds since 1970: 2001.
+    private static let earliestSeconds: UInt64 = 978_307_200
+}
