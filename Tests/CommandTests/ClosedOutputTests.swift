@@ -44,7 +44,7 @@ struct ClosedOutputTests {
         ["tokens", "check", "--json", "--tokens", "@/tokens.txt"],
         ["payload", "check", "--payload", "@/payload.json"],
         ["payload", "check", "--json", "--payload", "@/payload.json"],
-        ["send", "--dry-run"], ["send", "--print-campaign"],
+        ["send", "--dry-run", "--resume"], ["send", "--print-campaign"],
         ["send", "--resume", "--summary", "-"],
         ["simulate", "--scenario", "list"],
     ]

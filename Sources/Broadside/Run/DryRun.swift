@@ -42,6 +42,9 @@ enum DryRun {
     static func run(
         _ plan: Plan, list: TokenList, skips: ExclusionScan?
     ) throws(BroadsideError) -> Int32 {
+        if let ledger = plan.options.ledger {
+            try LedgerSession.checkBeforehand(ledger, plan, list: list, skips: skips)
+        }
         let pool = ChunkPool(limit: 3)
         let shard = plan.options.shard
         let part = try list.part(of: shard)

@@ -154,6 +154,20 @@ final class LedgerSession {
     /// Whether there is something to be claimed at the end.
     var hasClaim: Bool { !isFinishedAlready && directory.claim != nil }
 
+    /// Says of a ledger what a run would say of it before it reads its segments; makes and locks nothing.
+    static func checkBeforehand(
+        _ ledger: String, _ plan: Plan, list: TokenList, skips: ExclusionScan?
+    ) throws(BroadsideError) {
+        try LedgerDirectory.checkForRun(
+            ledger, resumes: plan.options.resumes, mustResume: plan.options.mustResume)
+        let directory = LedgerDirectory.unlocked(ledger)
+        guard try directory.hasManifest else { return }
+        let identity = Self.identity(plan, list: list, skips: skips)
+        if let difference = try directory.readManifest().identity.firstDifference(from: identity) {
+            throw otherCampaign(directory, difference)
+        }
+    }
+
     private static func otherCampaign(
         _ directory: LedgerDirectory, _ difference: String
     ) -> BroadsideError {
