@@ -120,13 +120,17 @@ extension LedgerDirectory {
     ///
     /// - Parameters:
     ///   - path: The directory's.
+    ///   - resumes: Whether a run that was begun there continues; if not, nothing may be there.
     ///   - begins: Whether a campaign begins if none was begun there.
     /// - Throws: Exit code 2 if there is no ledger to resume; 5 if a part of it is lost.
-    package static func checkForRun(_ path: String, begins: Bool) throws(BroadsideError) {
-        if try !fileExists(path) {
+    package static func checkForRun(
+        _ path: String, resumes: Bool = true, begins: Bool
+    ) throws(BroadsideError) {
+        guard try fileExists(path) else {
             if begins { return }
             throw noLedger(path)
         }
+        guard resumes else { throw try existing(path, canResume: true) }
         try openToRead(path).check(begins: begins)
     }
 

@@ -30,7 +30,7 @@ final class UnfinishedLedger {
     func finish() throws(BroadsideError) {
         directory.removeFile(LedgerDirectory.unfinishedName)
         try directory.syncDirectory()
-        guard !fileExists(output) else {
+        guard try !fileExists(output) else {
             throw .usage(
                 "output",
                 "\(output) was made by another process meanwhile: name a new directory")

@@ -18,7 +18,7 @@ struct OpenFilesTests {
     private func file(_ value: UInt8) throws -> FileBytes {
         let path = "\(directory.path)/\(value)"
         try Data(repeating: value, count: 8_000).write(to: URL(filePath: path))
-        return FileBytes(
+        return try FileBytes(
             open(path, O_RDONLY | O_CLOEXEC), path: path, ReadingPatience(), files: files)
     }
 

@@ -159,7 +159,7 @@ final class LedgerSession {
         _ ledger: String, _ plan: Plan, list: TokenList, skips: ExclusionScan?
     ) throws(BroadsideError) {
         try LedgerDirectory.checkForRun(
-            ledger, resumes: plan.options.resumes, mustResume: plan.options.mustResume)
+            ledger, resumes: plan.options.resumes, begins: plan.options.ledgerUse != .resume)
         let directory = LedgerDirectory.unlocked(ledger)
         guard try directory.hasManifest else { return }
         let identity = Self.identity(plan, list: list, skips: skips)

@@ -37,8 +37,9 @@ extension ParsedArguments {
     private func strange(
         _ word: String, after place: String, in command: CommandDescription
     ) -> String {
+        let isFile = (try? fileExists(word)) ?? false
         // A secret with blanks in it, without quotes round it.
-        if !fileExists(word),
+        if !isFile,
             let secret = command.options.map(\.name).first(where: { name in
                 string(name).map { !FileValue.isShown($0, option: name) } ?? false
             })
@@ -57,7 +58,7 @@ extension ParsedArguments {
         } else {
             advice = "options begin with --"
         }
-        let shown = fileExists(word) ? word : wordExcerpt(word)
+        let shown = isFile ? word : wordExcerpt(word)
         return "\(place) takes no word '\(shown)': \(advice)"
     }
 }
