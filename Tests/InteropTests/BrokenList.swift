@@ -77,8 +77,10 @@ struct BrokenList {
                     add("short\n")
                     continue
                 }
-                // A note over two lines moves the lines of all rows behind it.
-                let note = number % 31 == 0 ? "\"two\nlines\(separator) \"\"q\"\"\"" : "plain"
+                // A note over two lines moves the lines of all rows behind it; between tabs none is.
+                let lineEnd = format == "tsv" ? " " : "\n"
+                let note =
+                    number % 31 == 0 ? "\"two\(lineEnd)lines\(separator) \"\"q\"\"\"" : "plain"
                 let field = number % 7 == 0 ? "\"\(value)\"" : value
                 add("a\(separator)\(field)\(separator)\(note)\(number % 13 == 0 ? "\r\n" : "\n")")
             }

@@ -28,9 +28,9 @@ struct InterruptedExportTests {
                 rows.append((line, text.count, token))
                 switch form {
                 case "csv":
-                    let note = number % 5 == 0 ? "\"one\n\"\"two\"\", \(tokens.token(0))\n\"" : "x"
+                    let note = number % 5 == 0 ? "\"one\n\"\"two\"\", three\n\"" : "x"
                     add("\"name \(number)\",\(token),\(note)\r\n")
-                case "tsv": add("\(token)\t\(number % 7 == 0 ? "\"a\nb\"" : "plain")\n")
+                case "tsv": add("\(token)\t\(number % 7 == 0 ? "\"a b" : "plain")\n")
                 case "jsonl": add("{\"name\":\"\(number)\",\"token\":\"\(token)\"}\n")
                 default: add(number % 3 == 0 ? "  \(token.uppercased())\r\n" : "\(token)\n")
                 }

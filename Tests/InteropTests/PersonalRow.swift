@@ -72,6 +72,16 @@ struct PersonalRow: Sendable {
         }
     }
 
+    /// The row as a line with tabs can have it: no field has line breaks, and tabs are text only where no
+    /// field is missing.
+    var onOneLine: PersonalRow {
+        func text(_ text: String) -> String {
+            let line = text.replacing("\r\n", with: " ").replacing("\n", with: " ")
+            return vip == nil ? line.replacing("\t", with: " ") : line
+        }
+        return PersonalRow(name: text(name), text: text(self.text), badge: badge, vip: vip)
+    }
+
     /// The list as a table; a row that lacks the last column ends before it.
     static func table(_ rows: [PersonalRow], tokens: (Int) -> String, separator: String) -> String {
         func field(_ text: String) -> String {

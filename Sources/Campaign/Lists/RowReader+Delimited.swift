@@ -128,11 +128,19 @@ extension RowReader {
             let isEnd = found == end || byte(found) == lineFeed
             if isEnd || found > start && byte(found - 1) == separator {
                 let stop = isEnd ? found : found - 1
-                place += ByteScan.count(separator, in: text, from: start, to: stop)
+                if start < stop { place += countSeparators(text, start, stop, separator) }
                 return stop
             }
             cursor = found + 1
         }
+    }
+
+    /// Not part of the loop over fields, which is shorter so.
+    @inline(never)
+    private func countSeparators(
+        _ text: RawSpan, _ start: Int, _ stop: Int, _ separator: UInt8
+    ) -> Int {
+        ByteScan.count(separator, in: text, from: start, to: stop)
     }
 
     private func isWanted(_ place: Int) -> Bool {

@@ -53,7 +53,9 @@ struct RowScanner {
     /// The text so far ends with a CR outside quotes: a LF follows, or nothing.
     private var isReturnOpen = false
     /// The line inside quotes that is being looked at; nil where rows there are not looked for.
-    private var line: QuotedLine?
+    private let line: QuotedLine?
+    /// Whether it has taken in something of the field in work.
+    private var isLineBegun = false
     /// Whether it is not the first of its field.
     private var isFieldLong = false
 
@@ -88,36 +90,36 @@ struct RowScanner {
 
     /// Looks at the text that is there, from `scan` on, before its row ends are asked for. One that
     /// checks has to be told of each text that is longer than, or another than, the one before.
-    mutating func begin(_ text: RawSpan, from scan: Int) {
-        guard isChecking else { return }
+    ///
+    /// - Returns: false where there is a fault.
+    mutating func begin(_ text: RawSpan, from scan: Int) -> Bool {
+        guard isChecking else { return true }
         seekReturn(text, scan)
-        guard isReturnOpen, scan < text.byteCount else { return }
+        guard isReturnOpen, scan < text.byteCount else { return fault == nil }
         isReturnOpen = false
         if text.byte(at: scan) != UInt8(ascii: "\n") { fail(.loneReturn, innerLineCount) }
+        return fault == nil
     }
 
     /// Whether its row ends have to be asked for to find what is wrong with the text that it was told of:
     /// not where rows are lines and no line has a carriage return.
     func hasToLook(at text: RawSpan) -> Bool {
-        separator != 0 || fault != nil || nextReturn < text.byteCount
+        separator != 0 || nextReturn < text.byteCount
     }
 
     /// The next row end from `scan` on; nil where there is none, then `scan` is the text's end, or
-    /// there is a fault.
+    /// there is a fault: it is not asked again then.
     ///
     /// It continues where the last call stopped; `text` may be another piece of the same text.
     mutating func nextEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
-        if isChecking, fault != nil { return nil }
         if separator != 0 { return nextDelimitedEnd(in: text, from: &scan) }
-        let newline = find(UInt8(ascii: "\n"), in: text, scan, text.byteCount)
-        if nextReturn < newline ?? text.byteCount, !passReturn(text, before: newline) {
-            return nil
-        }
-        guard let newline else {
+        guard let newline = find(UInt8(ascii: "\n"), in: text, scan, text.byteCount) else {
+            if nextReturn < text.byteCount, !passReturn(text, before: nil) { return nil }
             scan = text.byteCount
             return nil
         }
-        scan = newline + 1
+        if nextReturn < newline, !passReturn(text, before: newline) { return nil }
+        scan = newline &+ 1
         return RowEnd(offset: scan, lineCount: 1)
     }
 
@@ -131,7 +133,9 @@ struct RowScanner {
         if isChecking, fault == nil {
             if state == .quoted {
                 fail(.openQuote, linesBeforeQuote)
-            } else if line?.isRow ?? false, isFieldLong, state != .fieldStart, state != .unquoted {
+            } else if isLineBegun, isFieldLong, state == .quoteInQuoted || state == .malformed,
+                line?.isRow ?? false
+            {
                 fail(.rowInQuotes, linesBeforeQuote)
             }
         }
@@ -177,7 +181,7 @@ struct RowScanner {
                 if isOpening {
                     linesBeforeQuote = innerLineCount
                     isFieldLong = false
-                    line?.begin()
+                    isLineBegun = false
                     untaken = scan
                 }
             case .quoted:
@@ -186,7 +190,8 @@ struct RowScanner {
                 if found == end { break }
                 if text.byte(at: found) == lineFeed {
                     innerLineCount += 1
-                    if line != nil, endsRow(text, &untaken, found) { return nil }
+                    if line != nil, endsRow(text, untaken, found) { return nil }
+                    untaken = scan
                     isFieldLong = true
                 } else {
                     state = .quoteInQuoted
@@ -195,13 +200,16 @@ struct RowScanner {
                 let byte = text.byte(at: scan)
                 if state == .quoteInQuoted, isFieldLong, byte != quote, line != nil,
                     byte == separator || byte == lineFeed || byte == UInt8(ascii: "\r"),
-                    endsRow(text, &untaken, scan)
+                    endsRow(text, untaken, scan)
                 {
                     return nil
                 }
                 if byte == lineFeed { return rowEnd(scan, &scan) }
+                if state == .quoteThenReturn, isChecking {
+                    fail(.loneReturn, innerLineCount)
+                    return nil
+                }
                 step(byte)
-                if isChecking, fault != nil { return nil }
                 if state != .malformed { scan += 1 }
             case .malformed:
                 let found = find(lineFeed, in: text, scan, end)
@@ -214,7 +222,7 @@ struct RowScanner {
                     scan = end
                     break
                 }
-                if isFieldLong, line != nil, endsRow(text, &untaken, found) { return nil }
+                if isFieldLong, line != nil, endsRow(text, untaken, found) { return nil }
                 return rowEnd(found, &scan)
             }
         }
@@ -224,13 +232,18 @@ struct RowScanner {
 
     /// Ends a line inside quotes at `stop`; whether it is a row.
     @inline(never)
-    private mutating func endsRow(_ text: RawSpan, _ untaken: inout Int, _ stop: Int) -> Bool {
-        line?.take(text, from: untaken, to: stop)
-        untaken = stop + 1
+    private mutating func endsRow(_ text: RawSpan, _ untaken: Int, _ stop: Int) -> Bool {
+        take(text, untaken, stop)
+        isLineBegun = false
         let isRow = line?.isRow ?? false
         if isRow { fail(.rowInQuotes, linesBeforeQuote) }
-        line?.begin()
         return isRow
+    }
+
+    private mutating func take(_ text: RawSpan, _ start: Int, _ stop: Int) {
+        if !isLineBegun { line?.begin() }
+        isLineBegun = true
+        line?.take(text, from: start, to: stop)
     }
 
     /// Takes in what the text has of a line inside quotes, as the rest comes with another text.
@@ -238,8 +251,7 @@ struct RowScanner {
         switch state {
         case .fieldStart, .unquoted: return
         case .malformed where !isFieldLong: return
-        case .quoted, .quoteInQuoted, .quoteThenReturn, .malformed:
-            line?.take(text, from: untaken, to: end)
+        case .quoted, .quoteInQuoted, .quoteThenReturn, .malformed: take(text, untaken, end)
         }
     }
 
@@ -247,7 +259,6 @@ struct RowScanner {
     private mutating func step(_ byte: UInt8) {
         guard state == .quoteInQuoted else {
             state = .malformed
-            if isChecking { fail(.loneReturn, innerLineCount) }
             return
         }
         switch byte {

@@ -21,7 +21,7 @@ struct RowShape: Sendable, Equatable {
 }
 
 /// A line inside quotes, taken in piece by piece, as far as it says whether it is a row.
-struct QuotedLine {
+final class QuotedLine {
     private let shape: RowShape
     /// The place of the field in work.
     private var place = 0
@@ -37,7 +37,7 @@ struct QuotedLine {
     init(_ shape: RowShape) { self.shape = shape }
 
     /// Starts with the next line.
-    mutating func begin() {
+    func begin() {
         place = 0
         token.removeAll(keepingCapacity: true)
         isFieldEmpty = true
@@ -46,7 +46,7 @@ struct QuotedLine {
     }
 
     /// Takes in what follows of the line.
-    mutating func take(_ text: RawSpan, from start: Int, to end: Int) {
+    func take(_ text: RawSpan, from start: Int, to end: Int) {
         for offset in start..<max(start, end) {
             let byte = text.byte(at: offset)
             if byte == UInt8(ascii: "\"") {
@@ -64,7 +64,7 @@ struct QuotedLine {
         }
     }
 
-    private mutating func takeQuote() {
+    private func takeQuote() {
         if isInQuotes {
             isInQuotes = false
             isBehindQuote = true

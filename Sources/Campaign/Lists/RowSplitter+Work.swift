@@ -72,7 +72,10 @@ extension RowSplitter {
         let limit = rowLimitNow
         // SAFETY: the chunk's first `filled` bytes are set.
         let text = unsafe RawSpan(_unsafeStart: chunk.storage, byteCount: filled)
-        scanner.begin(text, from: scan)
+        guard scanner.begin(text, from: scan) else {
+            takeFault()
+            return .fault
+        }
         while let end = scanner.nextEnd(in: text, from: &scan) {
             let isRow = !isBlank(text, rowsEnd, end.offset, format)
             rowsEnd = end.offset
@@ -211,8 +214,8 @@ extension RowSplitter {
         }
         var scan = first
         let text = bytes.extracting(0..<last)
-        scanner.begin(text, from: scan)
-        let end = scanner.nextEnd(in: text, from: &scan)
+        let end =
+            scanner.begin(text, from: scan) ? scanner.nextEnd(in: text, from: &scan) : nil
         if takeFault() { return cutOffBeforeFault() }
         offset = scan
         overlong = (
