@@ -19,6 +19,7 @@ struct OutputTests {
             let help = try run(arguments)
             #expect(help.exitCode == 0 && help.errors.isEmpty)
             #expect(help.output.contains("send") && help.output.contains("ledger"))
+            #expect(help.output.contains(/\nExamples:\n  .*:\n    broadside send --/))
             // What a script that starts a campaign has to tell apart.
             #expect(
                 help.output.contains(

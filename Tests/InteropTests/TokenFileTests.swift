@@ -89,7 +89,10 @@ struct TokenFileTests {
 
     @Test(
         "What is not a provider token is refused",
-        arguments: ["", "abc", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "bearer x.y.z"])
+        arguments: [
+            "", "abc", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "bearer x.y.z",
+            "-----BEGIN PRIVATE KEY-----\nMIGH",
+        ])
     func malformed(_ text: String) throws {
         let campaign = try Campaign(rows: 1)
         let file = try campaign.directory.write(text, to: "token")

@@ -50,7 +50,9 @@ import Testing
                 #expect(!message.contains(value) && message.contains("name "), "\(message)")
                 #expect(!"\(InputName(value, option: option))".contains(value))
             }
-            for value in ["AuthKey_ABC123DEFG.p8", "keys/word.txt", "/etc/passwd", "/tmp/none"] {
+            for value in [
+                "AuthKey_ABC123DEFG.p8", "keys/word.txt", "/etc/passwd", "/tmp/none", "/none",
+            ] {
                 #expect(FileValue.isShown(value, option: option), "\(value)")
             }
         }

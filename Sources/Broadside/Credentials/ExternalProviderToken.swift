@@ -85,11 +85,11 @@ extension ExternalProviderToken {
         let words = String(decoding: text.prefix(64), as: UTF8.self)
         if words.contains("PRIVATE KEY-----") {
             return
-                "this is a key, which signs provider tokens: give it with --auth-key, --key-id and "
-                + "--team-id"
+                "no provider token but a key, which signs them: give it with --auth-key, --key-id "
+                + "and --team-id"
         }
         return words.lowercased().hasPrefix("bearer ")
-            ? "begins with 'bearer': write the provider token alone" : nil
+            ? "no provider token: leave 'bearer' out, and write the token alone" : nil
     }
 }
 

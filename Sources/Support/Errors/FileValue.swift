@@ -53,7 +53,7 @@ package enum FileValue {
         guard !isContent(value, option: option) else { return false }
         let name = value.parts(atLast: "/").map { String($0.behind) } ?? value
         guard name.utf8.count <= nameCountMax else { return false }
-        if let folder = value.parts(atLast: "/")?.before, !folder.isEmpty,
+        if let folder = value.parts(atLast: "/")?.before,
             isFile("\(folder)/.")
         {
             return true
