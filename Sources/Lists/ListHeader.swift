@@ -83,7 +83,7 @@ struct ListHeader {
                     + "closed: correct it")
         case .twice(let column):
             return .request(
-                name, " has two columns named '\(printable(column, limit: 40))': rename one")
+                name, " has two columns named '\(tokenExcerpt(column.utf8))': rename one")
         case .ambiguous(let wanted, let columns):
             return .request(
                 "\(place(of: wanted, token: token)) column '\(printable(wanted))' may be any of "

@@ -137,7 +137,8 @@ import Testing
                 var dead = DeadTokens()
                 dead.seal()
                 var pruner = ListPruner(
-                    dead: dead, layout: try Self.layout(entry.format), collectsRemoved: true)
+                    dead: dead, layout: try Self.layout(entry.format), collectsRemoved: true,
+                    nowMilliseconds: 0)
                 var removed: [UInt8] = []
                 var (offset, size) = (0, windowSize)
                 while offset < list.count, pruner.fault == nil {
