@@ -131,7 +131,19 @@ extension LedgerDirectory {
             throw noLedger(path)
         }
         guard resumes else { throw try existing(path, canResume: true) }
-        try openToRead(path).check(begins: begins)
+        var refusal: BroadsideError?
+        for _ in 0..<openingsLimit {
+            do throws(BroadsideError) {
+                return try openToRead(path).check(begins: begins)
+            } catch {
+                guard begins, error.exitCode == ExitCode.badRequest else { throw error }
+                // What another start is making or taking away at this moment looks like anything.
+                guard try fileExists(path) else { return }
+                refusal = error
+                usleep(openingPauseMicroseconds)
+            }
+        }
+        if let refusal { throw refusal }
     }
 
     func check(begins: Bool) throws(BroadsideError) {

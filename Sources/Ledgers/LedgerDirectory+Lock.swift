@@ -5,8 +5,10 @@ import Support
 // at one place one takes it up, and the others learn that it is in use, whatever it has written by then.
 
 extension LedgerDirectory {
-    /// So often a place is looked at again because it was removed in the meantime.
-    private static let openingsLimit = 16
+    /// So often a place is looked at again because it may be removed or made at the moment, and after
+    /// such a pause.
+    static let openingsLimit = 16
+    static let openingPauseMicroseconds: UInt32 = 1_000
     /// So often, and each time so long, a lock is tried again: who asks whether a run is under way
     /// holds it for a moment.
     private static let lockTries = 5
@@ -42,6 +44,7 @@ extension LedgerDirectory {
     static func takeUp(
         _ path: String, mayBegin: Bool
     ) throws(BroadsideError) -> LedgerDirectory {
+        var refusal: BroadsideError?
         for _ in 0..<openingsLimit {
             let directory = LedgerDirectory(path: path)
             if mayBegin, try make(path) {
@@ -50,14 +53,17 @@ extension LedgerDirectory {
             }
             do throws(BroadsideError) {
                 guard try mayBeLedger(path) else { throw foreign(path) }
+                refusal = nil
             } catch {
-                // The start that has made it may have taken it away again.
-                guard try !fileExists(path) else { throw error }
+                guard error.exitCode == ExitCode.badRequest else { throw error }
+                // What another start is making or taking away at this moment looks like anything.
+                refusal = error
+                usleep(openingPauseMicroseconds)
                 continue
             }
             if try directory.takeLock() { return directory }
         }
-        throw LedgerDirectory(path: path).inUse
+        throw refusal ?? LedgerDirectory(path: path).inUse
     }
 
     /// Whether a run may lock what is there: in a directory of other files nothing is touched.
