@@ -53,7 +53,7 @@ struct FailingFileTests {
         .init("SEND --ledger %/new --summary %/sum", ".new", "open"),
         .init("SEND --ledger %/new --report %/page", ".new", "open"),
         .init("SEND --ledger %/new", "/new", "mkdir"),
-        .init("SEND --ledger %/new --resume", "/new", "mkdir"),
+        .init("SEND --ledger %/new --resume-or-begin", "/new", "mkdir"),
         .init("tokens check --tokens %/tokens.txt", "/tokens.txt", "open fstat read"),
         .init(
             "tokens dedupe --tokens %/tokens.txt --output %/out", "/tokens.txt", "open fstat read"),
@@ -173,7 +173,7 @@ struct FailingFileTests {
     func `A file system that locks nothing is named, and nobody waits for another process`(
         number: Int32
     ) throws {
-        for more in [[], ["--resume"]] {
+        for more in [[], ["--resume-or-begin"]] {
             let done = try Broadside.run(
                 campaign.arguments(to: server.endpoint, more), in: campaign.directory,
                 environment: [

@@ -207,7 +207,11 @@ struct PayloadProblemTests {
             to: server.endpoint, more + ["--resume"], environment: try FakeTime.fixed("+2d"))
         #expect(later.exitCode == 0, "\(later.errors)")
         let date = try campaign.send(
-            to: server.endpoint, ["--expiration", "2099-01-31T18:00+01:00", "--dry-run"])
+            to: server.endpoint,
+            [
+                "--expiration", "2099-01-31T18:00+01:00", "--dry-run", "--ledger",
+                "\(campaign.ledger)-of-another",
+            ])
         #expect(date.exitCode == 0 && date.errors.isEmpty, "\(date.errors)")
     }
 }

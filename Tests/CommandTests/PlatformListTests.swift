@@ -235,7 +235,7 @@ struct PlatformListTests {
             ("A,\u{1b}[2J,t", "BadValue, as '\\u{1b}[2J' in column 'badge'"),
             ("A,\(token),t", "as '\(token.prefix(8))…' in column 'badge'"),
             ("A,\(String(repeating: "y", count: 300)),t", "\(String(repeating: "y", count: 40))…'"),
-            ("A", "MissingColumn, as it has no column 'badge'"),
+            ("A", "line 2 has no 'badge', from which the payload is made"),
             ("\(String(repeating: "z", count: 5_000)),1,t", "PayloadTooLarge"),
         ] {
             let list = try campaign.directory.write(

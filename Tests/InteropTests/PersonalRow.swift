@@ -21,13 +21,14 @@ struct PersonalRow: Sendable {
 
     /// The payload it must get, its keys in order; nil: none, for `reason`.
     func expectation() throws -> (payload: String?, reason: String) {
-        let badgeText = badge.trimmingCharacters(in: CharacterSet(charactersIn: " "))
+        let trimmed = badge.trimmingCharacters(in: CharacterSet(charactersIn: " "))
+        let badgeText = trimmed.replacing(/^(.*[0-9])\.0+$/) { String($0.output.1) }
         guard let number = badge.isEmpty ? 0 : Int(badgeText) else { return (nil, "BadValue") }
         guard let vip else { return (nil, "MissingColumn") }
         let flag: Bool
         switch vip.lowercased() {
-        case "true", "1": flag = true
-        case "false", "0": flag = false
+        case "true", "t", "1": flag = true
+        case "false", "f", "0": flag = false
         default: return (nil, "BadValue")
         }
         let title = "Für \(name.isEmpty ? "friend \"x\"" : name): {{x}}"
@@ -60,9 +61,9 @@ struct PersonalRow: Sendable {
         ]
         let badges = [
             "1", "0", "-7", "", "007", "+5", " 12 ", "9223372036854775807", "x", "1.0",
-            "9223372036854775808", "1e3", "-",
+            "9223372036854775808", "1e3", "-", "7.5", "-3.00", ".0",
         ]
-        let flags: [String?] = ["true", "FALSE", "1", "0", "True", nil, "yes", ""]
+        let flags: [String?] = ["true", "FALSE", "1", "0", "True", nil, "yes", "", "t", "F"]
         return (0..<count).map { row in
             PersonalRow(
                 name: texts[(row * 7 + row / 23) % (texts.count - 5)],

@@ -106,7 +106,7 @@ struct PersonalSendTests {
             "sr-Latn_RS", "pts",
         ]
         let expected = [
-            "pt-BR 0", "pt 1", "pt 2", "pt-BR 3", "zh-Hant 4", nil, nil, nil, nil, "sr_Latn 9",
+            "pt-BR 0", "pt 1", "pt 2", "pt-BR 3", "zh-Hant 4", nil, nil, nil, "pt 8", "sr_Latn 9",
             nil,
         ]
         var text = "token,locale,n\n"
@@ -134,10 +134,10 @@ struct PersonalSendTests {
             without: ["payload"])
         #expect(try Broadside.run(arguments, in: directory).exitCode == 0)
         found = try bodies(other, campaign.tokens)
-        #expect(found.keys.sorted() == [0, 1, 2, 3, 4, 9])
+        #expect(found.keys.sorted() == [0, 1, 2, 3, 4, 8, 9])
         let ledger = try Broadside.run(
             ["ledger", "stats", "--ledger", "\(directory.path)/ledger2", "--json"], in: directory)
-        #expect(try SendSummary(json: ledger.output).reasons == ["NoPayload": 5])
+        #expect(try SendSummary(json: ledger.output).reasons == ["NoPayload": 4])
     }
 
     @Test("A collapse ID of a row's own is indexed once, whenever it first occurs")

@@ -100,7 +100,6 @@ extension ListLook.Sample {
     private func cause(_ list: TokenList) -> String? {
         guard let culprit = finding.culprit else { return nil }
         let column = "column '\(printable(list.layout.names[culprit.field], limit: 40))'"
-        if finding.reason == .missingColumn { return "it has no \(column)" }
         if finding.reason == .payloadTooLarge { return "\(column) is too long" }
         let wanted =
             switch culprit.use {

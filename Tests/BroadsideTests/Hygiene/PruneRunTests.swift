@@ -218,11 +218,13 @@ import Testing
         #expect(failure(options) == nil)
         // What is longer than a row may be has no token, and stays.
         #expect(place.read("out") == "token,note\n" + long + rows[2...].joined())
-        let endless = String(repeating: "\(hexToken(1)),x\n", count: 60_000)
-        let open = "token,note\n\(hexToken(0)),\"\n" + endless
-        _ = try place.write("list.csv", open)
-        #expect(failure(options) == nil)
-        #expect(place.read("out") == open)
+        // A quote that swallows the rows behind it makes no long row of them.
+        let swallowed = String(repeating: "\(hexToken(1)),x\n", count: 60_000)
+        _ = try place.write("list.csv", "token,note\n\(hexToken(0)),\"\n" + swallowed)
+        let refusal = failure(options)
+        #expect(refusal?.exitCode == 2)
+        #expect(refusal?.message.contains("line 2 opens a quote") == true)
+        #expect(place.read("out") == "token,note\n" + long + rows[2...].joined())
     }
 
     @Test func `What is wrong with list or ledger is told before anything is written`() throws {
