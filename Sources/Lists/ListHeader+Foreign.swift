@@ -17,6 +17,10 @@ extension ListHeader {
             }
             throw .request(name, " is \(kind.name): \(kind.remedy(command))")
         }
+    }
+
+    /// Names a list whose rows are all on its first line.
+    func refuseTokensOnOneLine(_ beginning: [UInt8]) throws(BroadsideError) {
         let isCut = beginning.count >= RowChunk.capacity
         guard ForeignToken.areOnFirstLine(beginning, isCut: isCut) else { return }
         throw .request(

@@ -31,9 +31,13 @@ struct ListHeader {
         guard Set(names).count == names.count else {
             throw .request("column '\(token)' is named for two purposes: name different columns")
         }
-        let beginning = try bytes.readBeginning()
+        var beginning = try bytes.readBeginning()
         let named = given?.format ?? ListFormat.named(fileName)
         try refuseForeign(beginning, format: named, token: token)
+        if lineEnds.areReturns {
+            try lineEnds.replace(&beginning, bytes, next: UInt64(beginning.count))
+        }
+        try refuseTokensOnOneLine(beginning)
         var format = named ?? ListFormat.detect(firstBytes: beginning, tokenColumn: token)
         if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
         // A row that lacks the token's column is invalid; the list is not.
