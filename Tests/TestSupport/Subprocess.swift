@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// Why a test could not be carried out: a sentence for whoever reads the failure.
 package struct TestFailure: Error, CustomStringConvertible {
@@ -39,6 +40,8 @@ package final class Subprocess {
     private let started = ContinuousClock.now
     private var exitCode: Int32?
     private var peakResidentBytes = 0
+    /// So often its memory is looked at.
+    private static let peakIntervalMilliseconds: Int32 = 10
 
     /// Starts `program`, a path or a name that is looked up in PATH.
     package init(
@@ -106,10 +109,17 @@ package final class Subprocess {
     package var isRunning: Bool {
         if exitCode != nil { return false }
         var status: Int32 = 0
-        guard waitpid(identifier, &status, WNOHANG) == identifier else { return true }
+        var usage = rusage()
+        guard wait4(identifier, &status, WNOHANG, &usage) == identifier else { return true }
+        TestTimes.add(usage, seconds: (ContinuousClock.now - started) / .seconds(1))
         let signal = status & 0x7f
         exitCode = signal == 0 ? status >> 8 & 0xff : -signal
         return false
+    }
+
+    /// glibc 2.36's `pidfd_open`.
+    private static let openProcess = dlsym(nil, "pidfd_open").map {
+        unsafeBitCast($0, to: (@convention(c) (pid_t, UInt32) -> Int32).self)
     }
 
     /// The kernel's own mark, `VmHWM`. What wait4(2) tells counts the test runner's memory too:
@@ -134,6 +144,9 @@ package final class Subprocess {
     /// - Throws: Where it has not ended after `limit` seconds; it is ended then.
     package func wait(limit: Double = 240) throws -> Finished {
         let deadline = started + .seconds(limit)
+        // Readable once the process has ended.
+        let end = isRunning ? Self.openProcess?(identifier, 0) ?? -1 : -1
+        defer { if end >= 0 { close(end) } }
         while isRunning {
             if ContinuousClock.now > deadline {
                 stop()
@@ -142,7 +155,12 @@ package final class Subprocess {
                 )
             }
             notePeak()
-            usleep(2000)
+            if end >= 0 {
+                var ended = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
+                poll(&ended, 1, Self.peakIntervalMilliseconds)
+            } else {
+                usleep(2000)
+            }
         }
         let elapsed = ContinuousClock.now - started
         return Finished(
@@ -162,7 +180,7 @@ package final class Subprocess {
                 stop()
                 throw TestFailure("\(name): what was awaited has not happened in \(limit) s")
             }
-            usleep(1000)
+            usleep(2000)
         }
     }
 
