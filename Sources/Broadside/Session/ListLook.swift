@@ -147,7 +147,7 @@ extension ListLook.Sample {
 extension ListLook.Sample {
     /// What the payload takes from a column that the row lacks. A header that lacks it was refused before.
     private func missingKey(_ list: TokenList) -> (what: String, advice: String) {
-        let column = list.layout.names[finding.missingField ?? 0]
+        let column = list.layout.names[finding.culprit?.field ?? 0]
         let keys = (try? list.keyAdvice(for: column)) ?? nil
         return (
             "line \(line) has no '\(printable(column))', from which the payload is made",

@@ -11,8 +11,6 @@ struct RowInspector: ~Copyable {
         var isPersonal: Bool
         /// The value for which the row is invalid; nil if it is not for one alone.
         var culprit: PayloadRenderer.Culprit?
-        /// The field of the list's layout that the campaign needs and the row lacks.
-        var missingField: Int?
     }
 
     private var renderer: PayloadRenderer
@@ -40,9 +38,7 @@ struct RowInspector: ~Copyable {
         let refusal = digits.write { reader.readToken(reader.field(0), into: &$0) }
         if let refusal { return Finding(reason: refusal, isPersonal: false) }
         if isPersonal, case .invalid(let reason) = renderer.render(reader) {
-            return Finding(
-                reason: reason, isPersonal: true, culprit: renderer.culprit,
-                missingField: reason == .missingColumn ? renderer.missingField : nil)
+            return Finding(reason: reason, isPersonal: true, culprit: renderer.culprit)
         }
         return nil
     }

@@ -14,10 +14,7 @@ extension PayloadRenderer {
     mutating func choose(_ reader: borrowing RowReader) -> Result<Int, Refusal> {
         guard let choiceField else { return .success(0) }
         let field = reader.field(choiceField)
-        if field.form == .missing {
-            missingField = choiceField
-            return .failure(Refusal(reason: .missingColumn))
-        }
+        if field.form == .missing { return .failure(Refusal(reason: .missingColumn)) }
         guard field.isText else { return .failure(Refusal(reason: .badValue)) }
         let value = reader.text(field)
         if let template = find(value) { return .success(template) }
@@ -83,10 +80,7 @@ extension PayloadRenderer {
             if let fallback = step.fallback {
                 return appendConstant(fallback) ? nil : .payloadTooLarge
             }
-            if field.form == .missing {
-                missingField = Int(step.field)
-                return .missingColumn
-            }
+            if field.form == .missing { return .missingColumn }
         }
         guard field.isText else { return .badValue }
         let text = reader.text(field)

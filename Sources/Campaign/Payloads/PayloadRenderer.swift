@@ -76,8 +76,6 @@ internal import Support
     var fallbackSlot: Int?
     /// Of the row that was refused last: the value for which it was; nil if it was not for one alone.
     public private(set) var culprit: Culprit?
-    /// The field that the latest row with a missing column lacks.
-    public internal(set) var missingField = 0
 
     /// The most bytes of a row's pieces where payloads have at most `limit`.
     public static func piecesLimit(_ limit: Int) -> Int {
