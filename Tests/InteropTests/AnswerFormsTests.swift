@@ -80,7 +80,9 @@ struct AnswerFormsTests {
             "refused", "goaway-above", "goaway-twice", "goaway-calm",
         ])
     func notActedOn(behaviour: String) throws {
-        let server = try RecordingServer(behaviour)
+        // So few streams at a time (SETTINGS_MAX_CONCURRENT_STREAMS) that rows are left when a connection
+        // is to be replaced.
+        let server = try RecordingServer(behaviour, ["--setting", "3=50"])
         let campaign = try Campaign(rows: 300)
         let sent = try campaign.send(
             to: server.endpoint,
