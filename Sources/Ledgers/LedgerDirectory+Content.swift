@@ -70,8 +70,8 @@ extension LedgerDirectory {
     }
 
     private func lockText() throws(BroadsideError) -> LockText {
-        guard try fileExists("\(path)/\(Self.lockName)") else { return .missing }
-        let descriptor = try openFile(Self.lockName)
+        // A start whose campaign was not begun may be taking it away at this moment.
+        guard let descriptor = try openFileUnlessMissing(Self.lockName) else { return .missing }
         defer { close(descriptor) }
         var room = [UInt8](repeating: 0, count: Self.lockTextLimit)
         let count = SystemCall.read(descriptor, &room)

@@ -8,6 +8,12 @@ package import Support
 extension LedgerDirectory {
     /// Opens a file of the directory to be read; follows no link, and waits for no pipe.
     func openFile(_ name: String) throws(BroadsideError) -> Int32 {
+        if let descriptor = try openFileUnlessMissing(name) { return descriptor }
+        throw BroadsideError("\(path)/\(name): \(describe(errno: ENOENT))", exitCode: 5)
+    }
+
+    /// The same; nil where no file has that name.
+    func openFileUnlessMissing(_ name: String) throws(BroadsideError) -> Int32? {
         try withFolder { () throws(BroadsideError) in try openFileInFolder(name) }
     }
 
@@ -33,10 +39,11 @@ extension LedgerDirectory {
         return try body()
     }
 
-    private func openFileInFolder(_ name: String) throws(BroadsideError) -> Int32 {
+    private func openFileInFolder(_ name: String) throws(BroadsideError) -> Int32? {
         let descriptor = SystemCall.open(
             name, in: folder, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
             if errno == ELOOP { throw isLink(name) }
             if errno == EACCES {
                 throw .usage(

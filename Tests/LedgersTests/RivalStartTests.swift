@@ -94,6 +94,30 @@ struct RivalStartTests {
         }
     }
 
+    @Test func `A place that is taken away while it is looked at is no disk that fails`() throws {
+        let path = "\(directory.path)/place"
+        let isOver = Atomic<Bool>(false)
+        let other = try WorkerThread {
+            while !isOver.load(ordering: .relaxed) {
+                (try? LedgerDirectory.create(path))?.discardUnlessBegun()
+            }
+        }
+        var codes: Set<Int32> = []
+        for _ in 0..<5_000 {
+            do throws(BroadsideError) {
+                _ = try LedgerDirectory.isLedger(path)
+                try LedgerDirectory.checkForRun(path, begins: true)
+                codes.insert(0)
+            } catch {
+                codes.insert(error.exitCode)
+            }
+        }
+        isOver.store(true, ordering: .relaxed)
+        other.join()
+        #expect(codes.contains(0))
+        #expect(!codes.contains(ExitCode.disk))
+    }
+
     @Test func `A lock that was removed is no lock: the next start finds another file`() throws {
         let path = "\(directory.path)/ledger"
         let first = try LedgerDirectory.openForRun(path, resumes: true)
