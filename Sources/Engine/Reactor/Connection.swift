@@ -30,21 +30,7 @@ import Support
     /// All streams are in use and nothing has happened since: there is nothing to look at.
     var isSaturated = false
 
-    /// Sealed bytes: `[sentCount, sealedCount)` is to go out, `isSending` says that the driver has
-    /// a part of it. Bytes are added behind, never moved while the driver looks at them.
-    // SAFETY: `outgoingCapacity` bytes, freed with the slot, after the driver's ring has ended; the
-    // first `sealedCount` are set, and `sentCount <= sealedCount <= outgoingCapacity`. What is
-    // set does not change while `isSending`.
-    let outgoing: UnsafeMutableRawPointer
-    let outgoingCapacity: Int
-    var sealedCount = 0
-    var sentCount = 0
-    var isSending = false
-    /// Since when the buffer is not empty, monotonic nanoseconds; nil while it is.
-    var waitingSince: UInt64?
-    /// When the driver was given bytes last, or had sent all of them, monotonic nanoseconds: of a
-    /// request that was written later no byte has left the buffer.
-    var handedOver: UInt64 = 0
+    var outbox: Outbox
 
     /// Monotonic nanoseconds.
     var phaseSince: UInt64 = 0
@@ -76,18 +62,8 @@ import Support
 
     init(rateLimiter: RateLimiter, outgoingCapacity: Int) {
         self.rateLimiter = rateLimiter
-        self.outgoingCapacity = outgoingCapacity
-        // SAFETY: `sealedCount` says that nothing of it is set.
-        unsafe outgoing = .allocate(byteCount: outgoingCapacity, alignment: 64)
+        outbox = Outbox(capacity: outgoingCapacity)
     }
-
-    // SAFETY: allocated in `init`; slots end with their machine, which outlives the driver.
-    deinit {
-        unsafe outgoing.deallocate()
-    }
-
-    /// Bytes that may still be sealed behind those that wait.
-    var outgoingRoom: Int { outgoingCapacity - sealedCount }
 
     /// True while the connection counts towards the number that the reactor keeps up.
     var isActive: Bool {
@@ -110,7 +86,7 @@ import Support
         address: Int, number: UInt64, refusals: RefusalBackoff,
         configuration: ProtocolSession.Configuration, now: UInt64
     ) {
-        precondition(phase == .idle && !isSending)
+        precondition(phase == .idle)
         phase = .connecting
         phaseSince = now
         self.address = address
@@ -122,8 +98,7 @@ import Support
         records = nil
         session = ProtocolSession(configuration)
         limitedBy = .connecting
-        clearOutgoing()
-        handedOver = now
+        outbox.begin(now: now)
         lastReceived = now
         pingSent = nil
         starvedSince = nil
@@ -131,13 +106,6 @@ import Support
         lossesInARow = 0
         lastAnswered = 0
         isReady = false
-    }
-
-    /// Nothing waits to go out any more.
-    mutating func clearOutgoing() {
-        sealedCount = 0
-        sentCount = 0
-        waitingSince = nil
     }
 
     /// Requests whose answers are awaited.
@@ -159,7 +127,7 @@ import Support
     /// Makes the slot free again.
     mutating func end() {
         phase = .idle
-        isSending = false
+        outbox.end()
         records = nil
         session = ProtocolSession()
     }
@@ -172,12 +140,8 @@ import Support
 
     /// What does not hold although it always has to; nil if all is well.
     var brokenInvariant: String? {
-        guard sentCount >= 0, sentCount <= sealedCount, sealedCount <= outgoingCapacity else {
-            return "\(sentCount) of \(sealedCount) bytes sent, room for \(outgoingCapacity)"
-        }
-        if phase == .idle, openCount > 0 || isSending { return "a free slot is in use" }
+        if phase == .idle, openCount > 0 || outbox.isSending { return "a free slot is in use" }
         if phase == .closing, openCount > 0 { return "\(openCount) requests on a closed socket" }
-        if waitingSince != nil, sealedCount == 0 { return "nothing waits, since \(waitingSince!)" }
-        return nil
+        return outbox.brokenInvariant
     }
 }

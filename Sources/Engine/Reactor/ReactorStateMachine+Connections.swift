@@ -124,12 +124,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func sent(_ index: Int, result: Int, now: Now) {
-        connections[index].isSending = false
+        connections[index].outbox.noteStopped()
         connections[index].isSaturated = false
         guard connections[index].isListening else { return }
         guard result > 0 else {
             if connections[index].session.noteUnwritable() {
-                connections[index].clearOutgoing()
+                connections[index].outbox.clear()
                 connections[index].enter(.draining, now: now.nanoseconds)
                 return
             }
@@ -141,11 +141,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
-        connections[index].sentCount += result
-        if connections[index].sentCount == connections[index].sealedCount {
-            noteWritten(index, now: now)
-            connections[index].clearOutgoing()
-            connections[index].handedOver = now.nanoseconds
+        if let since = connections[index].outbox.noteSent(result, now: now.nanoseconds) {
+            noteWritten(index, since: since, now: now)
         }
     }
 
@@ -193,7 +190,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func lose(_ tag: RowTag, with index: Int, now: Now) -> Bool {
         rows.inFlight -= 1
         // Written at the same instant may have been before: in doubt.
-        if rows.slab[tag].sentNanoseconds > connections[index].handedOver {
+        if rows.slab[tag].sentNanoseconds > connections[index].outbox.handedOver {
             sendElsewhere(tag)
             return false
         }

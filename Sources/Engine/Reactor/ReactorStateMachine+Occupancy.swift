@@ -56,7 +56,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         tell(.handoffRows, exchanged.rows, run.resources.handoff.limit)
         tell(.handoffPieces, exchanged.pieces, RowHandoff.piecesLimit)
         for index in 0..<connections.count {
-            tell(.outgoing, connections[index].sealedCount, Self.outgoingLimit)
+            tell(.outgoing, connections[index].outbox.sealedCount, Self.outgoingLimit)
             tell(.streams, connections[index].openCount, settings.streamsPerConnection)
             let session = connections[index].session.measures
             tell(.control, session.controlBytes, session.controlLimit)

@@ -12,21 +12,19 @@ extension ReactorStateMachine where Records: ~Copyable {
         noteAbsence(now)
         var offset = 0
         while true {
-            // SAFETY: the plaintext goes to memory that is used in this call only, what TLS replies
-            // behind the sealed bytes of `outgoing`, where the driver does not look; both outputs
+            // SAFETY: the plaintext goes to memory that is used in this call only, what TLS replies to
+            // the tail of the outbox, which nothing else changes meanwhile; both outputs
             // check their counts. Of the plaintext as many bytes are read as the output says are
             // set, before the next piece takes their place.
             var plaintext = unsafe OutputRawSpan(buffer: received, initializedCount: 0)
-            let target = unsafe UnsafeMutableRawBufferPointer(
-                start: connections[index].outgoing + connections[index].sealedCount,
-                count: connections[index].outgoingRoom)
+            let target = unsafe connections[index].outbox.tail
             var replies = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
             guard
                 let result = connections[index].records?.receive(
                     bytes, at: &offset, plaintext: &plaintext, ciphertext: &replies)
             else { return }
             let count = unsafe plaintext.finalize(for: received)
-            connections[index].sealedCount += unsafe replies.finalize(for: target)
+            connections[index].outbox.append(unsafe replies.finalize(for: target))
 
             if connections[index].phase == .handshaking,
                 connections[index].records?.isEstablished == true
@@ -61,7 +59,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func takeOutcomes(_ index: Int, of bytes: RawSpan, now: Now) {
         var offset = 0
         while let outcome = connections[index].session.nextOutcome(
-            in: bytes, at: &offset, of: rows.slab, handedOver: connections[index].handedOver)
+            in: bytes, at: &offset, of: rows.slab, handedOver: connections[index].outbox.handedOver)
         {
             if case .accepted(let tag) = outcome {
                 noteAccepted(tag, index, now: now)
@@ -159,7 +157,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)
         loseStreams(index, now: now)
-        guard connections[index].sealedCount == 0 else {
+        guard connections[index].outbox.isEmpty else {
             beginClose(index, now: now)
             return
         }

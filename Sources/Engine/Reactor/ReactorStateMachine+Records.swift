@@ -27,29 +27,20 @@ extension ReactorStateMachine where Records: ~Copyable {
         if connections[index].isListening { send(index, now: now) }
         connections[index].isSaturated =
             connections[index].phase == .open && connections[index].isReady
-            && connections[index].sealedCount == connections[index].sentCount
+            && connections[index].outbox.isDrained
             && connections[index].session.isFull(within: connections[index].pace.limit)
     }
 
     private mutating func send(_ index: Int, now: Now) {
-        let waiting = connections[index].sealedCount - connections[index].sentCount
-        if waiting == 0 {
-            if connections[index].phase == .flushing, !connections[index].isSending {
+        if connections[index].outbox.isDrained {
+            if connections[index].phase == .flushing, !connections[index].outbox.isSending {
                 beginClose(index, now: now)
             }
             return
         }
-        if connections[index].waitingSince == nil {
-            connections[index].waitingSince = now.nanoseconds
+        if let bytes = unsafe connections[index].outbox.takeWaiting(now: now.nanoseconds) {
+            unsafe submissions.append(.send(connection: index, bytes: bytes))
         }
-        guard !connections[index].isSending else { return }
-        connections[index].isSending = true
-        connections[index].handedOver = now.nanoseconds
-        // SAFETY: bytes that were sealed and not sent; they stay as they are while `isSending`, see
-        // `outgoing`.
-        let bytes = unsafe UnsafeRawBufferPointer(
-            start: connections[index].outgoing + connections[index].sentCount, count: waiting)
-        unsafe submissions.append(.send(connection: index, bytes: bytes))
     }
 
     /// Makes one record.
@@ -58,7 +49,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func stageRecord(_ index: Int, now: Now) -> Bool {
         guard connections[index].records?.isEstablished == true else { return false }
         let overhead = Records.sealedCount(0) + Self.replyReserve
-        let limit = min(recordPlaintextLimit, connections[index].outgoingRoom - overhead)
+        let limit = min(recordPlaintextLimit, connections[index].outbox.room - overhead)
         guard limit >= Self.recordMinimum else {
             connections[index].limitedBy = .socket
             return false
@@ -71,16 +62,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         guard writer.recordCount > 0 else { return false }
 
-        // SAFETY: nothing is written to the record while it is sealed. The target is what
-        // `outgoing` has behind the sealed bytes, where the driver does not look, and the record
-        // layer checks its count.
+        // SAFETY: nothing is written to the record while it is sealed, nor to the outbox, whose tail the
+        // record layer fills; it checks the tail's count.
         let plaintext = unsafe RawSpan(_unsafeBytes: writer.record)
-        let target = unsafe UnsafeMutableRawBufferPointer(
-            start: connections[index].outgoing + connections[index].sealedCount,
-            count: connections[index].outgoingRoom)
+        let target = unsafe connections[index].outbox.tail
         var sealed = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
         let isAlive = connections[index].records?.seal(plaintext, ciphertext: &sealed) ?? false
-        connections[index].sealedCount += unsafe sealed.finalize(for: target)
+        connections[index].outbox.append(unsafe sealed.finalize(for: target))
         if !isAlive { failToSeal(index, now: now) }
         return isAlive
     }

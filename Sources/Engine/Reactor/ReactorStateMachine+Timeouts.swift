@@ -101,17 +101,17 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private func isWriteOverdue(_ index: Int, now: Now) -> Bool {
-        guard let since = connections[index].waitingSince else { return false }
+        guard let since = connections[index].outbox.waitingSince else { return false }
         return now.nanoseconds > since && now.nanoseconds - since > Self.writeLimit
     }
 
     /// The buffer is empty: all requests are written. Where that took long, answers to those among the
     /// bytes are waited for from now on: `--request-timeout` counts from the write, never from queueing,
     /// and so does a legacy gateway's silence.
-    mutating func noteWritten(_ index: Int, now: Now) {
-        guard let since = connections[index].waitingSince, now.nanoseconds > since,
-            now.nanoseconds - since > Self.slowWrite
-        else { return }
+    ///
+    /// - Parameter since: When the first of them began to wait.
+    mutating func noteWritten(_ index: Int, since: UInt64, now: Now) {
+        guard now.nanoseconds > since, now.nanoseconds - since > Self.slowWrite else { return }
         func restart(_ tag: RowTag) {
             if rows.slab[tag].sentNanoseconds >= since {
                 rows.slab[tag].sentNanoseconds = now.nanoseconds
@@ -124,8 +124,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func followTime(_ index: Int, now: Now) {
         let times = SessionTimes(
             now: now.nanoseconds, phaseSince: connections[index].phaseSince,
-            waitingSince: connections[index].waitingSince,
-            isFlushed: connections[index].sealedCount == 0,
+            waitingSince: connections[index].outbox.waitingSince,
+            isFlushed: connections[index].outbox.isEmpty,
             requestTimeout: settings.requestTimeout)
         while let outcome = connections[index].session.nextExpired(times, of: rows.slab) {
             follow(outcome, index, now: now)
