@@ -34,10 +34,7 @@ import Support
 
     /// Monotonic nanoseconds.
     var phaseSince: UInt64 = 0
-    var lastReceived: UInt64 = 0
-    var pingSent: UInt64?
-    /// Since when nothing is in flight and there is no room for a request; nil while there is.
-    var starvedSince: UInt64?
+    var liveness = Liveness(now: 0)
     var answers: UInt64 = 0
     /// Requests that were reset or not answered in time, one after the other.
     var lossesInARow = 0
@@ -99,9 +96,7 @@ import Support
         session = ProtocolSession(configuration)
         limitedBy = .connecting
         outbox.begin(now: now)
-        lastReceived = now
-        pingSent = nil
-        starvedSince = nil
+        liveness = Liveness(now: now)
         answers = 0
         lossesInARow = 0
         lastAnswered = 0

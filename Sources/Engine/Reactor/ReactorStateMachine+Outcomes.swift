@@ -7,7 +7,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Takes received bytes in; they are looked at during this call only.
     mutating func received(connection index: Int, bytes: RawSpan, now: Now) {
         guard connections[index].isListening else { return }
-        connections[index].lastReceived = now.nanoseconds
+        connections[index].liveness.noteReceived(now: now.nanoseconds)
         connections[index].isSaturated = false
         noteAbsence(now)
         var offset = 0

@@ -5,12 +5,6 @@ import Support
 /// What only time brings about: connections that are silent, that answer nothing, or that do not take
 /// what they are given.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// With streams open and nothing received for so long, a PING goes out; unanswered for as long
-    /// again, the connection is dead. That counts from its queueing: where the socket takes nothing
-    /// either, both directions have been still for twice as long, and what waits finds a way sooner.
-    static var silenceLimit: UInt64 { 10 * second }
-    /// An idle connection is asked this often whether it still lives.
-    static var idlePingInterval: UInt64 { 600 * second }
     /// The last bytes of a connection get so long to leave.
     static var flushLimit: UInt64 { second }
     /// What waits in a connection's buffer, 70 KB at most, has to have left after so long: a connection
@@ -19,10 +13,6 @@ extension ReactorStateMachine where Records: ~Copyable {
     static var writeLimit: UInt64 { 30 * second }
     /// Where bytes took longer than that to leave, the clocks of the requests among them begin anew.
     static var slowWrite: UInt64 { 100 * millisecond }
-
-    /// With no request in flight and no room for one so long, by the server's windows or its stream
-    /// limit, a connection is replaced: what would move the server to make room is an answer.
-    static var starvedLimit: UInt64 { 10 * second }
 
     /// Looks at everything that only time brings about.
     mutating func scan(_ now: Now) {
@@ -134,38 +124,24 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func checkRoom(_ index: Int, now: Now) {
-        guard connections[index].phase == .open, connections[index].isReady,
-            connections[index].openCount == 0,
-            !connections[index].session.mayStart(writer), hasRowReady(now)
-        else {
-            connections[index].starvedSince = nil
-            return
-        }
-        let since = connections[index].starvedSince ?? now.nanoseconds
-        connections[index].starvedSince = since
-        if now.nanoseconds - since > Self.starvedLimit {
+        let isStarved =
+            connections[index].phase == .open && connections[index].isReady
+            && connections[index].openCount == 0
+            && !connections[index].session.mayStart(writer) && hasRowReady(now)
+        if connections[index].liveness.noteStarved(isStarved, now: now.nanoseconds) {
             replaceUnresponsive(index, "the server leaves no room for a request", now: now)
         }
     }
 
     private mutating func checkLiveness(_ index: Int, now: Now) {
-        let silence = now.nanoseconds - min(now.nanoseconds, connections[index].lastReceived)
-        if let pinged = connections[index].pingSent {
-            // What came before the PING came a while before it.
-            if connections[index].lastReceived >= pinged {
-                connections[index].pingSent = nil
-            } else if now.nanoseconds - pinged > Self.silenceLimit {
-                failSilent(index, "no response to PING within 10 s", now: now)
+        let isAwaited = connections[index].openCount > 0
+        switch connections[index].liveness.verdict(isAwaited: isAwaited, now: now.nanoseconds) {
+        case .alive: break
+        case .silent:
+            if connections[index].isReady, connections[index].session.ping(now.nanoseconds) {
+                connections[index].liveness.notePing(now: now.nanoseconds)
             }
-            return
-        }
-        let limit =
-            connections[index].openCount > 0
-            ? Self.silenceLimit : Self.idlePingInterval
-        if silence > limit, connections[index].isReady,
-            connections[index].session.ping(now.nanoseconds)
-        {
-            connections[index].pingSent = now.nanoseconds
+        case .dead: failSilent(index, "no response to PING within 10 s", now: now)
         }
     }
 }
