@@ -185,24 +185,3 @@ struct AddressBook {
         !entries.isEmpty && entries.indices.allSatisfy { state($0).failures >= tries }
     }
 }
-
-/// How long a connection is left alone whose requests are refused without being processed: 1 ms, which
-/// doubles to 1 s, and begins anew with any response on it.
-struct RefusalBackoff: Equatable {
-    /// Refusals in a row; those within one pause are one.
-    private(set) var rounds = 0
-    /// Nothing is sent before; monotonic nanoseconds.
-    private(set) var until: UInt64 = 0
-
-    static let minimum: UInt64 = millisecond
-    static let maximum: UInt64 = second
-
-    /// A request was refused: when it may be sent again.
-    mutating func refused(now: UInt64) -> UInt64 {
-        if until <= now {
-            until = now + min(Self.minimum << UInt64(min(rounds, 10)), Self.maximum)
-            rounds += 1
-        }
-        return until
-    }
-}

@@ -35,19 +35,9 @@ import Support
     /// Monotonic nanoseconds.
     var phaseSince: UInt64 = 0
     var liveness = Liveness(now: 0)
-    var answers: UInt64 = 0
-    /// Requests that were reset or not answered in time, one after the other.
-    var lossesInARow = 0
-    /// When an answer came last, monotonic nanoseconds; 0 before the first.
-    var lastAnswered: UInt64 = 0
+    var trust = Trust()
     /// True once the server's SETTINGS arrived.
     var isReady = false
-    /// How long it is left alone, as its requests are refused.
-    var refusals = RefusalBackoff()
-    /// The responses that it had when one was refused last.
-    var answersAtRefusal: UInt64 = 0
-    /// Its address loses rows: it has as many requests in flight as its responses are worth.
-    var mustProve = false
     /// Which of the run's connections it is.
     var number: UInt64 = 0
     /// It was counted as ended by the server's protocol error.
@@ -88,35 +78,27 @@ import Support
         phaseSince = now
         self.address = address
         self.number = number
-        self.refusals = refusals
-        answersAtRefusal = 0
+        trust = Trust(refusals: refusals)
         isBroken = false
-        mustProve = false
         records = nil
         session = ProtocolSession(configuration)
         limitedBy = .connecting
         outbox.begin(now: now)
         liveness = Liveness(now: now)
-        answers = 0
-        lossesInARow = 0
-        lastAnswered = 0
         isReady = false
     }
 
     /// Requests whose answers are awaited.
     var openCount: Int { session.openCount }
 
-    /// A request was answered that went out at `sent`.
-    mutating func noteAnswer(_ now: Now, sent: UInt64) {
-        tally.noteAnswer(latencyNanoseconds: now.nanoseconds - sent)
-        noteAnswer(now)
-    }
+    /// Responses on it.
+    @inline(__always)
+    var responses: UInt64 { trust.responses }
 
-    /// A request was answered, nobody knows how fast.
-    mutating func noteAnswer(_ now: Now) {
-        answers += 1
-        lossesInARow = 0
-        lastAnswered = now.nanoseconds
+    /// The response came to a request that went out at `sent`.
+    mutating func noteResponse(_ now: Now, sent: UInt64) {
+        tally.noteAnswer(latencyNanoseconds: now.nanoseconds - sent)
+        trust.noteResponse(now: now.nanoseconds)
     }
 
     /// Makes the slot free again.

@@ -7,8 +7,6 @@ import Support
 extension ReactorStateMachine where Records: ~Copyable {
     /// From the start of an attempt to the server's SETTINGS.
     static var connectLimit: UInt64 { 15 * second }
-    /// A connection on which so many requests in a row were reset gets no more.
-    static var lossesLimit: Int { 5 }
     /// Where nothing was ever reachable and the user named no `--give-up-after`: so many attempts
     /// at each address.
     static var hopelessAttempts: Int { 3 }
@@ -161,7 +159,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.note(trouble)
         noteFailure(index, trouble, now: now)
         let servedWell =
-            connections[index].answers > 0 && connections[index].phase != .connecting
+            connections[index].responses > 0 && connections[index].phase != .connecting
         if isLasting || !servedWell || !connections[index].session.isDraining {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
@@ -182,7 +180,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         // A gateway that says nothing leaves all in doubt: its address has lost none for certain.
         if lost > 0, connections[index].session.respondsToEach {
             connections.addresses.connectionEnded(
-                connections[index].address, lost: lost, responses: connections[index].answers)
+                connections[index].address, lost: lost, responses: connections[index].responses)
         }
     }
 
@@ -227,7 +225,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func flush(_ index: Int, now: Now) {
         tell(
             .connectionClosed, .info, connection: index,
-            "\(connections.peer(index)): closed after \(connections[index].answers) responses",
+            "\(connections.peer(index)): closed after \(connections[index].responses) responses",
             now: now)
         connections[index].session.shutDown()
         connections.addresses.releaseTrial(index)

@@ -32,7 +32,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 .errorPacket, .warning, connection: index,
                 "\(address): error \(packet.status) came later than notifications are waited for: "
                     + "a row that it names was recorded as accepted", now: now)
-            connections[index].noteAnswer(now)
+            connections[index].trust.noteResponse(now: now.nanoseconds)
         case .nothing:
             tell(
                 .errorPacket, .warning, connection: index,
@@ -48,7 +48,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// All that the last word says is settled.
     mutating func endAfterLastWord(_ index: Int, now: Now) {
-        if connections[index].answers == 0 {
+        if connections[index].responses == 0 {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
                 random: &random)
@@ -78,7 +78,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Silence and errors tell what became of a notification, not how long that took.
     private mutating func noteUntimedAnswer(_ index: Int, now: Now) {
-        connections[index].noteAnswer(now)
+        connections[index].trust.noteResponse(now: now.nanoseconds)
         connections[index].tally.noteAnswer()
         metrics.statistics.untimedAnswers += 1
     }

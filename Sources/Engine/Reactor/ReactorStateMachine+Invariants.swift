@@ -19,7 +19,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections.addresses.entries[connections[slot].address].address == address
             if goesThere, isTrying(slot) { continue }
             return "\(address) is on trial by connection \(slot), which is "
-                + "\(connections[slot].phase) with \(connections[slot].answers) responses"
+                + "\(connections[slot].phase) with \(connections[slot].responses) responses"
         }
         return nil
     }
@@ -30,7 +30,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .connecting, .handshaking: true
         // What a response about the token says, the run has to say.
         case .open:
-            connections[slot].answers == 0 || !respondsToEach
+            connections[slot].responses == 0 || !respondsToEach
                 || connections.expiredOn.contains { $0.slot == slot }
         case .draining: !respondsToEach
         case .idle, .flushing, .closing: false

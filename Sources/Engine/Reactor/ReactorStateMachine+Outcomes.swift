@@ -74,9 +74,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// 200, and when it came is known.
     private mutating func noteAccepted(_ tag: RowTag, _ index: Int, now: Now) {
         let sent = rows.slab[tag].sentNanoseconds
-        connections[index].noteAnswer(now, sent: sent)
+        connections[index].noteResponse(now, sent: sent)
         connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
-        if connections[index].answers == 1 {
+        if connections[index].responses == 1 {
             connections.addresses.succeeded(
                 connections[index].address, slot: index, now: now.nanoseconds)
         }
@@ -90,7 +90,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .ready(let streams): becomeReady(index, streams: streams, now: now)
         case .accepted(let tag): noteAccepted(tag, index, now: now)
         case .response(let tag, let status):
-            connections[index].noteAnswer(
+            connections[index].noteResponse(
                 now, sent: rows.slab[tag].sentNanoseconds)
             rows.inFlight -= 1
             refuse(tag, status: status, connection: index, now: now)
@@ -103,15 +103,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .lost(let tag):
             rows.inFlight -= 1
             lose(tag, reason: .connectionLost, now: now)
-            connections[index].lossesInARow += 1
-            if connections[index].lossesInARow == Self.lossesLimit {
+            if connections[index].trust.noteLoss() {
                 replaceUnresponsive(index, "requests are reset one after the other", now: now)
             }
         case .overdue(let tag):
             let sent = rows.slab[tag].sentNanoseconds
             rows.inFlight -= 1
             lose(tag, reason: .timeout, now: now)
-            if connections[index].lastAnswered <= sent {
+            if connections[index].trust.lastResponse <= sent {
                 replaceUnresponsive(index, "no response comes in time", now: now)
             }
         case .goAway(let code): followGoAway(index, code: code, now: now)
@@ -138,7 +137,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                 now: now)
         }
         connections.addresses.ready(connections[index].address)
-        connections[index].mustProve = connections.addresses.isLossy(connections[index].address)
+        connections[index].trust.requireProof(
+            connections.addresses.isLossy(connections[index].address))
         run.noteReady()
     }
 
@@ -198,7 +198,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             break
         }
         // Ended in order after at least one answer: replaced at once. Anything else waits.
-        if code != .noError || connections[index].answers == 0 {
+        if code != .noError || connections[index].responses == 0 {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
                 random: &random)

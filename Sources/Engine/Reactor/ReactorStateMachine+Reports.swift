@@ -64,7 +64,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         fields.endpoint = "\(connections.addresses.entries[connections[index].address].address)"
         fields.status = status
         fields.reason = reason
-        fields.count = connections[index].answers
+        fields.count = connections[index].responses
         metrics.events.append(
             RunEvent(
                 kind, level, connection: number(of: index), message,
@@ -77,10 +77,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         if let reason { text += ", \(reason)" }
         connections[index].tally.goAways += 1
         connections[index].tally.lastGoAway = text
-        let isOrderly = code == .noError && connections[index].answers > 0
+        let isOrderly = code == .noError && connections[index].responses > 0
         tell(
             .goAway, isOrderly ? .notice : .warning, connection: index,
-            "\(connections.peer(index)): GOAWAY \(text) after \(connections[index].answers) responses",
+            "\(connections.peer(index)): GOAWAY \(text) after \(connections[index].responses) responses",
             reason: reason, now: now)
     }
 
@@ -90,7 +90,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard connections[index].phase == .open else { return }
         tell(
             .connectionDrained, .notice, connection: index,
-            "\(connections.peer(index)): drained after \(connections[index].answers) responses because of "
+            "\(connections.peer(index)): drained after \(connections[index].responses) responses because of "
                 + "\(status) \(reason?.text ?? "without a known reason")",
             status: status, reason: reason?.text, now: now)
     }

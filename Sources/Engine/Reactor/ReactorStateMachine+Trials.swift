@@ -10,34 +10,34 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// or since a refusal, and for those to an address that loses rows.
     @inline(__always)
     mutating func tryBudget(_ index: Int, now: Now) -> Int {
-        if connections[index].answers != connections[index].answersAtRefusal {
-            return connections[index].mustProve ? provingBudget(index) : .max
-        }
-        let budget = unprovenBudget(index, now: now)
-        return connections[index].mustProve ? min(budget, provingBudget(index)) : budget
+        connections[index].trust.isComplete ? .max : limitedBudget(index, now: now)
+    }
+
+    @inline(never)
+    private mutating func limitedBudget(_ index: Int, now: Now) -> Int {
+        let budget =
+            connections[index].trust.hasResponded ? .max : unprovenBudget(index, now: now)
+        return connections[index].trust.mustProve ? min(budget, provingBudget(index)) : budget
     }
 
     /// Requests that a connection's responses are worth, less those in flight.
-    @inline(never)
     private mutating func provingBudget(_ index: Int) -> Int {
-        let worth = LossyAddresses.worth(responses: connections[index].answers)
-        if worth > 1, worth >= connections[index].session.requestLimit {
-            connections[index].mustProve = false
+        let limit = connections[index].session.requestLimit
+        if connections[index].trust.endProof(requestLimit: limit) {
             connections.addresses.proved(connections[index].address)
         }
-        return max(0, worth - connections[index].openCount)
+        return max(0, connections[index].trust.worth - connections[index].openCount)
     }
 
-    @inline(never)
     private mutating func unprovenBudget(_ index: Int, now: Now) -> Int {
-        let until = connections[index].refusals.until
+        let until = connections[index].trust.refusals.until
         if until > now.nanoseconds {
             admission.wake(at: until)
             // A refusal says nothing of the address: meanwhile another connection may try it.
             if connections[index].openCount == 0 { connections.addresses.releaseTrial(index) }
             return 0
         }
-        guard connections[index].session.respondsToEach, connections[index].answers == 0 else {
+        guard connections[index].session.respondsToEach, connections[index].responses == 0 else {
             return .max
         }
         // Without a row to try it with, leave to try the address stays with others.
@@ -57,7 +57,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// A connection that tries its address and has no row to try it with leaves that to others.
     mutating func releaseIdleTrial(_ index: Int, now: Now) {
         guard connections[index].phase == .open, connections[index].isReady,
-            connections[index].session.respondsToEach, connections[index].answers == 0,
+            connections[index].session.respondsToEach, connections[index].responses == 0,
             connections[index].openCount == 0, run.resources.addressHealth.hasTrouble,
             !hasRowReady(now)
         else { return }

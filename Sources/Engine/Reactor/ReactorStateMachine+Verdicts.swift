@@ -67,7 +67,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryWithRenewedToken:
             noteExpired(
                 index, usedVersion: rows.slab[tag].authorizationVersion,
-                isFirst: connections[index].answers == 1)
+                isFirst: connections[index].responses == 1)
             sendElsewhere(tag)
         case .retryWithPreviousToken:
             run.append(
@@ -80,7 +80,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // What a response about the token says of the address, the run has to say.
         if answer.connection != .drainAndReplace, answer.row != .retryWithRenewedToken,
-            connections[index].answers == 1
+            connections[index].responses == 1
         {
             connections.addresses.succeeded(
                 connections[index].address, slot: index, now: now.nanoseconds)
@@ -134,22 +134,19 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// and so does the connection. The attempt does not count.
     mutating func sendLater(_ tag: RowTag, refusedOn index: Int, now: Now) {
         forgetRefusals(index)
-        let due = connections[index].refusals.refused(now: now.nanoseconds)
-        connections[index].answersAtRefusal = connections[index].answers
+        let due = connections[index].trust.noteRefusal(now: now.nanoseconds)
         // Successors of the connection take the pause up.
-        connections.addresses.note(connections[index].refusals, connections[index].address)
+        connections.addresses.note(connections[index].trust.refusals, connections[index].address)
         rows.slab[tag].attempts -= 1
         rows.retries.insert(dueNanoseconds: due, tag: tag)
     }
 
-    /// With any response on the connection the pause is over, and begins anew with the next refusal.
+    /// After a response the connection is no longer left alone for the refusals before it.
     mutating func forgetRefusals(_ index: Int) {
-        guard connections[index].answers != connections[index].answersAtRefusal,
-            connections[index].refusals != RefusalBackoff()
-        else { return }
-        connections[index].refusals = RefusalBackoff()
         // This may come late: of one that drains, its successor knows better.
-        guard connections[index].phase == .open else { return }
+        guard connections[index].trust.forgetRefusals(), connections[index].phase == .open else {
+            return
+        }
         connections.addresses.note(RefusalBackoff(), connections[index].address)
     }
 
