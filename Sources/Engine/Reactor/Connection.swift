@@ -16,9 +16,9 @@ import Support
         case idle, connecting, handshaking, open, draining, flushing, closing
     }
 
-    var phase = Phase.idle
+    private(set) var phase = Phase.idle
     /// The address that this connection goes to, an index into the reactor's list.
-    var address = 0
+    private(set) var address = 0
     var records: Records?
     var session = ProtocolSession()
     var rateLimiter: RateLimiter
@@ -33,19 +33,19 @@ import Support
     var outbox: Outbox
 
     /// Monotonic nanoseconds.
-    var phaseSince: UInt64 = 0
+    private(set) var phaseSince: UInt64 = 0
     var liveness = Liveness(now: 0)
     var trust = Trust()
     /// True once the server's SETTINGS arrived.
-    var isReady = false
+    private(set) var isReady = false
     /// Which of the run's connections it is.
-    var number: UInt64 = 0
+    private(set) var number: UInt64 = 0
     /// It was counted as ended by the server's protocol error.
-    var isBroken = false
+    private var isBroken = false
     /// Over all connections that used the slot.
     var tally = ConnectionTally()
     /// Which state of the credential it was made from, at the latest.
-    var sessionVersion: UInt32 = 0
+    private(set) var sessionVersion: UInt32 = 0
 
     init(rateLimiter: RateLimiter, outgoingCapacity: Int) {
         self.rateLimiter = rateLimiter
@@ -70,7 +70,7 @@ import Support
 
     /// Makes the slot ready for a new connection.
     mutating func begin(
-        address: Int, number: UInt64, refusals: RefusalBackoff,
+        address: Int, number: UInt64, refusals: RefusalBackoff, sessionVersion: UInt32,
         configuration: ProtocolSession.Configuration, now: UInt64
     ) {
         precondition(phase == .idle)
@@ -78,6 +78,7 @@ import Support
         phaseSince = now
         self.address = address
         self.number = number
+        self.sessionVersion = sessionVersion
         trust = Trust(refusals: refusals)
         isBroken = false
         records = nil
@@ -91,6 +92,23 @@ import Support
     /// Requests whose answers are awaited.
     var openCount: Int { session.openCount }
 
+    /// The server's SETTINGS are here.
+    ///
+    /// - Parameter mustProve: Whether its address loses rows.
+    mutating func becomeReady(mustProve: Bool, now: UInt64) {
+        isReady = true
+        pace = ConcurrencyLimiter(now: now)
+        trust.requireProof(mustProve)
+    }
+
+    /// The server broke the protocol.
+    ///
+    /// - Returns: False where that is known of it.
+    mutating func noteBroken() -> Bool {
+        defer { isBroken = true }
+        return !isBroken
+    }
+
     /// Responses on it.
     @inline(__always)
     var responses: UInt64 { trust.responses }
@@ -103,6 +121,7 @@ import Support
 
     /// Makes the slot free again.
     mutating func end() {
+        precondition(phase == .closing)
         phase = .idle
         outbox.end()
         records = nil

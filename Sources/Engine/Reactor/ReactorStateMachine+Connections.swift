@@ -73,9 +73,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].begin(
                 address: address, number: UInt64(run.reactor) << 32 | UInt64(connections.begun),
                 refusals: connections.addresses.entries[address].refusals,
-                configuration: connections.configuration,
-                now: now.nanoseconds)
-            connections[index].sessionVersion = run.directives.sessionVersion
+                sessionVersion: run.directives.sessionVersion,
+                configuration: connections.configuration, now: now.nanoseconds)
             submissions.append(
                 .connect(connection: index, address: connections.addresses.entries[address].address)
             )
@@ -145,7 +144,6 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func closed(_ index: Int) {
-        precondition(connections[index].phase == .closing)
         connections[index].end()
     }
 

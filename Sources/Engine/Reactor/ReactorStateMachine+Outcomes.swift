@@ -127,8 +127,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The first request may go out.
     private mutating func becomeReady(_ index: Int, streams: Int?, now: Now) {
-        connections[index].isReady = true
-        connections[index].pace = ConcurrencyLimiter(now: now.nanoseconds)
+        let isLossy = connections.addresses.isLossy(connections[index].address)
+        connections[index].becomeReady(mustProve: isLossy, now: now.nanoseconds)
         if let streams {
             connections[index].tally.opened += 1
             tell(
@@ -137,8 +137,6 @@ extension ReactorStateMachine where Records: ~Copyable {
                 now: now)
         }
         connections.addresses.ready(connections[index].address)
-        connections[index].trust.requireProof(
-            connections.addresses.isLossy(connections[index].address))
         run.noteReady()
     }
 
@@ -169,8 +167,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func noteBroken(
         _ index: Int, _ trouble: ConnectionTrouble, now: Now
     ) {
-        guard !connections[index].isBroken else { return }
-        connections[index].isBroken = true
+        guard connections[index].noteBroken() else { return }
         // Responses and errors count in their order.
         reportAccepted(now)
         run.append(.broken(trouble))

@@ -50,12 +50,12 @@ import Testing
             Connection(rateLimiter: RateLimiter(milliRate: nil, now: 0), outgoingCapacity: 64)
         }
         var peers: [String] = []
-        pool[0].phase = .connecting
+        pool[0].enter(.connecting, now: 0)
         peers.append(pool.peer(0))
         pool[0].records = CountedRecords(recipe: Living())
-        pool[0].phase = .handshaking
+        pool[0].enter(.handshaking, now: 0)
         peers.append(pool.peer(0))
-        pool[0].phase = .open
+        pool[0].enter(.open, now: 0)
         peers.append(pool.peer(0))
         #expect(peers[0] == "the proxy 10.0.0.1:8080")
         #expect(

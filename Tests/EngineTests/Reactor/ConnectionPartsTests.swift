@@ -1,0 +1,138 @@
+import Support
+import Testing
+
+@testable import Engine
+
+/// What a connection is made of, each alone.
+struct ConnectionPartsTests {
+    // MARK: Outbox
+
+    private func fill(_ outbox: inout Outbox, _ bytes: [UInt8]) {
+        let tail = outbox.tail
+        for (index, byte) in bytes.enumerated() { tail[index] = byte }
+        outbox.append(bytes.count)
+    }
+
+    @Test func `Bytes leave an outbox in their order, also those added while others are sent`() {
+        var outbox = Outbox(capacity: 8)
+        outbox.begin(now: 1)
+        fill(&outbox, [1, 2, 3])
+        let first = outbox.takeWaiting(now: 5).map(Array.init)
+        #expect(first == [1, 2, 3])
+        fill(&outbox, [4, 5])
+        let meanwhile = outbox.takeWaiting(now: 6)
+        #expect(meanwhile == nil)
+        #expect(outbox.handedOver == 5)
+
+        outbox.noteStopped()
+        let partly = outbox.noteSent(2, now: 7)
+        #expect(partly == nil && outbox.waitingSince == 5 && outbox.room == 3)
+        let second = outbox.takeWaiting(now: 8).map(Array.init)
+        #expect(second == [3, 4, 5])
+        outbox.noteStopped()
+        let since = outbox.noteSent(3, now: 9)
+        #expect(since == 5)
+        #expect(outbox.isEmpty && outbox.room == 8 && outbox.waitingSince == nil)
+        #expect(outbox.handedOver == 9)
+    }
+
+    @Test func `What an outbox gives up is not sent with what comes after it`() {
+        var outbox = Outbox(capacity: 4)
+        outbox.begin(now: 1)
+        fill(&outbox, [1, 2])
+        _ = outbox.takeWaiting(now: 2)
+        outbox.noteStopped()
+        outbox.clear()
+        #expect(outbox.isEmpty && outbox.isDrained && outbox.waitingSince == nil)
+        fill(&outbox, [3])
+        let bytes = outbox.takeWaiting(now: 4).map(Array.init)
+        #expect(bytes == [3])
+        let broken = outbox.brokenInvariant
+        #expect(broken == nil)
+    }
+
+    // MARK: Liveness
+
+    @Test func `A connection that is silent with requests open is asked, then dead`() {
+        var liveness = Liveness(now: 0)
+        let limit = Liveness.silenceLimit
+        var verdicts = [liveness.verdict(isAwaited: true, now: limit)]
+        verdicts.append(liveness.verdict(isAwaited: true, now: limit + 1))
+        liveness.notePing(now: limit + 1)
+        verdicts.append(liveness.verdict(isAwaited: true, now: 2 * limit + 1))
+        verdicts.append(liveness.verdict(isAwaited: true, now: 2 * limit + 2))
+        #expect(verdicts == [.alive, .silent, .alive, .dead])
+    }
+
+    @Test func `Whatever is received after a PING shows that the connection lives`() {
+        var liveness = Liveness(now: 0)
+        let asked = 11 * second
+        liveness.notePing(now: asked)
+        liveness.noteReceived(now: asked - 1)
+        let before = liveness.verdict(isAwaited: true, now: asked + 10 * second + 1)
+        liveness.noteReceived(now: asked)
+        let after = liveness.verdict(isAwaited: true, now: asked + 10 * second + 1)
+        // The PING is over: the next silence is a silence again.
+        let later = liveness.verdict(isAwaited: true, now: asked + 10 * second + 1)
+        #expect([before, after, later] == [.dead, .alive, .silent])
+    }
+
+    @Test func `An idle connection is asked every ten minutes`() {
+        var liveness = Liveness(now: 5)
+        let early = liveness.verdict(isAwaited: false, now: 5 + 600 * second)
+        let due = liveness.verdict(isAwaited: false, now: 6 + 600 * second)
+        #expect(early == .alive && due == .silent)
+    }
+
+    @Test func `Room for a request begins the time without room anew`() {
+        var liveness = Liveness(now: 0)
+        let limit = Liveness.starvedLimit
+        var isTooLong = [liveness.noteStarved(true, now: 100)]
+        isTooLong.append(liveness.noteStarved(true, now: 100 + limit))
+        isTooLong.append(liveness.noteStarved(false, now: 101 + limit))
+        isTooLong.append(liveness.noteStarved(true, now: 102 + limit))
+        isTooLong.append(liveness.noteStarved(true, now: 103 + 2 * limit))
+        #expect(isTooLong == [false, false, false, false, true])
+    }
+
+    // MARK: Trust
+
+    @Test func `A connection is trusted with the first response, until a request is refused`() {
+        var trust = Trust()
+        #expect(!trust.isComplete)
+        trust.noteResponse(now: 10)
+        #expect(trust.isComplete && trust.lastResponse == 10)
+        let due = trust.noteRefusal(now: 20)
+        #expect(due == 20 + RefusalBackoff.minimum)
+        #expect(!trust.isComplete)
+        let early = trust.forgetRefusals()
+        trust.noteResponse(now: 30)
+        let late = trust.forgetRefusals()
+        let again = trust.forgetRefusals()
+        #expect([early, late, again] == [false, true, false])
+        #expect(trust.isComplete && trust.refusals == RefusalBackoff())
+    }
+
+    @Test func `Losses count in a row only`() {
+        var trust = Trust()
+        var isTooMany: [Bool] = []
+        for _ in 1..<Trust.lossesLimit { isTooMany.append(trust.noteLoss()) }
+        trust.noteResponse(now: 1)
+        for _ in 1...Trust.lossesLimit { isTooMany.append(trust.noteLoss()) }
+        let expected = [Bool](repeating: false, count: 2 * Trust.lossesLimit - 2) + [true]
+        #expect(isTooMany == expected)
+    }
+
+    @Test func `An address that loses rows gives as much as its responses are worth`() {
+        var trust = Trust()
+        trust.requireProof(true)
+        for _ in 0..<8 { trust.noteResponse(now: 1) }
+        #expect(!trust.isComplete)
+        let worth = trust.worth
+        let isProved = [
+            trust.endProof(requestLimit: worth + 1), trust.endProof(requestLimit: worth),
+        ]
+        #expect(worth > 1 && isProved == [false, true])
+        #expect(trust.isComplete)
+    }
+}
