@@ -1,9 +1,9 @@
 import APNs
 import Campaign
-internal import Glibc
 import Ring
 import Support
 
+/// A connection's life: begun, ended, given up; which addresses there are, and how many connections.
 extension ReactorStateMachine where Records: ~Copyable {
     /// From the start of an attempt to the server's SETTINGS.
     static var connectLimit: UInt64 { 15 * second }
@@ -81,25 +81,6 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    mutating func connected(_ index: Int, errno: Int32, now: Now) {
-        guard connections[index].phase == .connecting else { return }
-        guard errno == 0 else {
-            fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
-            return
-        }
-        do {
-            connections[index].records = try Records(recipe: connections.recipe)
-        } catch {
-            fail(index, connections.trouble(index, error), isLasting: error.isLasting, now: now)
-            return
-        }
-        metrics.noteConnection(share: connections.share)
-        connections[index].enter(.handshaking, now: connections[index].phaseSince)
-        submissions.append(.receive(connection: index))
-        // The client speaks first, in TLS as in HTTP/2.
-        received(connection: index, bytes: RawSpan(), now: now)
-    }
-
     mutating func receiveEnded(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].isListening else { return }
         if endsInOrder(index) {
@@ -111,40 +92,13 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Either side has said goodbye and nothing is awaited: that the server closes is no failure
     /// (RFC 9113, section 6.8). Of a gateway's end only its error packet says what it means.
-    private func endsInOrder(_ index: Int) -> Bool {
+    func endsInOrder(_ index: Int) -> Bool {
         guard connections[index].openCount == 0 else { return false }
         switch connections[index].phase {
         case .flushing: return true
         case .draining: return connections[index].session.respondsToEach
         default: return false
         }
-    }
-
-    mutating func sent(_ index: Int, result: Int, now: Now) {
-        connections[index].outbox.noteStopped()
-        connections[index].isSaturated = false
-        guard connections[index].isListening else { return }
-        guard result > 0 else {
-            if connections[index].session.noteUnwritable() {
-                connections[index].outbox.clear()
-                connections[index].enter(.draining, now: now.nanoseconds)
-                return
-            }
-            if endsInOrder(index) {
-                beginClose(index, now: now)
-                return
-            }
-            let errno = Int32(truncatingIfNeeded: -result)
-            fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
-            return
-        }
-        if let since = connections[index].outbox.noteSent(result, now: now.nanoseconds) {
-            noteWritten(index, since: since, now: now)
-        }
-    }
-
-    mutating func closed(_ index: Int) {
-        connections[index].end()
     }
 
     /// The connection is of no use any more: its streams are in doubt, its address is left alone
@@ -241,5 +195,125 @@ extension ReactorStateMachine where Records: ~Copyable {
         {
             run.giveUp(.unreachable)
         }
+    }
+
+    // MARK: How many
+
+    /// Takes over what the run's target gives this reactor. One without connections takes no rows.
+    mutating func followTarget(_ now: Now) {
+        guard let target = run.directives.connectionShare else { return }
+        let share = min(target, settings.connections)
+        if share != connections.share {
+            connections.share = share
+            makeSlots(now)
+        }
+    }
+
+    /// Makes the slots that the reactor's share needs.
+    mutating func makeSlots(_ now: Now) {
+        let records = run.directives.connectionShare != nil || settings.connections <= 32 ? 4 : 2
+        let capacity = records * Records.sealedCount(recordPlaintextLimit) + 4096
+        let rate = settings.milliRatePerConnection
+        connections.grow {
+            Connection(
+                rateLimiter: RateLimiter(milliRate: rate, now: now.nanoseconds),
+                outgoingCapacity: capacity)
+        }
+    }
+
+    /// Connections that the kernel made and that carry requests or soon will.
+    var standingConnections: Int { connections.standingCount }
+
+    /// Connections that count towards the share.
+    var activeConnections: Int { connections.activeCount }
+
+    /// Replaces connections that were made from what has changed since, one after the other: one
+    /// drains, its successor opens, and only when that is ready comes the next one's turn.
+    /// Requests in flight get their answers on the connection that they went out on.
+    mutating func replaceOutdated(_ now: Now) {
+        guard case .running = phase, !run.directives.isStopping else { return }
+        let version = run.directives.sessionVersion
+        var outdated: Int?
+        var active = 0
+        for index in 0..<connections.count where connections[index].isActive {
+            active += 1
+            guard connections[index].phase == .open, connections[index].isReady else {
+                // One of the new kind is on its way: the others carry the rows meanwhile. One of
+                // the old kind that does not stand yet need not be waited for.
+                if connections[index].sessionVersion == version { return }
+                outdated = index
+                continue
+            }
+            if connections[index].sessionVersion != version, outdated == nil { outdated = index }
+        }
+        guard let outdated else { return }
+        guard connections[outdated].phase == .open else {
+            beginClose(outdated, now: now)
+            return
+        }
+        // A successor that could not be opened yet leaves a gap: it is filled first, so that a
+        // changed credential that does not work leaves all but one connection in place.
+        guard active >= connections.share || !hasWork else { return }
+        drain(outdated, now: now)
+    }
+
+    // MARK: The endpoint's name, or its proxy's
+
+    /// Without a reply for so long, or for half of `--give-up-after`, a look-up is a trouble that is told.
+    static var lookupPatience: UInt64 { 5 * second }
+
+    /// Asks for the addresses; no connection is opened before they are there.
+    mutating func lookUpName(_ now: Now) {
+        connections.addresses.resolution = .asked(since: now.nanoseconds)
+        connections.hasToldSlowLookup = false
+        submissions.append(.resolve)
+    }
+
+    mutating func resolved(_ result: Result<[SocketAddress], ResolutionFailure>, now: Now) {
+        switch result {
+        case .success(let found):
+            var used = Set<Int>()
+            for index in 0..<connections.count where connections[index].phase != .idle {
+                used.insert(connections[index].address)
+            }
+            connections.addresses.update(found, now: now.nanoseconds, isInUse: used.contains)
+        case .failure(let failure):
+            let trouble = ConnectionTrouble(.resolve, failure.message)
+            run.note(trouble)
+            if connections.resolutionFailures == 0 { tellLookup(trouble, now: now) }
+            connections.addresses.resolution = .none
+            connections.addresses.wait(until: now.nanoseconds + second)
+            connections.resolutionFailures += 1
+            if connections.resolutionFailures >= Self.hopelessAttempts,
+                connections.addresses.entries.isEmpty,
+                !settings.giveUpAfterIsExplicit
+            {
+                run.stop(.gaveUp(trouble))
+            }
+        }
+    }
+
+    /// Tells once of a look-up that takes long: meanwhile nothing else says why no connection is opened.
+    mutating func checkLookup(_ now: Now) {
+        guard !connections.hasToldSlowLookup, let trouble = slowLookup(now) else { return }
+        connections.hasToldSlowLookup = true
+        run.note(trouble)
+        tellLookup(trouble, now: now)
+    }
+
+    /// What is wrong with the look-up that is out; nil where none is, or not for long.
+    func slowLookup(_ now: Now) -> ConnectionTrouble? {
+        guard case .asked(let since) = connections.addresses.resolution else { return nil }
+        let waited = now.nanoseconds - min(now.nanoseconds, since)
+        guard waited >= min(Self.lookupPatience, settings.giveUpAfter / 2) else { return nil }
+        return ConnectionTrouble(
+            .resolve,
+            "no name server has replied for \(waited / second) s to the look-up of "
+                + settings.nameToResolve)
+    }
+
+    private mutating func tellLookup(_ trouble: ConnectionTrouble, now: Now) {
+        metrics.events.append(
+            RunEvent(.lookup, .warning, trouble.message, milliseconds: now.wallMilliseconds))
     }
 }

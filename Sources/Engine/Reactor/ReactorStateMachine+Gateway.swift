@@ -16,7 +16,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The server says why it ends the connection. What that means for each row follows; where it
     /// names none they are in doubt.
-    mutating func follow(
+    mutating func followLastWord(
         _ packet: BinaryErrorPacket, about subject: LastWordSubject, _ index: Int, now: Now
     ) {
         let address = connections.addresses.entries[connections[index].address].address
@@ -84,7 +84,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// An error packet names the notification.
-    mutating func refuse(
+    mutating func refuseNamed(
         _ tag: RowTag, _ packet: BinaryErrorPacket, connection index: Int, now: Now
     ) {
         noteUntimedAnswer(index, now: now)

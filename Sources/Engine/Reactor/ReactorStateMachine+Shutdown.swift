@@ -1,29 +1,10 @@
 import Campaign
 import Support
 
+/// The run's end: no new requests, responses awaited, the ledger safe, connections closed.
 extension ReactorStateMachine where Records: ~Copyable {
     /// At most so long is waited, once all is recorded, for connections to close in order.
     private static var closeLimit: UInt64 { 2 * second }
-
-    var isClosing: Bool {
-        if case .closing = phase { return true }
-        return false
-    }
-
-    /// Connection slots that the driver has to provide for.
-    var slotCount: Int { connections.capacity }
-
-    /// The segment's length once all is written.
-    var ledgerByteCount: UInt64 { recorder.ledger.writtenPosition }
-
-    /// The counters as others may see them now.
-    func snapshot() -> RunStatistics {
-        var snapshot = metrics.statistics
-        snapshot.inFlight = rows.inFlight
-        snapshot.pausedAddresses = connections.addresses.troubledCount
-        snapshot.openConnections = connections.openCount
-        return snapshot
-    }
 
     /// Follows the word to stop: no new requests, answers in flight awaited.
     mutating func handleStopRequest(_ now: Now) {

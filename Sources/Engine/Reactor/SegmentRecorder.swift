@@ -49,6 +49,10 @@ struct SegmentRecorder: ~Copyable {
                 && ledger.syncedPosition == ledger.appendedPosition)
     }
 
+    /// True where so many bytes wait for the disk that no more requests are made.
+    @inline(__always)
+    func isBehind(_ limit: Int) -> Bool { ledger.pendingByteCount >= limit }
+
     /// Rows wait for all before this position to be synced.
     mutating func want(_ position: UInt64) { wanted = max(wanted, position) }
 

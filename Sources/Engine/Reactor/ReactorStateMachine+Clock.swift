@@ -11,8 +11,6 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// that takes less than three requests or so a second holds up rows that others could carry, and
     /// their provider token grows old while they wait. Peers that fall silent are found out before.
     static var writeLimit: UInt64 { 30 * second }
-    /// Where bytes took longer than that to leave, the clocks of the requests among them begin anew.
-    static var slowWrite: UInt64 { 100 * millisecond }
 
     /// Looks at everything that only time brings about.
     mutating func scan(_ now: Now) {
@@ -95,21 +93,6 @@ extension ReactorStateMachine where Records: ~Copyable {
         return now.nanoseconds > since && now.nanoseconds - since > Self.writeLimit
     }
 
-    /// The buffer is empty: all requests are written. Where that took long, answers to those among the
-    /// bytes are waited for from now on: `--request-timeout` counts from the write, never from queueing,
-    /// and so does a legacy gateway's silence.
-    ///
-    /// - Parameter since: When the first of them began to wait.
-    mutating func noteWritten(_ index: Int, since: UInt64, now: Now) {
-        guard now.nanoseconds > since, now.nanoseconds - since > Self.slowWrite else { return }
-        func restart(_ tag: RowTag) {
-            if rows.slab[tag].sentNanoseconds >= since {
-                rows.slab[tag].sentNanoseconds = now.nanoseconds
-            }
-        }
-        connections[index].session.forEachInFlight(restart)
-    }
-
     /// Takes what time has settled: requests without a response, notifications without an error.
     private mutating func followTime(_ index: Int, now: Now) {
         let times = SessionTimes(
@@ -142,6 +125,15 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections[index].liveness.notePing(now: now.nanoseconds)
             }
         case .dead: failSilent(index, "no response to PING within 10 s", now: now)
+        }
+    }
+
+    /// What connections that are gone knew is forgotten.
+    mutating func renewPaceBase() {
+        connections.latencyMonitor.base = .max
+        for index in 0..<connections.count where connections[index].isReady {
+            connections.latencyMonitor.base = min(
+                connections.latencyMonitor.base, connections[index].pace.base)
         }
     }
 }

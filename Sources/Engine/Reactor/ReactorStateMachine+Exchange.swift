@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import HTTP2
 import Support
 
 /// A reactor and its run: what came in goes out as effects, what the run says comes in as directives.
@@ -28,6 +29,16 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.append(.accepted(metrics.acceptedSinceReport))
         run.noteResponse(now)
         metrics.acceptedSinceReport = 0
+    }
+
+    /// Counts a connection that ends by the server's protocol error; so many end the run.
+    mutating func noteBroken(
+        _ index: Int, _ trouble: ConnectionTrouble, now: Now
+    ) {
+        guard connections[index].noteBroken() else { return }
+        // Responses and errors count in their order.
+        reportAccepted(now)
+        run.append(.broken(trouble))
     }
 
     /// Requests for which leave is needed before anything was accepted; 0 where none would be made.

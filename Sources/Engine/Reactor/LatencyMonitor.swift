@@ -1,0 +1,50 @@
+package import Campaign
+import Support
+
+/// What a run found out of answers that slow down under load.
+package struct PaceTally: Sendable, Equatable {
+    /// The finding of the slowest answers.
+    package private(set) var worst: ConcurrencyLimiter.Finding?
+
+    init() {}
+
+    mutating func note(_ finding: ConcurrencyLimiter.Finding) {
+        if finding.loadedNanoseconds > worst?.loadedNanoseconds ?? 0 { worst = finding }
+    }
+
+    mutating func add(_ other: PaceTally) {
+        if let finding = other.worst { note(finding) }
+    }
+}
+
+/// What `--pace adaptive` keeps for all connections of a reactor.
+struct LatencyMonitor {
+    /// The time from one turn to the next, smoothed, nanoseconds: so late does the reactor send and
+    /// look at answers at the most, by itself.
+    private(set) var lag: UInt64 = 0
+    private(set) var lastTurn: UInt64
+    /// The shortest base of any connection; `UInt64.max`: none is known.
+    var base = UInt64.max
+    /// When the reactor was found to have been away, nanoseconds.
+    var lastAbsence: UInt64 = 0
+
+    /// So much later than asked the reactor may wake before it counts as having been away.
+    static var absence: UInt64 { 10 * millisecond }
+    /// A connection tells so often at most that it is held.
+    static var tellInterval: UInt64 { 60 * second }
+
+    init(now: Now) { lastTurn = now.nanoseconds }
+
+    mutating func noteTurn(_ now: Now) {
+        lag = lag - lag / 8 + (now.nanoseconds - lastTurn) / 8
+        lastTurn = now.nanoseconds
+    }
+}
+
+extension ConcurrencyLimiter.Finding {
+    /// In words, to follow "responses slow down under load".
+    package var words: String {
+        "\(latencyText(aloneNanoseconds)) alone, \(latencyText(loadedNanoseconds)) with "
+            + "\(grouped(inFlight)) in flight: held to \(grouped(limit))"
+    }
+}

@@ -1,0 +1,29 @@
+/// How full something is that a reactor owns.
+package struct OccupancyGauge {
+    package enum Kind: String {
+        case rows = "rows in hand"
+        case waiting = "rows waiting for another try"
+        case inFlight = "rows in flight"
+        case held = "rows ahead of their sync"
+        case slots = "connection slots"
+        case submissions
+        case chunks = "chunks ahead"
+        case templates
+        case personalTemplates = "personal templates"
+        case events
+        case addresses
+        case reasons = "unknown reasons"
+        case handoffRows = "rows between reactors"
+        case handoffPieces = "pieces between reactors"
+        case outgoing = "bytes to go out"
+        case streams
+        case control = "control bytes"
+        case parts = "requests in parts"
+        case bodies = "response bodies"
+    }
+
+    package let kind: Kind
+    package let count: Int
+    /// The most that there may ever be.
+    package let limit: Int
+}

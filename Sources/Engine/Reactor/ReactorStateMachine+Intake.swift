@@ -1,0 +1,151 @@
+import APNs
+import Campaign
+import HTTP2
+import Ring
+import Support
+
+/// What the driver brings in: bytes, and the ends of what it was asked to do.
+extension ReactorStateMachine where Records: ~Copyable {
+    /// Takes received bytes in; they are looked at during this call only.
+    mutating func received(connection index: Int, bytes: RawSpan, now: Now) {
+        guard connections[index].isListening else { return }
+        connections[index].liveness.noteReceived(now: now.nanoseconds)
+        connections[index].isSaturated = false
+        noteAbsence(now)
+        var offset = 0
+        while true {
+            // SAFETY: the plaintext goes to memory that is used in this call only, what TLS replies to
+            // the tail of the outbox, which nothing else changes meanwhile; both outputs
+            // check their counts. Of the plaintext as many bytes are read as the output says are
+            // set, before the next piece takes their place.
+            var plaintext = unsafe OutputRawSpan(buffer: received, initializedCount: 0)
+            let target = unsafe connections[index].outbox.tail
+            var replies = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+            guard
+                let result = connections[index].records?.receive(
+                    bytes, at: &offset, plaintext: &plaintext, ciphertext: &replies)
+            else { return }
+            let count = unsafe plaintext.finalize(for: received)
+            connections[index].outbox.append(unsafe replies.finalize(for: target))
+
+            if connections[index].phase == .handshaking,
+                connections[index].records?.isEstablished == true
+            {
+                connections[index].enter(.open, now: connections[index].phaseSince)
+                if let outcome = connections[index].session.start() {
+                    follow(outcome, index, now: now)
+                }
+            }
+            if count > 0 {
+                let span = unsafe RawSpan(
+                    _unsafeBytes: UnsafeRawBufferPointer(rebasing: received[..<count]))
+                takeOutcomes(index, of: span, now: now)
+                guard connections[index].isListening else { return }
+            }
+            switch result {
+            case .more:
+                return
+            case .plaintextFull:
+                continue
+            case .closed:
+                receiveEnded(index, errno: 0, now: now)
+                return
+            case .failed(let error):
+                fail(index, connections.trouble(index, error), isLasting: error.isLasting, now: now)
+                return
+            }
+        }
+    }
+
+    /// Takes what received bytes mean.
+    private mutating func takeOutcomes(_ index: Int, of bytes: RawSpan, now: Now) {
+        var offset = 0
+        while let outcome = connections[index].session.nextOutcome(
+            in: bytes, at: &offset, of: rows.slab, handedOver: connections[index].outbox.handedOver)
+        {
+            if case .accepted(let tag) = outcome {
+                noteAccepted(tag, index, now: now)
+            } else {
+                follow(outcome, index, now: now)
+                guard connections[index].isListening else { return }
+            }
+        }
+        if run.isFull { exchangeWithRun(now) }
+    }
+
+    /// Where the reactor did not run although it was time, latencies are not the server's.
+    mutating func noteAbsence(_ now: Now) {
+        guard now.nanoseconds > timers.nextDeadline + LatencyMonitor.absence,
+            now.nanoseconds != connections.latencyMonitor.lastAbsence
+        else { return }
+        connections.latencyMonitor.lastAbsence = now.nanoseconds
+        let absence = now.nanoseconds - connections.latencyMonitor.lastTurn
+        for index in 0..<connections.count {
+            connections[index].pace.noteAbsence(nanoseconds: absence)
+        }
+    }
+
+    mutating func connected(_ index: Int, errno: Int32, now: Now) {
+        guard connections[index].phase == .connecting else { return }
+        guard errno == 0 else {
+            fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
+            return
+        }
+        do {
+            connections[index].records = try Records(recipe: connections.recipe)
+        } catch {
+            fail(index, connections.trouble(index, error), isLasting: error.isLasting, now: now)
+            return
+        }
+        metrics.noteConnection(share: connections.share)
+        connections[index].enter(.handshaking, now: connections[index].phaseSince)
+        submissions.append(.receive(connection: index))
+        // The client speaks first, in TLS as in HTTP/2.
+        received(connection: index, bytes: RawSpan(), now: now)
+    }
+
+    mutating func sent(_ index: Int, result: Int, now: Now) {
+        connections[index].outbox.noteStopped()
+        connections[index].isSaturated = false
+        guard connections[index].isListening else { return }
+        guard result > 0 else {
+            if connections[index].session.noteUnwritable() {
+                connections[index].outbox.clear()
+                connections[index].enter(.draining, now: now.nanoseconds)
+                return
+            }
+            if endsInOrder(index) {
+                beginClose(index, now: now)
+                return
+            }
+            let errno = Int32(truncatingIfNeeded: -result)
+            fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
+            return
+        }
+        if let since = connections[index].outbox.noteSent(result, now: now.nanoseconds) {
+            noteWritten(index, since: since, now: now)
+        }
+    }
+
+    /// Where bytes took longer than that to leave, the clocks of the requests among them begin anew.
+    private static var slowWrite: UInt64 { 100 * millisecond }
+
+    /// The buffer is empty: all requests are written. Where that took long, answers to those among the
+    /// bytes are waited for from now on: `--request-timeout` counts from the write, never from queueing,
+    /// and so does a legacy gateway's silence.
+    ///
+    /// - Parameter since: When the first of them began to wait.
+    mutating func noteWritten(_ index: Int, since: UInt64, now: Now) {
+        guard now.nanoseconds > since, now.nanoseconds - since > Self.slowWrite else { return }
+        func restart(_ tag: RowTag) {
+            if rows.slab[tag].sentNanoseconds >= since {
+                rows.slab[tag].sentNanoseconds = now.nanoseconds
+            }
+        }
+        connections[index].session.forEachInFlight(restart)
+    }
+
+    mutating func closed(_ index: Int) {
+        connections[index].end()
+    }
+}

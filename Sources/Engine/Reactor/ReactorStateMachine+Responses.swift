@@ -1,0 +1,270 @@
+import APNs
+import Campaign
+import HTTP2
+import Support
+
+/// What a session made of received bytes, and what that means for its row, its connection and the run.
+extension ReactorStateMachine where Records: ~Copyable {
+    /// 200, and when it came is known.
+    mutating func noteAccepted(_ tag: RowTag, _ index: Int, now: Now) {
+        let sent = rows.slab[tag].sentNanoseconds
+        connections[index].noteResponse(now, sent: sent)
+        connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
+        if connections[index].responses == 1 {
+            connections.addresses.succeeded(
+                connections[index].address, slot: index, now: now.nanoseconds)
+        }
+        rows.inFlight -= 1
+        accept(tag, now: now)
+    }
+
+    /// Takes anything that a session says.
+    mutating func follow(_ outcome: SessionOutcome, _ index: Int, now: Now) {
+        switch outcome {
+        case .ready(let streams): becomeReady(index, streams: streams, now: now)
+        case .accepted(let tag): noteAccepted(tag, index, now: now)
+        case .response(let tag, let status):
+            connections[index].noteResponse(
+                now, sent: rows.slab[tag].sentNanoseconds)
+            rows.inFlight -= 1
+            refuse(tag, status: status, connection: index, now: now)
+        case .notProcessed(let tag):
+            rows.inFlight -= 1
+            sendLater(tag, refusedOn: index, now: now)
+        case .discarded(let tag):
+            rows.inFlight -= 1
+            sendElsewhere(tag)
+        case .lost(let tag):
+            rows.inFlight -= 1
+            lose(tag, reason: .connectionLost, now: now)
+            if connections[index].trust.noteLoss() {
+                replaceUnresponsive(index, "requests are reset one after the other", now: now)
+            }
+        case .overdue(let tag):
+            let sent = rows.slab[tag].sentNanoseconds
+            rows.inFlight -= 1
+            lose(tag, reason: .timeout, now: now)
+            if connections[index].trust.lastResponse <= sent {
+                replaceUnresponsive(index, "no response comes in time", now: now)
+            }
+        case .goAway(let code): followGoAway(index, code: code, now: now)
+        case .violation(let error): failViolation(index, error, now: now)
+        case .confirmed(let tag): confirm(tag, connection: index, now: now)
+        case .refused(let tag, let packet): refuseNamed(tag, packet, connection: index, now: now)
+        case .lastWordBegan: awaitLastWord(index, now: now)
+        case .lastWord(let packet, let subject):
+            followLastWord(packet, about: subject, index, now: now)
+        case .over: endAfterLastWord(index, now: now)
+        case .unreadable: failUnreadable(index, now: now)
+        case .unexplained: receiveEnded(index, errno: 0, now: now)
+        }
+    }
+
+    /// The first request may go out.
+    private mutating func becomeReady(_ index: Int, streams: Int?, now: Now) {
+        let isLossy = connections.addresses.isLossy(connections[index].address)
+        connections[index].becomeReady(mustProve: isLossy, now: now.nanoseconds)
+        if let streams {
+            connections[index].tally.opened += 1
+            tell(
+                .connectionOpen, .info, connection: index,
+                "\(connections.peer(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
+                now: now)
+        }
+        connections.addresses.ready(connections[index].address)
+        run.noteReady()
+    }
+
+    // MARK: Responses that are no 200
+
+    /// Any other status: what it means stands in one table, `ResponseClass`.
+    mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
+        run.noteResponse(now)
+        metrics.latency.record(now.nanoseconds - rows.slab[tag].sentNanoseconds)
+        let body = connections[index].session.responseReason
+        let reason = body.reason
+        let retryAfter = connections[index].session
+            .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }
+        let answer = ResponseClass.classify(status: status, reason: reason)
+        rows.slab[tag].lastStatus = status
+        rows.slab[tag].lastReason = reason?.rawValue ?? 0
+
+        // Guards count answers in their order.
+        reportAccepted(now)
+
+        if answer.row != .rejected { metrics.statistics.pushbacks += 1 }
+        switch answer.row {
+        case .accepted:
+            preconditionFailure("200 is handled before")
+        case .rejected:
+            // A device that is gone says nothing about the campaign.
+            if status != 410 { metrics.canaryReport.refused += 1 }
+            settleRejected(tag, status: status, body: body, connection: index, now: now)
+        case .remainUnsettled:
+            holdBack(tag, now: now)
+        case .retryOnceThenRemain:
+            if rows.slab[tag].hadInvalidToken {
+                holdBack(tag, now: now)
+            } else {
+                rows.slab[tag].hadInvalidToken = true
+                rows.requeue(tag)
+            }
+        case .retryNotCounted:
+            sendElsewhere(tag)
+        case .retryAfterDelay:
+            retryLater(tag, retryAfter: retryAfter, now: now)
+        case .responseLost:
+            lose(
+                tag, status: status, reason: .connectionLost, retryAfter: retryAfter, now: now)
+        case .retryWithRenewedToken:
+            noteExpired(
+                index, usedVersion: rows.slab[tag].authorizationVersion,
+                isFirst: connections[index].responses == 1)
+            sendElsewhere(tag)
+        case .retryWithPreviousToken:
+            run.append(
+                .updatesRefused(
+                    usedVersion: rows.slab[tag].authorizationVersion,
+                    giveUpAfter: settings.giveUpAfter))
+            rows.slab[tag].attempts -= 1
+            rows.retries.insert(
+                dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
+        }
+        // What a response about the token says of the address, the run has to say.
+        if answer.connection != .drainAndReplace, answer.row != .retryWithRenewedToken,
+            connections[index].responses == 1
+        {
+            connections.addresses.succeeded(
+                connections[index].address, slot: index, now: now.nanoseconds)
+        }
+        if answer.connection != .none { noteDrain(index, status: status, reason: reason, now: now) }
+        switch answer.connection {
+        case .none:
+            break
+        case .close:
+            drain(index, now: now)
+        case .drainAndReplace:
+            connections.addresses.failed(
+                connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
+                lasting: nil, isOutage: true, random: &random)
+            drain(index, now: now)
+        }
+        noteWait(index, status: status, reason: reason, retryAfter: retryAfter)
+        run.append(.response(writer.heard(answer.campaign), status: status, reason: reason))
+    }
+
+    /// Remembers, for the message of a run that gives up, that a server wants to be left alone for
+    /// longer than a run goes without an answer.
+    private mutating func noteWait(
+        _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?
+    ) {
+        guard let retryAfter, retryAfter >= settings.giveUpAfter else { return }
+        let words = reason.map { " \($0.text)" } ?? ""
+        run.note(
+            connections.trouble(
+                index, "\(status)\(words) with Retry-After: \(retryAfter / second) s",
+                step: .longWait))
+    }
+
+    private mutating func settleRejected(
+        _ tag: RowTag, status: UInt16, body: ReasonBody, connection index: Int, now: Now
+    ) {
+        let timestamp = body.timestampMilliseconds
+        if status == LengthRequired.status, body.reason == nil {
+            // SAFETY: a static string has as many bytes as it says, for ever.
+            let text = unsafe RawSpan(
+                _unsafeStart: LengthRequired.reason.utf8Start,
+                byteCount: LengthRequired.reason.utf8CodeUnitCount)
+            settleRejected(tag, status: status, text: text, now: now)
+            return
+        }
+        guard body.reason == nil, let range = body.textRange else {
+            settle(
+                tag, state: .rejected, status: status,
+                reasonCode: (body.reason ?? .unparsable).rawValue, timestamp: timestamp, now: now)
+            return
+        }
+        // A reason that this version does not know: its own words are kept.
+        // SAFETY: the record that is being made next has not begun: its memory serves for the
+        // words, of which `copyResponse` sets `count` bytes; the ledger and the counters copy them.
+        let count = unsafe connections[index].session.copyResponse(range, into: writer.staging)
+        let text = unsafe RawSpan(
+            _unsafeBytes: UnsafeRawBufferPointer(rebasing: writer.staging[..<count]))
+        settleRejected(tag, status: status, text: text, timestamp: timestamp, now: now)
+    }
+
+    /// The server did not process the request, and may not process the next either: the row waits,
+    /// and so does the connection. The attempt does not count.
+    mutating func sendLater(_ tag: RowTag, refusedOn index: Int, now: Now) {
+        forgetRefusals(index)
+        let due = connections[index].trust.noteRefusal(now: now.nanoseconds)
+        // Successors of the connection take the pause up.
+        connections.addresses.note(connections[index].trust.refusals, connections[index].address)
+        rows.slab[tag].attempts -= 1
+        rows.retries.insert(dueNanoseconds: due, tag: tag)
+    }
+
+    /// After a response the connection is no longer left alone for the refusals before it.
+    mutating func forgetRefusals(_ index: Int) {
+        // This may come late: of one that drains, its successor knows better.
+        guard connections[index].trust.forgetRefusals(), connections[index].phase == .open else {
+            return
+        }
+        connections.addresses.note(RefusalBackoff(), connections[index].address)
+    }
+
+    // MARK: The server ends the connection
+
+    private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
+        metrics.statistics.goAways += 1
+        let answer = connections[index].session.goAwayReason.reason
+        noteGoAway(index, code: code, reason: answer?.text, now: now)
+        if let answer {
+            run.note(
+                connections.trouble(index, "GOAWAY with reason \(answer.text)", step: .refused))
+        } else if code != .noError {
+            var trouble = connections.trouble(index, "GOAWAY with error \(code)", step: .refused)
+            run.note(trouble)
+            trouble.kind = .protocol
+            if code.isProtocolError { noteBroken(index, trouble, now: now) }
+        }
+        switch ResponseClass.classify(goAwayReason: answer) {
+        case .refusesCredential:
+            run.stop(.refused(.init(status: 0, reason: answer, isCredential: true)))
+        case .renewProviderToken:
+            noteExpired(index, usedVersion: writer.authorizationVersion, isFirst: false)
+        default:
+            break
+        }
+        // Ended in order after at least one answer: replaced at once. Anything else waits.
+        if code != .noError || connections[index].responses == 0 {
+            connections.addresses.failed(
+                connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+                random: &random)
+        }
+        drain(index, now: now)
+    }
+
+    /// The server broke the protocol: the GOAWAY that names the error is the last thing it gets. Where
+    /// requests wait before it, it gets none: they would go out although their rows were given up here,
+    /// and may be on their way over another connection.
+    private mutating func failViolation(
+        _ index: Int, _ error: ConnectionError, now: Now
+    ) {
+        let trouble = connections.trouble(
+            index, "the server broke HTTP/2: \(error.message)", step: .protocol)
+        run.note(trouble)
+        noteBroken(index, trouble, now: now)
+        noteFailure(index, trouble, now: now)
+        connections.addresses.failed(
+            connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+            random: &random)
+        loseStreams(index, now: now)
+        guard connections[index].outbox.isEmpty else {
+            beginClose(index, now: now)
+            return
+        }
+        connections.addresses.releaseTrial(index)
+        connections[index].enter(.flushing, now: now.nanoseconds)
+    }
+}

@@ -1,0 +1,306 @@
+import Campaign
+import Support
+
+/// What a connection is given to send: as many requests as its server, its trust, its pace and the rate allow, in
+/// records as full as they get.
+extension ReactorStateMachine where Records: ~Copyable {
+    /// Room that is kept for what TLS itself has to tell the server.
+    private static var replyReserve: Int { 2048 }
+    /// Records shorter than this are not begun for requests while more than that waits to go out.
+    private static var recordMinimum: Int { 1024 }
+
+    /// Gives a connection what it can carry now: control frames, bodies that windows had cut,
+    /// requests; sealed in records as full as they get.
+    mutating func fill(_ index: Int, now: Now) {
+        switch connections[index].phase {
+        case .idle, .connecting, .closing:
+            return
+        case .handshaking:
+            break
+        case .open, .draining, .flushing:
+            while stageRecord(index, now: now) {}
+            if connections[index].phase == .draining,
+                connections[index].openCount == 0
+            {
+                flush(index, now: now)
+                _ = stageRecord(index, now: now)
+            }
+        }
+        if connections[index].isListening { send(index, now: now) }
+        connections[index].isSaturated =
+            connections[index].phase == .open && connections[index].isReady
+            && connections[index].outbox.isDrained
+            && connections[index].session.isFull(within: connections[index].pace.limit)
+    }
+
+    private mutating func send(_ index: Int, now: Now) {
+        if connections[index].outbox.isDrained {
+            if connections[index].phase == .flushing, !connections[index].outbox.isSending {
+                beginClose(index, now: now)
+            }
+            return
+        }
+        // SAFETY: they stay as they are until the driver has sent them, see `Outbox`.
+        if let bytes = unsafe connections[index].outbox.takeWaiting(now: now.nanoseconds) {
+            unsafe submissions.append(.send(connection: index, bytes: bytes))
+        }
+    }
+
+    /// Makes one record.
+    ///
+    /// - Returns: True where there may be more to send.
+    private mutating func stageRecord(_ index: Int, now: Now) -> Bool {
+        guard connections[index].records?.isEstablished == true else { return false }
+        let overhead = Records.sealedCount(0) + Self.replyReserve
+        let limit = min(recordPlaintextLimit, connections[index].outbox.room - overhead)
+        guard limit >= Self.recordMinimum else {
+            connections[index].limitedBy = .socket
+            return false
+        }
+        writer.beginRecord(limit: limit)
+        connections[index].session.writeControl(with: &writer)
+        connections[index].session.writeContinuations(of: rows.slab, with: &writer)
+        if connections[index].phase == .open, connections[index].isReady {
+            stageRequests(index, now: now)
+        }
+        guard writer.recordCount > 0 else { return false }
+
+        // SAFETY: nothing is written to the record while it is sealed, nor to the outbox, whose tail the
+        // record layer fills; it checks the tail's count.
+        let plaintext = unsafe RawSpan(_unsafeBytes: writer.record)
+        let target = unsafe connections[index].outbox.tail
+        var sealed = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+        let isAlive = connections[index].records?.seal(plaintext, ciphertext: &sealed) ?? false
+        connections[index].outbox.append(unsafe sealed.finalize(for: target))
+        if !isAlive { failToSeal(index, now: now) }
+        return isAlive
+    }
+
+    /// TLS takes no more. Apart from the hot path, which makes no text.
+    @inline(never)
+    private mutating func failToSeal(_ index: Int, now: Now) {
+        fail(
+            index, connections.trouble(index, "TLS can't continue to send"), isLasting: false,
+            now: now
+        )
+    }
+
+    /// Fills the record with as many requests as streams, windows, pace and rows allow.
+    private mutating func stageRequests(_ index: Int, now: Now) {
+        guard case .running = phase else { return }
+        guard !recorder.isBehind(settings.limits.ledgerBacklog) else {
+            connections[index].limitedBy = .socket
+            return
+        }
+        guard !run.directives.isTokenStale else {
+            connections[index].limitedBy = .retry
+            return
+        }
+        let tryable = tryBudget(index, now: now)
+        guard tryable > 0 else {
+            connections[index].limitedBy = .retry
+            return
+        }
+        guard hasRowReady(now) else {
+            // At the list's end a legacy gateway's silence is all that is waited for.
+            let isSilence =
+                !connections[index].session.respondsToEach && rows.inFlight > 0
+                && rows.chunks.isExhausted
+            connections[index].limitedBy =
+                rows.retries.count > 0 ? .retry : isSilence ? .streams : .input
+            return
+        }
+        let room = paceRoom(index, now: now)
+        guard room > 0 else {
+            connections[index].limitedBy = .streams
+            return
+        }
+        let capacity = connections[index].session.room(for: writer)
+        guard capacity > 0 else {
+            connections[index].limitedBy =
+                connections[index].openCount >= connections[index].session.requestLimit
+                ? .streams : .window
+            stageFirstPart(index, now: now)
+            return
+        }
+        var budget = min(capacity, room, initialAllowance, tryable)
+        guard budget > 0 else {
+            connections[index].limitedBy = .streams
+            return
+        }
+        let paced = min(
+            admission.limiter.allowance(now: now.nanoseconds),
+            connections[index].rateLimiter.allowance(now: now.nanoseconds))
+        guard paced >= min(admission.limiter.quantum, connections[index].rateLimiter.quantum) else {
+            connections[index].limitedBy = .rate
+            admission.waitForRate(of: connections[index].rateLimiter, now: now.nanoseconds)
+            return
+        }
+        budget = min(budget, paced)
+        connections[index].limitedBy = .cpu
+        let written = writeRequests(index, budget: budget, now: now)
+        if written > 0 { joinRate() }
+        admission.limiter.take(written, now: now.nanoseconds)
+        connections[index].rateLimiter.take(written, now: now.nanoseconds)
+        if written == min(capacity, room) { connections[index].limitedBy = .streams }
+        if written == paced {
+            admission.waitForRate(of: connections[index].rateLimiter, now: now.nanoseconds)
+        }
+    }
+
+    // MARK: Requests
+
+    /// Has the connection's session write requests of rows into the record.
+    ///
+    /// - Returns: How many were written.
+    mutating func writeRequests(_ index: Int, budget: Int, now: Now) -> Int {
+        followAuthorization()
+        let most = min(budget, connections[index].session.prepare(&writer))
+        var written = 0
+        while written < most, writer.hasRoom, let tag = takeRow(now) {
+            let outcome = connections[index].session.write(tag, of: rows.slab, with: &writer)
+            guard outcome == .written else {
+                if outcome == .windowFull { connections[index].limitedBy = .window }
+                rows.putBack(tag)
+                break
+            }
+            noteSent(tag, now: now)
+            written += 1
+        }
+        writer.finish()
+        return written
+    }
+
+    /// A server whose windows never hold a whole payload still gets its requests, a part at a time.
+    mutating func stageFirstPart(_ index: Int, now: Now) {
+        guard connections[index].session.mustSplit(writer), initialAllowance > 0,
+            admission.limiter.allowance(now: now.nanoseconds) > 0,
+            connections[index].rateLimiter.allowance(now: now.nanoseconds) > 0
+        else { return }
+        followAuthorization()
+        connections[index].session.prepareParts(&writer)
+        defer { writer.finish() }
+        guard writer.hasRoom, let tag = takeRow(now) else { return }
+        guard connections[index].session.writeFirstPart(tag, of: rows.slab, with: &writer) else {
+            rows.requeue(tag)
+            return
+        }
+        noteSent(tag, now: now)
+        joinRate()
+        admission.limiter.take(1, now: now.nanoseconds)
+        connections[index].rateLimiter.take(1, now: now.nanoseconds)
+    }
+
+    /// Requests carry the provider token that the run has now.
+    private mutating func followAuthorization() {
+        if writer.isOutdated(run.directives.authorization.version) { renewAuthorization() }
+    }
+
+    /// Apart from the check, which is made for each record.
+    @inline(never)
+    private mutating func renewAuthorization() { writer.follow(run.directives.authorization) }
+
+    private mutating func noteSent(_ tag: RowTag, now: Now) {
+        rows.slab[tag].sentNanoseconds = now.nanoseconds
+        rows.slab[tag].authorizationVersion = writer.authorizationVersion
+        let isRetry = rows.slab[tag].firstSentNanoseconds != 0
+        if !isRetry { rows.slab[tag].firstSentNanoseconds = now.nanoseconds }
+        rows.slab[tag].attempts += 1
+        metrics.noteRequest(isRetry: isRetry)
+        rows.inFlight += 1
+    }
+
+    // MARK: Connections whose server has to show first that it is good
+
+    /// How many requests may be made on a connection, so far as its server's past goes.
+    ///
+    /// Nearly always two comparisons: the rest is for connections without a response since their start
+    /// or since a refusal, and for those to an address that loses rows.
+    @inline(__always)
+    mutating func tryBudget(_ index: Int, now: Now) -> Int {
+        connections[index].trust.isComplete ? .max : limitedBudget(index, now: now)
+    }
+
+    @inline(never)
+    private mutating func limitedBudget(_ index: Int, now: Now) -> Int {
+        let budget =
+            connections[index].trust.hasResponded ? .max : unprovenBudget(index, now: now)
+        return connections[index].trust.mustProve ? min(budget, provingBudget(index)) : budget
+    }
+
+    /// Requests that a connection's responses are worth, less those in flight.
+    private mutating func provingBudget(_ index: Int) -> Int {
+        let limit = connections[index].session.requestLimit
+        if connections[index].trust.endProof(requestLimit: limit) {
+            connections.addresses.proved(connections[index].address)
+        }
+        return max(0, connections[index].trust.worth - connections[index].openCount)
+    }
+
+    private mutating func unprovenBudget(_ index: Int, now: Now) -> Int {
+        let until = connections[index].trust.refusals.until
+        if until > now.nanoseconds {
+            admission.wake(at: until)
+            // A refusal says nothing of the address: meanwhile another connection may try it.
+            if connections[index].openCount == 0 { connections.addresses.releaseTrial(index) }
+            return 0
+        }
+        guard connections[index].session.respondsToEach, connections[index].responses == 0 else {
+            return .max
+        }
+        // Without a row to try it with, leave to try the address stays with others.
+        guard hasRowReady(now) else { return .max }
+        switch connections.addresses.leave(
+            connections[index].address, slot: index, now: now.nanoseconds)
+        {
+        case .free: return .max
+        // One request; what follows depends on its response.
+        case .trial: return max(0, 1 - connections[index].openCount)
+        case .none(let until):
+            if let until { admission.wake(at: until) }
+            return 0
+        }
+    }
+
+    /// A connection that tries its address and has no row to try it with leaves that to others.
+    mutating func releaseIdleTrial(_ index: Int, now: Now) {
+        guard connections[index].phase == .open, connections[index].isReady,
+            connections[index].session.respondsToEach, connections[index].responses == 0,
+            connections[index].openCount == 0, run.resources.addressHealth.hasTrouble,
+            !hasRowReady(now)
+        else { return }
+        connections.addresses.releaseTrial(index)
+    }
+
+    // MARK: Pace
+
+    /// How many more requests the connection's pace lets go. Ends its window where that is due.
+    @inline(__always)
+    mutating func paceRoom(_ index: Int, now: Now) -> Int {
+        guard settings.pace == .adaptive, connections[index].session.respondsToEach
+        else { return .max }
+        let open = connections[index].openCount
+        if open >= min(connections[index].pace.limit, connections[index].session.requestLimit) {
+            connections[index].pace.noteFull()
+        }
+        if connections[index].pace.isDue(now: now.nanoseconds) { endPaceWindow(index, now: now) }
+        return connections[index].pace.limit - open
+    }
+
+    @inline(never)
+    private mutating func endPaceWindow(_ index: Int, now: Now) {
+        let finding = connections[index].pace.endWindow(
+            now: now.nanoseconds, allowed: connections[index].session.requestLimit,
+            hint: connections.latencyMonitor.base, lag: connections.latencyMonitor.lag)
+        connections.latencyMonitor.base = min(
+            connections.latencyMonitor.base, connections[index].pace.base)
+        guard let finding else { return }
+        metrics.statistics.pace.note(finding)
+        guard now.nanoseconds >= connections[index].nextPaceWord else { return }
+        connections[index].nextPaceWord = now.nanoseconds + LatencyMonitor.tellInterval
+        tell(
+            .pace, .info, connection: index,
+            "\(connections.peer(index)): responses slow down under load, \(finding.words)", now: now
+        )
+    }
+}
