@@ -126,7 +126,7 @@ struct CompletionTests {
         compare(finished.output, with: calls, in: "bash")
     }
 
-    @Test("zsh offers the names that an option knows")
+    @Test("zsh offers the names that an option knows", .needs(.zsh))
     func zsh() throws {
         let calls = try calls()
         // The line editor completes each line; what is added to its matches is noted. With -O, -A
@@ -170,7 +170,7 @@ struct CompletionTests {
         compare(answers, with: calls, in: "zsh")
     }
 
-    @Test("fish offers the names that an option knows")
+    @Test("fish offers the names that an option knows", .needs(.fish))
     func fish() throws {
         let calls = try calls()
         var driver = "cd '\(folder)'\nsource '\(try script(for: "fish"))'\n"

@@ -203,7 +203,9 @@ struct NightsReportTests {
         #expect(try outline().rows.count == 4096 + 2)
     }
 
-    @Test("A browser shows it without a complaint, wide and narrow", arguments: [390, 1280])
+    @Test(
+        "A browser shows it without a complaint, wide and narrow", .needs(.chromium),
+        arguments: [390, 1280])
     func browser(width: Int) throws {
         for number in 1...3 {
             try send(

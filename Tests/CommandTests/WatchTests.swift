@@ -165,7 +165,7 @@ struct WatchTests {
         #expect(!sent.errors.contains(campaign.tokens.token(0)))
     }
 
-    @Test("promtool accepts the metrics of the file and of the endpoint")
+    @Test("The file has the metrics at the end; the endpoint serves them, to scrapers alone")
     func metrics() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 60)
@@ -175,31 +175,14 @@ struct WatchTests {
         let text = try String(contentsOfFile: file, encoding: .utf8)
         #expect(text.contains("broadside_rows_settled_total{state=\"accepted\"} 60\n"))
         #expect(text.contains("broadside_phase{phase=\"finished\"} 1\n"))
-        try check(file, campaign)
 
         let slow = try RecordingServer("stall")
         let other = try Campaign(rows: 300)
         let process = try Broadside.start(
             other.arguments(to: slow.endpoint, ["--metrics", ":0"]), in: other.directory)
         defer { process.send(signal: SIGKILL) }
-        var url = ""
-        try process.wait {
-            let errors = try String(contentsOfFile: process.errorsPath, encoding: .utf8)
-            guard errors.contains("/metrics\n"), let range = errors.range(of: "http://") else {
-                return false
-            }
-            url = String(errors[range.lowerBound...].prefix { $0 != "\n" })
-            return true
-        }
+        let (url, _) = try scrape(process, other)
         #expect(url.hasPrefix("http://127.0.0.1:"))
-        let scraped = "\(other.directory.path)/scraped"
-        try process.wait {
-            let curl = try Subprocess.run(
-                "curl", ["-sS", "--max-time", "10", "-o", scraped, url], in: other.directory)
-            return try curl.exitCode == 0
-                && String(contentsOfFile: scraped, encoding: .utf8).contains("in_flight")
-        }
-        try check(scraped, other)
         let missing = try Subprocess(
             "curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", "\(url)x"], in: other.directory
         ).wait(limit: 30)
@@ -226,6 +209,49 @@ struct WatchTests {
             to: server.endpoint,
             ["--ledger", campaign.ledger + "2", "--metrics", String(url.dropFirst(7).dropLast(8))])
         #expect(taken.exitCode == 2 && taken.errors.contains("--metrics"), "\(taken.errors)")
+    }
+
+    @Test(
+        "promtool accepts the metrics of the file and of the endpoint", .needs(.prometheus))
+    func promtool() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 60)
+        let file = "\(campaign.directory.path)/broadside.prom"
+        let sent = try campaign.send(to: server.endpoint, ["--metrics", file])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        try check(file, campaign)
+
+        let slow = try RecordingServer("stall")
+        let other = try Campaign(rows: 300)
+        let process = try Broadside.start(
+            other.arguments(to: slow.endpoint, ["--metrics", ":0"]), in: other.directory)
+        defer { process.send(signal: SIGKILL) }
+        try check(scrape(process, other).file, other)
+    }
+
+    /// Waits for a run's metrics to have notifications in flight.
+    ///
+    /// - Returns: Their URL, and a file of what it served.
+    private func scrape(
+        _ process: Subprocess, _ campaign: Campaign
+    ) throws -> (url: String, file: String) {
+        var url = ""
+        try process.wait {
+            let errors = try String(contentsOfFile: process.errorsPath, encoding: .utf8)
+            guard errors.contains("/metrics\n"), let range = errors.range(of: "http://") else {
+                return false
+            }
+            url = String(errors[range.lowerBound...].prefix { $0 != "\n" })
+            return true
+        }
+        let file = "\(campaign.directory.path)/scraped"
+        try process.wait {
+            let curl = try Subprocess.run(
+                "curl", ["-sS", "--max-time", "10", "-o", file, url], in: campaign.directory)
+            return try curl.exitCode == 0
+                && String(contentsOfFile: file, encoding: .utf8).contains("in_flight")
+        }
+        return (url, file)
     }
 
     private func check(_ file: String, _ campaign: Campaign) throws {

@@ -19,8 +19,6 @@ snowsql() {
     psql app --command="\copy ($2) to stdout (format csv, header, force_quote *)" | sed '1s/.*/\U&/'
 }
 
-"$repository/tools/install-clients" pandas >/dev/null
-
 # ten TEXT: ten of the simulator's tokens, each in place of TOKEN in a text.
 ten() { head -n 10 apns/tokens.txt | while read -r token; do printf "${1//TOKEN/$token}"; done; }
 # Excel on a computer whose language writes 1,5: a mark, semicolons, lines that end with a carriage return.

@@ -1,5 +1,5 @@
 import Foundation
-import Testing
+internal import Testing
 
 /// Why a test could not be carried out: a sentence for whoever reads the failure.
 package struct TestFailure: Error, CustomStringConvertible {
@@ -227,7 +227,8 @@ package enum Tool {
             let path = "\(directory)/\(program)"
             if access(path, X_OK) == 0 { return path }
         }
-        throw TestFailure("\(program) is not installed: run tools/install-packages test")
+        let group = RareProgram.files.contains(program) ? "full" : "test"
+        throw TestFailure("\(program) is not installed: run tools/install-packages \(group)")
     }
 
     /// The root of the package.

@@ -1,5 +1,5 @@
 import Foundation
-import Testing
+internal import Testing
 
 /// What the processes of each test used, for the tables of `tools/run-tests`: a line of CPU seconds, seconds, and the
 /// test's name, in the file that `BROADSIDE_TEST_TIMES` names.

@@ -22,8 +22,22 @@ struct DocumentationTests {
         try String(contentsOfFile: "\(Tool.packageRoot)/\(document)", encoding: .utf8)
     }
 
+    /// Those with pieces that need a rare program.
+    static let rareDocuments = documents.filter { document in
+        (try? Self.text(document).contains("\n<!-- needs: ")) ?? true
+    }
+
     @Test("The commands of a document run, end and print as it says", arguments: documents)
     func commands(of document: String) throws {
+        let story = try DocumentedStory(
+            name: document, text: Self.text(document), isWhole: false)
+        for finding in try story.run() { Issue.record("\(finding)") }
+    }
+
+    @Test(
+        "So do those of a whole document, with programs that are seldom installed",
+        .needs(.duckDB, .go, .node, .pandas, .postgreSQL, .systemd), arguments: rareDocuments)
+    func allCommands(of document: String) throws {
         let story = try DocumentedStory(name: document, text: Self.text(document))
         for finding in try story.run() { Issue.record("\(finding)") }
     }
@@ -52,10 +66,42 @@ struct DocumentationTests {
         #expect(
             try check.findings(inBlock: "x\nbroadside send --shards 1/3\ntools/tests").count == 2)
         for text in [
-            "<!-- exist 3 -->", "    broadside send", "```\n```", "```sh\ntrue", "```json\n{}\n```",
+            "<!-- exist 3 -->", "<!-- needs: COBOL -->", "    broadside send", "```\n```",
+            "```sh\ntrue", "```json\n{}\n```",
         ] {
             #expect(throws: TestFailure.self) { try findings(text) }
         }
+    }
+
+    @Test("What needs a rare program is left out up to the next heading, and is found otherwise")
+    func rarePieces() throws {
+        let text = """
+            # A
+
+            <!-- needs: Go, DuckDB -->
+            <!-- test
+            x=3
+            -->
+            ```sh
+            # No heading.
+            false
+            ```
+            ```text
+            a
+            ```
+            ## B
+
+            ```sh
+            echo "${x-b}"; (exit 4)
+            ```
+            """
+        func findings(isWhole: Bool) throws -> [String] {
+            try DocumentedStory(name: "page", text: text, isWhole: isWhole).run().map {
+                String($0.prefix { $0 != "\n" })
+            }
+        }
+        #expect(try findings(isWhole: true) == ["page:8: exit code 1, not 0"])
+        #expect(try findings(isWhole: false) == ["page:17: exit code 4, not 0"])
     }
 
     @Test("A file that its reader refuses, and what stands in a text, are found")

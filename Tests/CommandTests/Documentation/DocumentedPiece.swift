@@ -27,6 +27,8 @@ struct DocumentedPiece: Equatable {
     /// The 1-based line on which its text begins.
     let line: Int
     let text: String
+    /// Whether it needs a rare program: `<!-- needs: NAME... -->` before it in its section.
+    var isRare = false
 }
 
 /// The comments in front of a block that say how it is run.
@@ -58,8 +60,21 @@ private struct Directives {
         } else {
             throw TestFailure(
                 "unknown comment '\(comment)': test, not run: WHY, run by: SCRIPT..., exit N, "
-                    + "background: TEXT, Ctrl-C when: COMMAND or read by: COMMAND")
+                    + "background: TEXT, Ctrl-C when: COMMAND, read by: COMMAND or needs: NAME...")
         }
+    }
+
+    /// Whether the comment says what is needed up to the next heading: `needs: DuckDB, pandas`.
+    ///
+    /// - Throws: If a name is not one of `RareProgram`.
+    static func needs(_ comment: Substring) throws(TestFailure) -> Bool {
+        guard comment.hasPrefix("needs: ") else { return false }
+        for name in comment.dropFirst("needs: ".count).split(separator: ", ") {
+            guard RareProgram(rawValue: String(name)) == nil else { continue }
+            let known = RareProgram.allCases.map(\.rawValue).joined(separator: ", ")
+            throw TestFailure("unknown program '\(name)': \(known)")
+        }
+        return true
     }
 
     /// What a block of this language is; nil for one that another test looks at.
@@ -92,6 +107,7 @@ extension DocumentedPiece {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         var pieces: [DocumentedPiece] = []
         var directives = Directives()
+        var isRare = false
         var index = 0
         /// The lines up to `end`, without an indentation.
         func block(upTo end: String, indentation: Int) throws -> String {
@@ -113,16 +129,26 @@ extension DocumentedPiece {
             let first = index + 1
             if content == "<!-- test" {
                 let text = try block(upTo: "-->", indentation: indentation)
-                pieces.append(DocumentedPiece(kind: .hidden, line: first, text: text))
+                pieces.append(
+                    DocumentedPiece(kind: .hidden, line: first, text: text, isRare: isRare))
+            } else if content.first == "#" {
+                isRare = false
             } else if let comment = content.wholeMatch(of: /<!-- (.*) -->/) {
-                do { try directives.add(comment.1) } catch {
+                do {
+                    if try Directives.needs(comment.1) {
+                        isRare = true
+                    } else {
+                        try directives.add(comment.1)
+                    }
+                } catch {
                     throw TestFailure("\(name):\(index): \(error)")
                 }
             } else if content.hasPrefix("```") {
                 let text = try block(upTo: "```", indentation: indentation)
                 do throws(TestFailure) {
                     if let kind = try directives.kind(of: content.dropFirst(3)) {
-                        pieces.append(DocumentedPiece(kind: kind, line: first, text: text))
+                        pieces.append(
+                            DocumentedPiece(kind: kind, line: first, text: text, isRare: isRare))
                     }
                 } catch {
                     throw TestFailure("\(name):\(first - 1): \(error)")

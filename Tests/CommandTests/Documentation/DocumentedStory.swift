@@ -13,9 +13,10 @@ struct DocumentedStory {
     /// Where a piece's output goes: a file named after its line.
     private let outputs: String
 
-    init(name: String, text: String) throws {
+    /// - Parameter isWhole: Whether it has the pieces that need a rare program.
+    init(name: String, text: String, isWhole: Bool = true) throws {
         self.name = name
-        pieces = try DocumentedPiece.all(in: text, name: name)
+        pieces = try DocumentedPiece.all(in: text, name: name).filter { isWhole || !$0.isRare }
         directory = try TemporaryDirectory()
         outputs = directory.fresh("outputs")
     }

@@ -123,7 +123,7 @@ def sender(part: int, work: Path) -> int | None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="slurmd needs root")
 def test_an_array_over_frozen_parts(simulator: Simulator) -> None:
     """A task is killed, another requeued: every token once, and only what a killed process had in flight unknown."""
-    assert shutil.which("slurmctld") and shutil.which("slurmd"), "tools/install-packages test"
+    assert shutil.which("slurmctld") and shutil.which("slurmd"), "tools/install-packages full"
     directory = simulator.directory
     pq.write_table(pa.table({"token": [token(n) for n in range(ROWS)], "name": ["x"] * ROWS}),
                    directory / "devices.parquet")
