@@ -29,7 +29,7 @@ extension Simulation {
         note { isPaused ? "the run is paused" : "the run continues" }
         trace.step(time: clock, kind: 14, isPaused ? 1 : 0)
         cover(.pause)
-        process.coordinator.pause(isPaused, now: now)
+        process.coordinator.pause(isPaused)
         if let since = process.pausedSince { process.pausedTime += clock - since }
         process.pausedSince = isPaused ? clock : nil
         process.hasPaused = true

@@ -358,11 +358,11 @@ final class RunMonitor {
                         "\(rateText($0)) requests per second"
                     } ?? "unlimited"), now)
         case .pause:
-            coordinator.pause(true, now: now)
+            coordinator.pause(true)
             telemetry.beginPause(atMilliseconds: now.wallMilliseconds)
             tell(.control, "the operator paused the run", now)
         case .resume:
-            coordinator.pause(false, now: now)
+            coordinator.pause(false)
             telemetry.endPause(atMilliseconds: now.wallMilliseconds)
             tell(.control, "the operator continued the run", now)
         case .stop:

@@ -22,11 +22,7 @@ extension RunCoordinator {
     /// Until when nothing is sent, seconds since 1970: the provider token is too old, and APNs wants none that
     /// is newer before; nil where that is not so.
     package func heldUntil(_ now: Now) -> UInt64? {
-        state.withLock { state in
-            let isTooOld = state.isTokenTooOld(now)
-            let isFrozen = state.isRenewalFrozen(now)
-            return (state.token.isStale || isTooOld) && isFrozen ? state.token.frozenUntil : nil
-        }
+        state.withLock { $0.heldUntil(now) }
     }
 
     /// Makes the token that is wanted, where one is. Called by one thread, which may wait.

@@ -24,9 +24,8 @@ extension RunCoordinator {
             if let progress = effects.canary, let canary { state.report(progress, to: canary) }
             let granted = state.grant(permits)
             var directives = state.directives(canary, share)
-            if state.isTokenTooOld(now) { directives.isTokenStale = true }
-            let isFrozen = state.isRenewalFrozen(now)
-            directives.isRenewalFrozen = directives.isTokenStale && isFrozen
+            directives.isTokenStale = state.isTokenStale(now)
+            directives.isTokenHeld = state.heldUntil(now) != nil
             directives.permits = granted
             directives.expiredTokens = expired
             return directives
@@ -44,8 +43,7 @@ extension RunCoordinator.State {
     fileprivate func directives(_ canary: CanaryGate?, _ share: Int?) -> RunDirectives {
         RunDirectives(
             isStopping: stop != nil, isStoppingAtOnce: isStoppingAtOnce, isPaused: isPaused,
-            lastPauseEnd: lastPauseEnd, milliRate: milliRate,
-            rateParticipants: rateParticipants, anyAccepted: anyAccepted,
+            milliRate: milliRate, rateParticipants: rateParticipants, anyAccepted: anyAccepted,
             anyReady: anyReady,
             lastResponse: lastResponse, isListOver: isListOver,
             authorization: (token.current?.value, token.version), isTokenStale: token.isStale,
@@ -60,9 +58,16 @@ extension RunCoordinator.State {
         return token.isTooOld(tokenClock.seconds(now))
     }
 
-    mutating func isRenewalFrozen(_ now: Now) -> Bool {
-        guard sign != nil else { return false }
-        return token.isFrozen(tokenClock.seconds(now))
+    /// True while nothing may be sent with the token that there is.
+    mutating func isTokenStale(_ now: Now) -> Bool { token.isStale || isTokenTooOld(now) }
+
+    /// Until when nothing is sent, seconds since 1970: the token is stale, and APNs wants none that is newer
+    /// before; nil where that is not so.
+    mutating func heldUntil(_ now: Now) -> UInt64? {
+        guard sign != nil, isTokenStale(now), token.isFrozen(tokenClock.seconds(now)) else {
+            return nil
+        }
+        return token.frozenUntil
     }
 
     /// Takes effects in their order.

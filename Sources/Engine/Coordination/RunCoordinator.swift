@@ -1,6 +1,6 @@
 import APNs
 package import Campaign
-package import Support
+import Support
 internal import Synchronization
 
 /// What the reactors of a run hold in common: the provider token, the guards that count over all
@@ -14,8 +14,6 @@ package final class RunCoordinator: Sendable {
         /// A second signal: responses in flight are awaited no more.
         var isStoppingAtOnce = false
         var isPaused = false
-        /// When the last pause ended, monotonic nanoseconds; 0 before the first.
-        var lastPauseEnd: UInt64 = 0
         /// Requests in 1,000 seconds over all reactors; nil: unlimited.
         var milliRate: UInt64?
         /// Reactors that have rows to send.
@@ -101,12 +99,7 @@ package final class RunCoordinator: Sendable {
     package var isPaused: Bool { state.withLock { $0.isPaused } }
 
     /// Begins a pause, or ends it.
-    package func pause(_ isPaused: Bool, now: Now) {
-        state.withLock { state in
-            if !isPaused { state.lastPauseEnd = now.nanoseconds }
-            state.isPaused = isPaused
-        }
-    }
+    package func pause(_ isPaused: Bool) { state.withLock { $0.isPaused = isPaused } }
 
     /// Has every connection that stands replaced, one after the other: what sessions are made from
     /// has changed.

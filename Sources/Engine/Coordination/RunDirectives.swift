@@ -8,8 +8,6 @@ struct RunDirectives: Sendable {
     var isStoppingAtOnce: Bool
     /// The operator wants no new requests for a while; those in flight are answered.
     var isPaused: Bool
-    /// When the last pause ended, monotonic nanoseconds; 0 before the first.
-    var lastPauseEnd: UInt64
     /// Requests in 1,000 seconds over all reactors; nil: unlimited.
     var milliRate: UInt64?
     /// Reactors that have rows to send, at least 1: the rate is divided among them.
@@ -26,8 +24,8 @@ struct RunDirectives: Sendable {
     var authorization: (value: [UInt8]?, version: UInt32)
     /// APNs calls the provider token expired, or it is too old, and there is no other yet.
     var isTokenStale: Bool
-    /// There can't be another for a while: APNs said TooManyProviderTokenUpdates.
-    var isRenewalFrozen = false
+    /// There can't be another for a while either: APNs said TooManyProviderTokenUpdates.
+    var isTokenHeld = false
     /// Grows whenever sessions are made from something else.
     var sessionVersion: UInt32
     /// The canary is not decided.

@@ -25,25 +25,31 @@ extension ReactorStateMachine where Records: ~Copyable {
         replaceOutdated(now)
         handOverRows(now)
         checkLookup(now)
-        // No response comes to what a pause, a process that was stopped, the list's disk, or a provider token
-        // that must not be renewed yet keeps from being asked.
-        guard case .running = phase, hasWork || rows.inFlight > 0, !run.directives.isPaused else {
-            return
-        }
-        let waitsForList = rows.waitsForList && !run.resources.handoff.hasRows
-        if waitsForList || run.directives.isRenewalFrozen && rows.inFlight == 0 {
+        checkSilence(now)
+    }
+
+    /// Gives up a run to which the server has not responded for too long, although it was asked, or could
+    /// have been.
+    private mutating func checkSilence(_ now: Now) {
+        guard case .running = phase, hasWork || rows.inFlight > 0 else { return }
+        if isHeldBack {
             timers.noteHold(now: now.nanoseconds)
             return
         }
-        let last = max(
-            run.directives.lastResponse, timers.startedAt, timers.lastStallEnd, timers.lastHold,
-            run.directives.lastPauseEnd)
+        let last = max(run.directives.lastResponse, timers.silentSince)
         let limit = settings.giveUpAfter + pauseBetweenRequests
         if now.nanoseconds > last, now.nanoseconds - last > limit {
             // Without addresses there is nowhere for a response to come from.
             if let trouble = slowLookup(now) { run.note(trouble) }
             run.giveUp(.noResponse(seconds: limit / second))
         }
+    }
+
+    /// A pause, the list's disk, or a provider token that must not be renewed yet keeps rows from being sent.
+    private var isHeldBack: Bool {
+        if run.directives.isPaused { return true }
+        if rows.waitsForList, !run.resources.handoff.hasRows { return true }
+        return run.directives.isTokenHeld && rows.inFlight == 0
     }
 
     /// For so long the rate alone may keep all connections from sending, nanoseconds: no response can come

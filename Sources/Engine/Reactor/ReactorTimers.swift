@@ -2,15 +2,13 @@ import Support
 
 /// The instants that a reactor goes by, monotonic nanoseconds.
 struct ReactorTimers {
-    let startedAt: UInt64
     private(set) var lastTurn: UInt64
     private var nextScan: UInt64 = 0
     /// How often the process was stopped since the last scan.
     private var stallCount = 0
-    /// When the process went on after it was stopped for the last time, 0 if it never was.
-    private(set) var lastStallEnd: UInt64 = 0
-    /// When a scan last found that nothing could be asked of the server, for a reason of our own.
-    private(set) var lastHold: UInt64 = 0
+    /// When it last was not the server's doing that no response came: at the start, after the process was
+    /// stopped, while something of our own kept rows from being sent.
+    private(set) var silentSince: UInt64
     /// When the driver has to call again at the latest.
     var nextDeadline: UInt64
 
@@ -24,7 +22,7 @@ struct ReactorTimers {
     static var stallCountLimit: Int { 8 }
 
     init(now: Now) {
-        startedAt = now.nanoseconds
+        silentSince = now.nanoseconds
         lastTurn = now.nanoseconds
         nextDeadline = now.nanoseconds
     }
@@ -36,14 +34,14 @@ struct ReactorTimers {
     /// meanwhile: only then the scan may call a response, or a sign of life, missing.
     mutating func noteStall(now: UInt64) {
         guard now > lastTurn, now - lastTurn > Self.stallLimit else { return }
-        lastStallEnd = now
+        silentSince = now
         guard stallCount < Self.stallCountLimit else { return }
         stallCount += 1
         nextScan = now + Self.stallGrace
     }
 
-    /// No response can come now: the list's disk or the provider token keeps rows from being sent.
-    mutating func noteHold(now: UInt64) { lastHold = now }
+    /// No response can come now: a pause, the list's disk or the provider token keeps rows from being sent.
+    mutating func noteHold(now: UInt64) { silentSince = now }
 
     /// True if it is time for a scan; the next one's time begins.
     mutating func takeScan(now: UInt64) -> Bool {

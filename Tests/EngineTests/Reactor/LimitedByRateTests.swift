@@ -57,12 +57,12 @@ struct LimitedByRateTests {
             // Time has passed since the last turn.
             if run.time > second, !isPaused {
                 isPaused = true
-                run.coordinator.pause(true, now: run.now)
+                run.coordinator.pause(true)
             }
             return false
         }
         #expect(isPaused && run.requests.count == 1)
-        run.coordinator.pause(false, now: run.now)
+        run.coordinator.pause(false)
         run.run()
         #expect(run.isFinished && run.requests.count == 2)
         #expect(run.time(limitedBy: .cpu) == 0)
