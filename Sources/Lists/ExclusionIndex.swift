@@ -70,8 +70,7 @@ package import Support
         nextRow = end
         guard next < count, try entry(next) >> 1 < end else { return }
         var dispositions =
-            chunk.dispositions
-            ?? Array(repeating: RowDisposition.send.rawValue, count: chunk.rowCount)
+            chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
         // What is held by nobody else is changed in its place.
         chunk.dispositions = nil
         defer { chunk.dispositions = dispositions }
@@ -80,16 +79,10 @@ package import Support
             guard entry >> 1 < end else { return }
             next += 1
             let place = Int(entry >> 1 - first)
-            if !isPassedOver(dispositions[place]) {
-                let disposition: RowDisposition = entry & 1 == 1 ? .duplicate : .suppressed
-                dispositions[place] = disposition.rawValue
+            if !dispositions[place].isPassedOver {
+                dispositions[place] = entry & 1 == 1 ? .duplicate : .suppressed
             }
         }
-    }
-
-    private func isPassedOver(_ disposition: UInt8) -> Bool {
-        disposition == RowDisposition.settled.rawValue
-            || disposition == RowDisposition.beyondLimit.rawValue
     }
 
     /// The first entry of a row or one behind it.

@@ -141,9 +141,7 @@ internal import Synchronization
             return nil
         }
         try mark(chunk)
-        let passedOver = chunk.dispositions?.count {
-            $0 == RowDisposition.settled.rawValue || $0 == RowDisposition.beyondLimit.rawValue
-        }
+        let passedOver = chunk.dispositions?.count { $0.isPassedOver }
         rows.gate.handedOut(chunk.rowCount - (passedOver ?? 0))
         return chunk
     }
@@ -156,14 +154,13 @@ internal import Synchronization
     /// Marks the rows of a chunk that are not for this run to send.
     private func mark(_ chunk: RowChunk) throws(BroadsideError) {
         if rows.selection.divisor > 1, chunk.dispositions == nil {
-            var dispositions = [UInt8](
-                repeating: RowDisposition.settled.rawValue, count: chunk.rowCount)
+            var dispositions = [RowDisposition](repeating: .settled, count: chunk.rowCount)
             let (divisor, first) = (
                 rows.selection.divisor, chunk.start.row % rows.selection.divisor
             )
             var place = Int((rows.selection.remainder + divisor - first) % divisor)
             while place < chunk.rowCount {
-                dispositions[place] = RowDisposition.send.rawValue
+                dispositions[place] = .send
                 place += Int(divisor)
             }
             chunk.dispositions = dispositions
@@ -256,8 +253,9 @@ internal import Synchronization
                     + "\(known.firstLine) on has changed: resume with the list as it was",
                 exitCode: 2)
         }
-        chunk.dispositions = again.dispositions.map(\.rawValue)
-        chunk.attempts = again.attempts.map { UInt8(min($0, 255)) }
+        // The plan's own arrays: nothing is copied, and most chunks have no row that was sent before.
+        chunk.dispositions = again.dispositions
+        chunk.attempts = again.attempts.contains { $0 > 0 } ? again.attempts : nil
         chunk.reopens = known.reopens
         return chunk
     }

@@ -62,7 +62,7 @@ import Testing
         var found: [RowDisposition] = []
         while let chunk = try source.next(rowLimit: rowLimit) {
             found +=
-                chunk.dispositions?.compactMap { RowDisposition(rawValue: $0) }
+                chunk.dispositions
                 ?? Array(repeating: .send, count: chunk.rowCount)
             pool.giveBack(chunk)
         }

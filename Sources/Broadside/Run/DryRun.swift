@@ -60,7 +60,7 @@ enum DryRun {
             reader.open(chunk)
             let dispositions = chunk.dispositions
             while let row = reader.next() {
-                let disposition = dispositions.flatMap { RowDisposition(rawValue: $0[row.index]) }
+                let disposition = dispositions?[row.index]
                 if disposition == .settled { continue }
                 tally.rows += 1
                 if disposition == .suppressed || disposition == .duplicate, let disposition {

@@ -41,7 +41,7 @@ struct Preview {
             while let row = reader.next() {
                 rows += 1
                 // Of another shard, suppressed, or a copy.
-                if let dispositions, dispositions[row.index] != 0 { continue }
+                if let dispositions, dispositions[row.index] != .send { continue }
                 guard digits.write({ reader.readToken(reader.field(0), into: &$0) }) == nil
                 else { continue }
                 var shape = PayloadRenderer.Shape()

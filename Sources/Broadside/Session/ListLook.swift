@@ -61,7 +61,7 @@ struct ListLook {
             reader.open(chunk)
             defer { if let chunk = reader.close() { pool.giveBack(chunk) } }
             while let row = reader.next() {
-                if dispositions?[row.index] == RowDisposition.settled.rawValue { continue }
+                if dispositions?[row.index] == .settled { continue }
                 let finding = inspector.finding(in: reader)
                 if finding == nil { lengths.note(inspector.tokenDigitCount, line: row.line) }
                 if let verdict = rows.note(finding, row, of: reader) {

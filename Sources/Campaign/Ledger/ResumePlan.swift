@@ -29,6 +29,9 @@ public enum RowDisposition: UInt8, Sendable {
 
     /// Whether the run sends the row.
     public var isSent: Bool { self == .send || self == .sendAgain }
+
+    /// Whether the run neither sends the row nor settles it.
+    public var isPassedOver: Bool { self == .settled || self == .beyondLimit }
 }
 
 /// A chunk of which rows are still open.
@@ -104,6 +107,8 @@ public struct ResumePlan: ~Copyable {
         var work = ChunkWork(
             chunk: chunk, dispositions: [], attempts: [], sendCount: 0, unknownCount: 0)
         work.chunk.reopens = reopens
+        work.dispositions.reserveCapacity(verdicts.rows.count)
+        work.attempts.reserveCapacity(verdicts.rows.count)
         for place in verdicts.rows.indices {
             let row = verdicts.rows[place]
             let disposition = disposition(of: row, number: chunk.firstRow + UInt64(place))

@@ -26,10 +26,10 @@
     /// Whether it is a single row of more than `rowByteCountMax` bytes.
     var isOverlong = false
 
-    /// For a resumed run: what is known of each row, one byte a row; nil for a new chunk.
-    public var dispositions: [UInt8]?
-    /// For a resumed run: how often each row was sent so far; nil for a new chunk.
-    public var attempts: [UInt8]?
+    /// What the run does with each row; nil: all of them are sent.
+    public var dispositions: [RowDisposition]?
+    /// How often earlier runs sent each row; nil: none of them was sent.
+    public var attempts: [UInt16]?
     /// For a resumed run: settled states whose rows are sent again.
     public var reopens: ReopenedStates = []
 

@@ -36,8 +36,8 @@ struct ChunkQueue: ~Copyable {
     /// True where the current chunk's rows have a past: what is left to do with each, and how often it
     /// was sent; the latter is empty if none was.
     private var hasDispositions = false
-    private var dispositions: [UInt8] = []
-    private var attempts: [UInt8] = []
+    private var dispositions: [RowDisposition] = []
+    private var attempts: [UInt16] = []
     /// The place behind the last row of the current chunk that is left to do, if it has a past.
     private var openEnd = 0
     /// Rows that were passed over, as nothing is left to do with them, since the last look.
@@ -204,8 +204,7 @@ struct ChunkQueue: ~Copyable {
             hasDispositions = true
             dispositions = past
             attempts = first.chunk.attempts ?? []
-            let settled = RowDisposition.settled.rawValue
-            openEnd = (past.lastIndex { $0 != settled } ?? -1) + 1
+            openEnd = (past.lastIndex { $0 != .settled } ?? -1) + 1
         }
         reader.open(first.chunk)
         return true
@@ -217,11 +216,11 @@ struct ChunkQueue: ~Copyable {
     private mutating func nextRowWithPast() -> ListRow? {
         while nextPlace < openEnd, let row = reader.next() {
             nextPlace = row.index + 1
-            let disposition = RowDisposition(rawValue: dispositions[row.index]) ?? .settled
+            let disposition = dispositions[row.index]
             guard disposition == .settled else {
                 return ListRow(
                     number: row.number, disposition: disposition,
-                    attempts: attempts.isEmpty ? 0 : UInt16(attempts[row.index]),
+                    attempts: attempts.isEmpty ? 0 : attempts[row.index],
                     token: reader.field(0))
             }
             passedOver += 1
@@ -286,9 +285,9 @@ struct ChunkQueue: ~Copyable {
             let dispositions = chunk.dispositions
             func isToSend(_ place: Int) -> Bool {
                 guard let dispositions else { return true }
-                switch RowDisposition(rawValue: dispositions[place]) {
+                switch dispositions[place] {
                 case .send, .suppressed, .duplicate: return true
-                case .settled, .becomesUnknown, .sendAgain, .beyondLimit, nil: return false
+                case .settled, .becomesUnknown, .sendAgain, .beyondLimit: return false
                 }
             }
             var first = nextPlace

@@ -115,18 +115,17 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Says of rows behind the limit that they stay unsent: the reservation of their chunk alone
     /// would leave them in doubt.
     private mutating func releaseBeyondLimit(_ chunk: RowChunk, _ now: Now) {
-        let isBeyond = RowDisposition.beyondLimit.rawValue
-        guard var dispositions = chunk.dispositions, dispositions.contains(isBeyond) else {
+        guard var dispositions = chunk.dispositions, dispositions.contains(.beyondLimit) else {
             return
         }
         var place = 0
         while place < dispositions.count {
             let first = place
             let attempts = chunk.attempts?[first] ?? 0
-            while place < dispositions.count, dispositions[place] == isBeyond,
+            while place < dispositions.count, dispositions[place] == .beyondLimit,
                 chunk.attempts?[place] ?? 0 == attempts
             {
-                dispositions[place] = RowDisposition.settled.rawValue
+                dispositions[place] = .settled
                 place += 1
             }
             guard place > first else {

@@ -29,7 +29,7 @@ extension Simulation {
         for place in 0..<chunk.rowCount {
             let row = Int(chunk.start.row) + place
             process.lastCanaryRow = max(process.lastCanaryRow, row)
-            let disposition = chunk.dispositions.map { RowDisposition(rawValue: $0[place])! }
+            let disposition = chunk.dispositions?[place]
             guard disposition?.isSent ?? true else { continue }
             process.canaryRows.append(row)
         }

@@ -76,8 +76,7 @@ import Testing
 
     @Test func `A chunk of which nothing is left to do is passed over as a whole`() throws {
         var queue = try waiting(1, selection: RowSelection(divisor: 100, remainder: 7))
-        queue.firstUnreserved?.dispositions = Array(
-            repeating: RowDisposition.settled.rawValue, count: 100)
+        queue.firstUnreserved?.dispositions = Array(repeating: .settled, count: 100)
         queue.noteReserved(at: 70)
         let (rows, passedOver) = (take(of: &queue), queue.takePassedOver())
         #expect(rows.isEmpty && passedOver == 100)
@@ -110,18 +109,17 @@ import Testing
     @Test func `A row keeps what an earlier run left to do with it, and its attempts`() throws {
         for hasAttempts in [true, false] {
             var queue = try waiting(1)
-            let settled = RowDisposition.settled.rawValue
-            var dispositions = Array(repeating: settled, count: 100)
-            dispositions[30] = RowDisposition.sendAgain.rawValue
-            dispositions[99] = RowDisposition.send.rawValue
+            var dispositions = [RowDisposition](repeating: .settled, count: 100)
+            dispositions[30] = .sendAgain
+            dispositions[99] = .send
             queue.firstUnreserved?.dispositions = dispositions
-            if hasAttempts { queue.firstUnreserved?.attempts = (0..<100).map { $0 } }
+            if hasAttempts { queue.firstUnreserved?.attempts = (0..<100).map { 10 * $0 } }
             queue.noteReserved(at: 70)
             let (first, second, third) = (queue.nextRow(), queue.nextRow(), queue.nextRow())
             #expect(first?.number == 30 && first?.disposition == .sendAgain)
             #expect(second?.number == 99 && second?.disposition == .send)
-            #expect(first?.attempts == (hasAttempts ? 30 : 0))
-            #expect(second?.attempts == (hasAttempts ? 99 : 0))
+            #expect(first?.attempts == (hasAttempts ? 300 : 0))
+            #expect(second?.attempts == (hasAttempts ? 990 : 0))
             #expect(third == nil)
         }
     }

@@ -9,16 +9,16 @@ import Testing
 struct RowsBeyondLimitTests {
     /// What is to be done with each row, and how often earlier runs sent it: single rows and
     /// neighbours, at the chunk's ends and in the middle.
-    private static let past: [(disposition: RowDisposition, attempts: UInt8)] = [
-        (.beyondLimit, 1), (.send, 0), (.beyondLimit, 0), (.beyondLimit, 0), (.beyondLimit, 2),
-        (.beyondLimit, 2), (.send, 0), (.beyondLimit, 3), (.send, 0), (.send, 0),
+    private static let past: [(disposition: RowDisposition, attempts: UInt16)] = [
+        (.beyondLimit, 1), (.send, 0), (.beyondLimit, 0), (.beyondLimit, 0), (.beyondLimit, 300),
+        (.beyondLimit, 300), (.send, 0), (.beyondLimit, 999), (.beyondLimit, 256), (.send, 0),
         (.beyondLimit, 0), (.send, 0), (.beyondLimit, 4),
     ]
 
     @Test func `They remain, with their attempts, and the others are sent`() throws {
         let run = try ScriptedRun(rows: Self.past.count)
         run.adjustChunk = { chunk in
-            chunk.dispositions = Self.past.map(\.disposition.rawValue)
+            chunk.dispositions = Self.past.map(\.disposition)
             chunk.attempts = Self.past.map(\.attempts)
         }
         run.run()
