@@ -106,40 +106,67 @@ package struct ExclusionScan {
 
     /// Finds the rows, and writes them to a file.
     ///
+    /// - Parameter end: Only rows before it are looked at, and nothing is told of the opt-outs: that is
+    ///   left to the search of the whole list. nil: all rows.
     /// - Returns: how many there are.
     package func run(
-        _ list: TokenList, to descriptor: Int32, name: String
+        _ list: TokenList, upTo end: UInt64? = nil, to descriptor: Int32, name: String
     ) throws(BroadsideError) -> ExclusionIndex.Counts {
         var tokens = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
-        var filter = [UInt64](repeating: 0, count: suppress == nil ? 0 : Self.filterBitCount / 64)
-        func place(_ digest: TokenDigest) -> (word: Int, bit: UInt64) {
-            let place = digest.low & UInt64(Self.filterBitCount - 1)
-            return (Int(place >> 6), 1 << (place & 63))
-        }
-        if let suppress {
-            let counts = try Self.read(suppress, payloads: nil) {
-                (digest, _, _) throws(BroadsideError) in
-                let (word, bit) = place(digest)
-                filter[word] |= bit
-                // No row of the list has this place: row r has r + 1.
-                try tokens.append(
-                    .init(first: digest.high, second: digest.low, third: 0, fourth: 0))
+        try collect(list, upTo: end, into: &tokens)
+        return try write(&tokens, to: descriptor, name: name)
+    }
+
+    /// The tokens that may make a row one that is skipped. The smaller list is read first: few tokens of the
+    /// other pass its filter.
+    private func collect(
+        _ list: TokenList, upTo end: UInt64?, into tokens: inout RecordSorter
+    ) throws(BroadsideError) {
+        var filter = TokenFilter(bitCount: suppress == nil ? 0 : Self.filterBitCount)
+        if let end {
+            try collectRows(of: list, upTo: end, into: &tokens) { token in
+                filter.insert(token)
+                return true
             }
-            try Self.tell(counts, of: suppress)
-        }
-        _ = try Self.read(list, payloads: skipsDuplicates ? payloads : nil) {
-            (digest, row, isSendable) throws(BroadsideError) in
-            if !skipsDuplicates {
-                let (word, bit) = place(digest)
-                if filter[word] & bit == 0 { return }
+            if let suppress {
+                _ = try collectOptOuts(suppress, into: &tokens) { filter.mayContain($0) }
             }
+        } else {
+            if let suppress {
+                let counts = try collectOptOuts(suppress, into: &tokens) { token in
+                    filter.insert(token)
+                    return true
+                }
+                try Self.tell(counts, of: suppress)
+            }
+            try collectRows(of: list, upTo: nil, into: &tokens) {
+                skipsDuplicates || filter.mayContain($0)
+            }
+        }
+    }
+
+    private func collectOptOuts(
+        _ list: TokenList, into tokens: inout RecordSorter, where isWanted: (TokenDigest) -> Bool
+    ) throws(BroadsideError) -> ListSurvey.Counts {
+        try Self.read(list, upTo: nil, payloads: nil) { (token, _, _) throws(BroadsideError) in
+            guard isWanted(token) else { return }
+            // No row of the list has this place: row r has r + 1.
+            try tokens.append(.init(first: token.high, second: token.low, third: 0, fourth: 0))
+        }
+    }
+
+    private func collectRows(
+        of list: TokenList, upTo end: UInt64?, into tokens: inout RecordSorter,
+        where isWanted: (TokenDigest) -> Bool
+    ) throws(BroadsideError) {
+        _ = try Self.read(list, upTo: end, payloads: skipsDuplicates ? payloads : nil) {
+            (token, row, isSendable) throws(BroadsideError) in
+            guard isWanted(token) else { return }
             try tokens.append(
                 .init(
-                    first: digest.high, second: digest.low, third: row + 1,
+                    first: token.high, second: token.low, third: row + 1,
                     fourth: isSendable ? 1 : 0))
         }
-        filter = []
-        return try write(&tokens, to: descriptor, name: name)
     }
 
     private func write(
@@ -183,32 +210,21 @@ package struct ExclusionScan {
     ///
     /// - Parameter payloads: nil: that is not asked.
     private static func read(
-        _ list: TokenList, payloads: PayloadSet?,
+        _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?,
         _ visit: (TokenDigest, _ row: UInt64, _ isSendable: Bool) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let set = payloads ?? PayloadSet(constant: [])
         var renderer = PayloadRenderer(set, layout: list.layout)
-        let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         var survey = ListSurvey()
-        var reader = RowReader(layout: list.layout)
-        var progress = ReadingProgress(list)
-        while let chunk = try source.next(rowLimit: .max) {
-            try SignalWatch.stopIfAsked()
-            progress.update(chunk.end.byteOffset)
-            reader.open(chunk)
-            while let row = reader.next() {
-                let count = survey.take(row, of: reader)
-                guard count > 0 else { continue }
-                var isSendable = true
-                if set.isPersonal, case .invalid = renderer.render(reader) {
-                    isSendable = false
-                }
-                try visit(TokenDigest(survey.token(count)), row.number, isSendable)
-            }
-            if let chunk = reader.close() { pool.giveBack(chunk) }
+        var rows = try RowCursor(
+            list, ListSelection(rows: CampaignRows(limit: end)), showsProgress: true)
+        while let row = try rows.next() {
+            let count = survey.take(row, of: rows.reader)
+            guard count > 0 else { continue }
+            var isSendable = true
+            if set.isPersonal, case .invalid = renderer.render(rows.reader) { isSendable = false }
+            try visit(TokenDigest(survey.token(count)), row.number, isSendable)
         }
-        progress.end()
         return survey.counts
     }
 
@@ -242,13 +258,42 @@ package struct ExclusionScan {
     }
 }
 
+/// Which tokens may be among those that were inserted: all of them, and few others.
+private struct TokenFilter {
+    private var words: [UInt64]
+
+    /// - Parameter bitCount: A power of two; 0 for a filter of nothing.
+    init(bitCount: Int) { words = Array(repeating: 0, count: bitCount / 64) }
+
+    private func place(_ token: TokenDigest) -> (word: Int, bit: UInt64) {
+        let place = token.low & UInt64(words.count * 64 - 1)
+        return (Int(place >> 6), 1 << (place & 63))
+    }
+
+    mutating func insert(_ token: TokenDigest) {
+        guard !words.isEmpty else { return }
+        let (word, bit) = place(token)
+        words[word] |= bit
+    }
+
+    func mayContain(_ token: TokenDigest) -> Bool {
+        guard !words.isEmpty else { return false }
+        let (word, bit) = place(token)
+        return words[word] & bit != 0
+    }
+}
+
 extension ExclusionScan {
     /// The rows to be skipped, in a file that is gone with the process.
-    package func listAside(of list: TokenList) throws(BroadsideError) -> ExclusionIndex {
+    ///
+    /// - Parameter end: Only rows before it are looked at; nil: all.
+    package func listAside(
+        of list: TokenList, upTo end: UInt64? = nil
+    ) throws(BroadsideError) -> ExclusionIndex {
         let name = "a temporary file in \(temporaryDirectory())"
         let descriptor = try openNameless(in: temporaryDirectory())
         do throws(BroadsideError) {
-            _ = try run(list, to: descriptor, name: name)
+            _ = try run(list, upTo: end, to: descriptor, name: name)
         } catch {
             close(descriptor)
             throw error

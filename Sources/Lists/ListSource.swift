@@ -15,7 +15,8 @@ internal import Synchronization
     package let list: TokenList
     private let pool: ChunkPool
     /// Which rows of the list are this run's.
-    let rows: CampaignRows
+    private let selection: ListSelection
+    var rows: CampaignRows { selection.rows }
     private var plan: ResumePlan?
     /// True once it was taken.
     private var isPartTaken = false
@@ -26,7 +27,6 @@ internal import Synchronization
     private var remains: ArraySlice<ListGap> = []
     let cursor: ListCursor
     private var isAtEnd = false
-    private let skips: ExclusionIndex?
     /// How far the list is read, for those who watch.
     private let readTo = Mutex(Progress())
 
@@ -40,12 +40,7 @@ internal import Synchronization
 
     package var progress: Progress { readTo.withLock { $0 } }
 
-    /// - Parameters:
-    ///   - plan: What an earlier run left; nil: all of `rows`.
-    ///   - rowsLimit: Only rows with smaller numbers.
-    ///   - rows: Only these rows are handed out to be sent.
-    ///   - skips: Rows that are settled without being sent.
-    ///   - canary: Holds back all but its own rows until it is decided; nil: nothing is held back.
+    /// A list of which rows with smaller numbers than a limit are handed out.
     package convenience init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?,
         canary: CanaryGate? = nil
@@ -55,18 +50,37 @@ internal import Synchronization
             canary: canary)
     }
 
+    /// A list that one reader goes through.
+    package convenience init(
+        _ list: TokenList, _ selection: ListSelection = ListSelection()
+    ) throws(BroadsideError) {
+        try self.init(
+            list: list, pool: ChunkPool(limit: ChunkPool.oneReader), plan: nil,
+            rows: selection.rows, skips: selection.skips)
+    }
+
+    /// A list that a run's reactors read.
+    ///
+    /// - Parameters:
+    ///   - plan: What an earlier run left; nil: all of `rows`.
+    ///   - rows: Only these rows are handed out to be sent.
+    ///   - skips: Rows that are settled without being sent.
+    ///   - canary: Holds back all but its own rows until it is decided; nil: nothing is held back.
+    ///   - isHashed: Whether the list's hash is wanted at its end.
     package init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rows: CampaignRows,
         skips: ExclusionIndex?, canary: CanaryGate? = nil, isHashed: Bool = false
     ) throws(BroadsideError) {
         self.list = list
         self.pool = pool
-        self.rows = rows
+        selection = ListSelection(rows: rows, skips: skips)
         cursor = ListCursor(list, pool: pool, rows: rows, isHashed: isHashed)
         self.canary = canary.map { CanaryRows(gate: $0, rowsLeft: $0.rowsWanted) }
-        self.skips = skips
         self.plan = plan
     }
+
+    /// Takes back a chunk that nobody reads any more.
+    package func giveBack(_ chunk: RowChunk) { pool.giveBack(chunk) }
 
     /// Why the list can't be read on.
     private var failure: BroadsideError?
@@ -113,14 +127,14 @@ internal import Synchronization
                 isAtEnd = true
             case .gap:
                 if let chunk = try cursor.cutRows(atMost: rowLimit) {
-                    try mark(chunk)
+                    try selection.mark(chunk)
                     return chunk
                 }
                 work = nil
             case .again(let again):
                 work = nil
                 let chunk = try read(again)
-                try mark(chunk)
+                try selection.mark(chunk)
                 return chunk
             }
         }
@@ -140,7 +154,7 @@ internal import Synchronization
             rows.gate.exhausted(isListOver: rows.rowsLeft > 0)
             return nil
         }
-        try mark(chunk)
+        try selection.mark(chunk)
         let passedOver = chunk.dispositions?.count { $0.isPassedOver }
         rows.gate.handedOut(chunk.rowCount - (passedOver ?? 0))
         return chunk
@@ -149,23 +163,6 @@ internal import Synchronization
     private func endCanary() {
         remains = canary?.remains[...] ?? []
         canary = nil
-    }
-
-    /// Marks the rows of a chunk that are not for this run to send.
-    private func mark(_ chunk: RowChunk) throws(BroadsideError) {
-        if rows.selection.divisor > 1, chunk.dispositions == nil {
-            var dispositions = [RowDisposition](repeating: .settled, count: chunk.rowCount)
-            let (divisor, first) = (
-                rows.selection.divisor, chunk.start.row % rows.selection.divisor
-            )
-            var place = Int((rows.selection.remainder + divisor - first) % divisor)
-            while place < chunk.rowCount {
-                dispositions[place] = .send
-                place += Int(divisor)
-            }
-            chunk.dispositions = dispositions
-        }
-        try skips?.mark(chunk)
     }
 
     /// The number of rows in the list, reading what is left of it without handing it out.

@@ -91,6 +91,22 @@ struct ConfirmationTests {
         }
     }
 
+    @Test("The alert that is confirmed is that of the first row that is sent")
+    func showsFirstRow() throws {
+        let campaign = try Campaign(rows: 4, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
+        let rows = (0..<4).map { "\(campaign.tokens.token($0)),row \($0)\n" }
+        let list = try campaign.directory.write("token,name\n" + rows.joined(), to: "list.csv")
+        let optOuts = try campaign.directory.write(campaign.tokens.token(0) + "\n", to: "out.txt")
+        for (options, row) in [
+            ([], 0), (["--suppress", optOuts], 1), (["--shard", "2/2"], 2),
+        ] as [([String], Int)] {
+            let finished = try answer("no", "send", campaign, ["--tokens", list] + options)
+            #expect(
+                finished.output.contains("alert        Hi row \(row) (the first row's)"),
+                "\(options): \(finished.output)")
+        }
+    }
+
     @Test("The rows of a compressed list are counted, however uneven its content is")
     func counts() throws {
         let campaign = try Campaign(rows: 1)

@@ -18,16 +18,16 @@ enum ListSize: Equatable {
 
     /// Counts the rows of a plain file, of one device, or of a compressed list up to `countedBytes`; what
     /// is longer is estimated from these.
-    static func count(_ plan: Plan, _ list: TokenList) throws(BroadsideError) -> ListSize {
+    static func count(
+        _ plan: Plan, _ list: TokenList, _ rows: RunRows
+    ) throws(BroadsideError) -> ListSize {
         if list.bytes.estimatedByteCount > longToCount {
             standardErrorLine("broadside: counting the rows of \(list.name)")
         }
         guard list.isCutByBytes else { return try count(plan, list, byteLimit: countedBytes) }
-        let part = try list.part(of: plan.options.shard)
-        let source = try ListSource(
-            plan, list: list, part: part, pool: ChunkPool(limit: 3), skips: nil)
-        let end = try source.countRows { false } ?? 0
-        return .exact(min(end - min(end, part.firstRow), plan.options.limit ?? .max))
+        let rows = try rows.rows()
+        let end = try ListSource(list, ListSelection(rows: rows)).countRows { false } ?? 0
+        return .exact(rows.count(upTo: end))
     }
 
     /// Counts rows up to the chunk that reaches a number of bytes.
@@ -36,22 +36,20 @@ enum ListSize: Equatable {
     ) throws(BroadsideError) -> ListSize {
         let shard = plan.options.shard
         let limit = plan.options.limit ?? .max
-        let pool = ChunkPool(limit: 3)
+        // Of a shard the whole list is counted: its size is a share of that.
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rowsLimit: shard == nil ? plan.options.limit : nil)
+            list,
+            ListSelection(rows: CampaignRows(limit: shard == nil ? plan.options.limit : nil)))
         var bytes: UInt64 = 0
         var rows: UInt64 = 0
         while bytes < byteLimit {
             guard let chunk = try source.next(rowLimit: .max) else {
-                guard let shard else { return .exact(rows) }
-                if list.isCutByBytes { break }
-                let selection = RowSelection(
-                    divisor: UInt64(shard.count), remainder: UInt64(shard.index - 1))
-                return .exact(min(selection.count(in: 0..<rows), limit))
+                if shard != nil, list.isCutByBytes { break }
+                return .exact(plan.rows(of: list, part: .wholeList).count(upTo: rows))
             }
             bytes += chunk.byteCount
             rows += UInt64(chunk.rowCount)
-            pool.giveBack(chunk)
+            source.giveBack(chunk)
         }
         let (done, total) = list.bytes.progress(at: bytes)
         guard rows > 0, done > 0, total > 0 else { return .unknown }

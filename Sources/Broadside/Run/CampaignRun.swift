@@ -94,13 +94,13 @@ public enum CampaignRun {
             } else {
                 try CheckedRun(options, spooling: nil)
             }
-        let (plan, list, skips) = (checked.plan, checked.list, checked.skips)
+        let (plan, list) = (checked.plan, checked.list)
         if let count = options.preview {
-            try Preview.run(plan, list: list, skips: skips, count: count)
+            try Preview.run(checked, count: count)
             if !options.isDryRun { return 0 }
         }
-        if options.isDryRun { return try DryRun.run(plan, list: list, skips: skips) }
-        try confirm(plan, list)
+        if options.isDryRun { return try DryRun.run(checked) }
+        try confirm(checked)
         try checkLimits(plan)
         let signals = waiting ?? watchSignals()
         var outlets = try RunOutlets(options)
@@ -129,14 +129,15 @@ public enum CampaignRun {
 
     /// A run against Apple's production by a person at a terminal is confirmed by the number of devices,
     /// so that the wrong list is noticed.
-    private static func confirm(_ plan: Plan, _ list: TokenList) throws(BroadsideError) {
+    private static func confirm(_ run: CheckedRun) throws(BroadsideError) {
+        let (plan, list) = (run.plan, run.list)
         guard plan.goesToProduction, !plan.options.isConfirmed, isatty(STDIN_FILENO) == 1 else {
             return
         }
-        let size = try ListSize.count(plan, list)
+        let size = try ListSize.count(plan, list, run.rows)
+        let alert = AlertText(plan, firstRow: try run.rows.first())
         standardError(
-            plan.description(
-                of: list, size: size, alert: AlertText(plan, list), for: STDERR_FILENO))
+            plan.description(of: list, size: size, alert: alert, for: STDERR_FILENO))
         if plan.options.resumes {
             standardError("the ledger continues: rows that are settled are not sent again")
         }

@@ -11,6 +11,8 @@ struct CheckedRun {
     let list: TokenList
     let context: TLSContext
     let skips: ExclusionScan?
+    /// Which rows of the list the run is about.
+    let rows: RunRows
     /// Earlier runs have begun the campaign: what is left of it is checked with what they read.
     let isBegun: Bool
     /// A part by bytes is found by reading the list, which may take minutes: that is done, and its rows
@@ -33,12 +35,11 @@ struct CheckedRun {
         plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
         for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
-        for warning in try FirstPayload.check(plan, list) {
-            standardErrorLine("broadside: warning: \(warning)")
-        }
-        context = try CampaignRun.tlsContext(options, plan.credential, resumesSessions: true)
         skips = try ExclusionScan(options, payloads: payloads.set)
+        rows = RunRows(plan, list, skips: skips)
         isPartSearched = options.shard != nil && list.isCutByBytes
+        if options.onlyLooks || !isPartSearched { try rows.checkFirstPayload() }
+        context = try CampaignRun.tlsContext(options, plan.credential, resumesSessions: true)
         guard !options.onlyLooks else {
             isBegun = false
             return
@@ -50,7 +51,7 @@ struct CheckedRun {
         if let path = options.report { try checkWritable(path, option: "report") }
         isBegun = options.resumes ? try LedgerDirectory.unlocked(ledger).hasManifest : false
         if !isBegun, !isPartSearched {
-            try ListLook(list, plan: plan, part: .wholeList).check()
+            try ListLook(list, plan: plan, rows: rows.rows()).check()
         }
     }
 

@@ -39,56 +39,44 @@ enum DryRun {
         }
     }
 
-    static func run(
-        _ plan: Plan, list: TokenList, skips: ExclusionScan?
-    ) throws(BroadsideError) -> Int32 {
+    static func run(_ run: CheckedRun) throws(BroadsideError) -> Int32 {
+        let (plan, list) = (run.plan, run.list)
         if let ledger = plan.options.ledger {
-            try LedgerSession.checkBeforehand(ledger, plan, list: list, skips: skips)
+            try LedgerSession.checkBeforehand(ledger, plan, list: list, skips: run.skips)
         }
-        let pool = ChunkPool(limit: 3)
-        let shard = plan.options.shard
-        let part = try list.part(of: shard)
-        let source = try ListSource(
-            plan, list: list, part: part, pool: pool, skips: try skips?.listAside(of: list))
+        let selection = try run.rows.selection()
+        var rows = try RowCursor(list, selection)
         var tally = Tally()
-        var reader = RowReader(layout: list.layout)
         var inspector = RowInspector(plan.payloads.set, layout: list.layout)
-        var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
+        var invalid = InvalidRows(maximumPercent: plan.options.maxInvalid)
         var lengths = TokenLengths()
         var missing = MissingWords(list.layout)
-        while let chunk = try source.next(rowLimit: .max) {
-            reader.open(chunk)
-            let dispositions = chunk.dispositions
-            while let row = reader.next() {
-                let disposition = dispositions?[row.index]
-                if disposition == .settled { continue }
-                tally.rows += 1
-                if disposition == .suppressed || disposition == .duplicate, let disposition {
-                    tally.skipped[disposition, default: 0] += 1
-                    rows.noteValid()
-                    continue
-                }
-                let finding = inspector.finding(in: reader)
-                _ = rows.note(finding, row, of: reader)
-                missing.take(row, of: reader)
-                guard let finding else {
-                    lengths.note(inspector.tokenDigitCount, line: row.line)
-                    continue
-                }
-                tally.noteInvalid(finding.reason, line: row.line)
+        while let row = try rows.next() {
+            tally.rows += 1
+            if rows.disposition != .send {
+                tally.skipped[rows.disposition, default: 0] += 1
+                invalid.noteValid()
+                continue
             }
-            if let chunk = reader.close() { pool.giveBack(chunk) }
+            let finding = inspector.finding(in: rows.reader)
+            _ = invalid.note(finding, row, of: rows.reader)
+            missing.take(row, of: rows.reader)
+            guard let finding else {
+                lengths.note(inspector.tokenDigitCount, line: row.line)
+                continue
+            }
+            tally.noteInvalid(finding.reason, line: row.line)
         }
         list.warn(of: lengths)
         MissingValues.warn(of: missing, in: list.layout, of: list)
+        let alert = AlertText(plan, firstRow: try FirstRow.find(plan, list, selection))
         print(
             plan.description(
-                of: list, size: .exact(tally.rows), alert: AlertText(plan, list),
-                for: STDOUT_FILENO))
-        tally.print(withSkips: skips != nil)
+                of: list, size: .exact(tally.rows), alert: alert, for: STDOUT_FILENO))
+        tally.print(withSkips: run.skips != nil)
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
-        if let verdict = rows.finish(), try !verdict.isEmptyPart(of: list, shard) {
-            throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
+        if let verdict = invalid.finish(), try !verdict.isEmptyPart(of: list, plan.options.shard) {
+            throw invalid.refusal(verdict, of: list, plan.options.maxInvalid)
         }
         print("dry run: nothing was sent, nothing was written")
         return 0

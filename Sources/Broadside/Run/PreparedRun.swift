@@ -14,13 +14,19 @@ struct PreparedRun {
     /// - Parameter directory: The ledger's, locked.
     init(_ run: CheckedRun, directory: LedgerDirectory) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
-        let part = run.isBegun ? nil : try list.part(of: plan.options.shard)
-        if let part, run.isPartSearched { try ListLook(list, plan: plan, part: part).check() }
+        if run.isPartSearched {
+            try run.rows.checkFirstPayload()
+            if !run.isBegun { try ListLook(list, plan: plan, rows: run.rows.rows()).check() }
+        }
         session = try LedgerSession(
-            plan, list: list, part: part, skips: run.skips, directory: directory, now: Clock.now())
+            plan, list: list, part: run.isBegun ? nil : run.rows.part(), skips: run.skips,
+            directory: directory, now: Clock.now())
         let isOver = session.isFinishedAlready
         size =
             isOver || plan.options.progress == .none ? nil : try ListSize.estimate(plan, list)
-        alert = isOver ? nil : AlertText(plan, list)
+        let selection = ListSelection(rows: session.manifest.rows, skips: session.skips)
+        alert =
+            isOver
+            ? nil : AlertText(plan, firstRow: try? FirstRow.find(plan, list, selection))
     }
 }

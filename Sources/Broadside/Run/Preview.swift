@@ -18,50 +18,38 @@ struct Preview {
 
     /// - Parameter count: The most requests of each payload.
     /// - Throws: If the list is one that a run refuses.
-    static func run(
-        _ plan: Plan, list: TokenList, skips: ExclusionScan?, count: Int
-    ) throws(BroadsideError) {
-        let part = try list.part(of: plan.options.shard)
-        try ListLook(list, plan: plan, part: part).check()
+    static func run(_ run: CheckedRun, count: Int) throws(BroadsideError) {
+        let (plan, list) = (run.plan, run.list)
+        try ListLook(list, plan: plan, rows: run.rows.rows()).check()
         let preview = Preview(plan, list)
         let set = plan.payloads.set
-        let pool = ChunkPool(limit: 3)
-        let source = try ListSource(
-            plan, list: list, part: part, pool: pool, skips: try skips?.listAside(of: list))
-        var reader = RowReader(layout: list.layout)
+        let selection = try run.rows.selection()
+        var rows = try RowCursor(list, selection)
         var renderer = PayloadRenderer(set, layout: list.layout)
         var digits = TokenDigits()
         var shown = [Int](repeating: 0, count: set.templates.count)
-        var rows: UInt64 = 0
-        while rows < rowsLimit, shown.contains(where: { $0 < count }),
-            let chunk = try source.next(rowLimit: .max)
-        {
-            let dispositions = chunk.dispositions
-            reader.open(chunk)
-            while let row = reader.next() {
-                rows += 1
-                // Of another shard, suppressed, or a copy.
-                if let dispositions, dispositions[row.index] != .send { continue }
-                guard digits.write({ reader.readToken(reader.field(0), into: &$0) }) == nil
-                else { continue }
-                var shape = PayloadRenderer.Shape()
-                var payload = set.templates[0].constantPayload
-                if set.isPersonal {
-                    guard case .made(let made) = renderer.render(reader) else { continue }
-                    shape = made
-                    payload = renderer.lastPayload(made)
-                }
-                let template = Int(shape.template)
-                guard shown[template] < count else { continue }
-                shown[template] += 1
-                preview.show(
-                    line: row.line, token: [UInt8](digits.bytes), payload: payload,
-                    payloadName: set.templates.count > 1 ? plan.payloads.names[template] : nil,
-                    collapseID: set.collapse == nil ? nil : renderer.lastCollapseID(shape))
+        var read: UInt64 = 0
+        while read < rowsLimit, shown.contains(where: { $0 < count }), let row = try rows.next() {
+            read = row.number + 1 - selection.rows.part.firstRow
+            guard rows.disposition == .send,
+                digits.write({ rows.reader.readToken(rows.reader.field(0), into: &$0) }) == nil
+            else { continue }
+            var shape = PayloadRenderer.Shape()
+            var payload = set.templates[0].constantPayload
+            if set.isPersonal {
+                guard case .made(let made) = renderer.render(rows.reader) else { continue }
+                shape = made
+                payload = renderer.lastPayload(made)
             }
-            if let chunk = reader.close() { pool.giveBack(chunk) }
+            let template = Int(shape.template)
+            guard shown[template] < count else { continue }
+            shown[template] += 1
+            preview.show(
+                line: row.line, token: [UInt8](digits.bytes), payload: payload,
+                payloadName: set.templates.count > 1 ? plan.payloads.names[template] : nil,
+                collapseID: set.collapse == nil ? nil : renderer.lastCollapseID(shape))
         }
-        let searched = rows < rowsLimit ? "the list" : "the first \(grouped(rows)) rows"
+        let searched = read < rowsLimit ? "the list" : "the first \(grouped(read)) rows"
         for template in shown.indices where shown[template] == 0 {
             print("no row of \(searched) gets \(printable(plan.payloads.names[template]))")
         }

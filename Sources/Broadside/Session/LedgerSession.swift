@@ -51,7 +51,7 @@ final class LedgerSession {
             try directory.refuseLostPart(manifest)
             manifest.name = plan.options.name
             manifest.labels = plan.labels
-            rowsLimit = Self.rowsLimit(plan, part: part, list: list)
+            rowsLimit = plan.rows(of: list, part: part).limit
             manifest.look(upTo: rowsLimit)
             manifest.noteCourse(
                 isInListOrder: plan.options.canary == nil, segmentCount: plan.shape.reactors)
@@ -75,7 +75,8 @@ final class LedgerSession {
         if let difference = manifest.identity.firstDifference(from: identity) {
             throw Self.otherCampaign(directory, difference)
         }
-        rowsLimit = Self.rowsLimit(plan, part: manifest.part ?? .wholeList, list: list)
+        let rows = plan.rows(of: list, part: manifest.part ?? .wholeList)
+        rowsLimit = rows.limit
         // Before segments are read: what another attempt reserved until then is seen, and it reserves
         // no more. Where nothing can be left to send, nothing is claimed.
         let isOver = manifest.isFinished && !manifest.looksFurther(limit: rowsLimit)
@@ -94,7 +95,7 @@ final class LedgerSession {
             self.index = index
             try Self.check(list, manifest, index, directory)
             if !isFinishedAlready {
-                try ListLook(list, plan: plan, part: manifest.part ?? .wholeList)
+                try ListLook(list, plan: plan, rows: rows)
                     .check(earlier: Self.rowsRead(earlier, plan))
             }
             let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
@@ -202,13 +203,6 @@ final class LedgerSession {
             throw otherCampaign(
                 directory, "the list's size in bytes was \(known), now it is \(found)")
         }
-    }
-
-    private static func rowsLimit(_ plan: Plan, part: ListGap, list: TokenList) -> UInt64? {
-        guard let limit = plan.options.limit, let shard = plan.options.shard else {
-            return plan.options.limit
-        }
-        return shard.rowsLimit(limit, part: part, of: list)
     }
 
     private static func reopensAny(_ plan: Plan, _ summary: LedgerSummary) -> Bool {

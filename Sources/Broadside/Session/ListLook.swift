@@ -18,13 +18,13 @@ struct ListLook {
 
     private let list: TokenList
     private let plan: Plan
-    private let part: ListGap
+    private let rows: CampaignRows
 
-    /// - Parameter part: The part of the list that the run is about.
-    init(_ list: TokenList, plan: Plan, part: ListGap) {
+    /// - Parameter rows: Those that the run is about.
+    init(_ list: TokenList, plan: Plan, rows: CampaignRows) {
         self.list = list
         self.plan = plan
-        self.part = part
+        self.rows = rows
     }
 
     /// Refuses a list with too many invalid rows among its first 1,000, and one without a valid row.
@@ -46,33 +46,24 @@ struct ListLook {
     }
 
     private func checkFirstRows() throws(BroadsideError) {
-        let pool = ChunkPool(limit: 3)
-        let source = try ListSource(plan, list: list, part: part, pool: pool, skips: nil)
+        var cursor = try RowCursor(
+            list, ListSelection(rows: self.rows), rowsAtOnce: Int(InvalidRowsGuard.firstCheck))
         // Which rows are skipped is found out later: their payloads do not count for the list.
         let isSearched = plan.options.suppress != nil || plan.options.skipsDuplicates
         let payloads = isSearched ? PayloadSet(constant: []) : plan.payloads.set
         var inspector = RowInspector(payloads, layout: list.layout)
-        var reader = RowReader(layout: list.layout)
         var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
         var lengths = TokenLengths()
         defer { list.warn(of: lengths) }
-        while let chunk = try source.next(rowLimit: Int(InvalidRowsGuard.firstCheck)) {
-            let dispositions = chunk.dispositions
-            reader.open(chunk)
-            defer { if let chunk = reader.close() { pool.giveBack(chunk) } }
-            while let row = reader.next() {
-                if dispositions?[row.index] == .settled { continue }
-                let finding = inspector.finding(in: reader)
-                if finding == nil { lengths.note(inspector.tokenDigitCount, line: row.line) }
-                if let verdict = rows.note(finding, row, of: reader) {
-                    throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
-                }
-                // Without a limit one valid row is looked for all the same.
-                if rows.rowCount >= InvalidRowsGuard.firstCheck,
-                    rows.invalidCount < rows.rowCount
-                {
-                    return
-                }
+        while let row = try cursor.next() {
+            let finding = inspector.finding(in: cursor.reader)
+            if finding == nil { lengths.note(inspector.tokenDigitCount, line: row.line) }
+            if let verdict = rows.note(finding, row, of: cursor.reader) {
+                throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
+            }
+            // Without a limit one valid row is looked for all the same.
+            if rows.rowCount >= InvalidRowsGuard.firstCheck, rows.invalidCount < rows.rowCount {
+                return
             }
         }
         guard let verdict = rows.finish(),
@@ -195,32 +186,10 @@ extension InvalidRowsGuard.Verdict {
     }
 }
 
-extension ListSource {
-    /// The rows that a campaign's first run is about.
-    convenience init(
-        _ plan: Plan, list: TokenList, part: ListGap, pool: ChunkPool, skips: ExclusionIndex?
-    ) throws(BroadsideError) {
-        let shard = plan.options.shard
-        var selection = RowSelection.all
-        if let shard, !list.isCutByBytes {
-            selection = RowSelection(
-                divisor: UInt64(shard.count), remainder: UInt64(shard.index - 1))
-        }
-        try self.init(
-            list: list, pool: pool, plan: nil,
-            rows: CampaignRows(
-                part: part, selection: selection,
-                limit: plan.options.limit.map {
-                    shard?.rowsLimit($0, part: part, of: list) ?? $0
-                }), skips: skips)
-    }
-}
-
 extension TokenList {
     /// Whether it has any row.
     func hasRow() throws(BroadsideError) -> Bool {
-        let source = try ListSource(
-            list: self, pool: ChunkPool(limit: 3), plan: nil, rowsLimit: nil)
-        return try source.next(rowLimit: 1) != nil
+        var rows = try RowCursor(self, rowsAtOnce: 1)
+        return try rows.next() != nil
     }
 }

@@ -17,6 +17,12 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             self.count = count
             self.isByRow = isByRow
         }
+
+        /// Its rows of the part of the list that it has.
+        public var selection: RowSelection {
+            guard isByRow, count > 1, index >= 1, index <= count else { return .all }
+            return RowSelection(divisor: UInt64(count), remainder: UInt64(index - 1))
+        }
     }
 
     /// Bytes of the decoded list; nil where they were not known at the start.
@@ -88,12 +94,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public static let feedbackProtocol = "feedback"
 
     /// The rows the campaign is about.
-    var selection: RowSelection {
-        guard let shard, shard.isByRow, shard.count > 1, shard.index >= 1,
-            shard.index <= shard.count
-        else { return .all }
-        return RowSelection(divisor: UInt64(shard.count), remainder: UInt64(shard.index - 1))
-    }
+    var selection: RowSelection { shard?.selection ?? .all }
 
     /// Names in words the first thing in which another identity differs; nil if it is the same
     /// campaign.

@@ -15,6 +15,9 @@ public final class ChunkPool: Sendable {
     /// How many chunks there may be.
     let limit: Int
 
+    /// Chunks of a list that one reader goes through: the one that it holds, and two for the cutter.
+    public static let oneReader = 3
+
     /// - Parameter limit: at least 2, because cutting a chunk off may need the next one.
     public init(limit: Int) {
         precondition(limit >= 2, "the cutter needs two chunks")

@@ -1,0 +1,126 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What is shown and checked of a template is what the first row that is sent gets.
+@Suite(.timeLimit(.minutes(60)))
+struct FirstRowTests {
+    /// Options, and the name in the row that comes first with them; nil: none is shown.
+    struct Example: CustomTestStringConvertible, Sendable {
+        var options: [String]
+        var name: String?
+        var testDescription: String { options.joined(separator: " ") }
+
+        init(_ options: String, _ name: String?) {
+            self.options = options.split(separator: " ").map(String.init)
+            self.name = name
+        }
+    }
+
+    /// Rows with Ann, Bob, Cal, Dee, Eve and Flo; Dee's token is Ann's.
+    private static let names = ["Ann", "Bob", "Cal", "Dee", "Eve", "Flo"]
+
+    private let campaign: Campaign
+
+    /// `%` in options is the directory: `list.csv`, the same compressed, and lists of opt-outs.
+    init() throws {
+        campaign = try Campaign(rows: 6, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
+        let token = { [campaign] in campaign.tokens.token($0 == 3 ? 0 : $0) }
+        let rows = Self.names.indices.map { "\(token($0)),\(Self.names[$0]),\($0 - 1)\n" }
+        let list = try campaign.directory.write(
+            "token,name,n\n" + rows.joined(), to: "list.csv")
+        for (name, rows) in [("ann", [0]), ("two", [0, 1]), ("all", [0, 1, 2, 4, 5])] {
+            _ = try campaign.directory.write(
+                rows.map { token($0) + "\n" }.joined(), to: "\(name).txt")
+        }
+        _ = try Subprocess.run("gzip", ["-k", list], in: campaign.directory, limit: 60)
+    }
+
+    private func arguments(_ options: [String]) -> [String] {
+        let list = options.contains("--tokens") ? [] : ["--tokens", "%/list.csv"]
+        return (list + options).map { $0.replacing("%", with: campaign.directory.path) }
+    }
+
+    static let examples = [
+        Example("", "Ann"),
+        Example("--suppress %/ann.txt", "Bob"),
+        Example("--suppress %/two.txt --limit 3", "Cal"),
+        Example("--suppress %/two.txt --limit 2", nil),
+        Example("--suppress %/all.txt", nil),
+        Example("--shard 2/2", "Dee"),
+        Example("--shard 2/2 --duplicates skip", "Eve"),
+        Example("--shard 3/3 --suppress %/all.txt", nil),
+        Example("--tokens %/list.csv.gz --shard 2/2", "Bob"),
+        Example("--tokens %/list.csv.gz --shard 2/2 --suppress %/two.txt", "Flo"),
+        Example("--tokens %/list.csv.gz --shard 2/2 --suppress %/two.txt --limit 1", nil),
+        Example("--tokens %/list.csv.gz --shard 4/6 --duplicates skip", nil),
+    ]
+
+    @Test("A dry run shows the alert of the first row that is sent", arguments: examples)
+    func dryRun(_ example: Example) throws {
+        let finished = try campaign.send(
+            to: "localhost:1", arguments(example.options) + ["--dry-run"])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let shown = finished.output.split(separator: "\n").first { $0.hasPrefix("alert ") }
+        #expect(
+            shown.map(String.init)
+                == example.name.map { "alert        Hi \($0) (the first row's)" })
+    }
+
+    @Test("So does the start of a run", arguments: examples)
+    func start(_ example: Example) throws {
+        let options = arguments(example.options)
+        let finished = try campaign.send(
+            to: "localhost:1",
+            options + ["--progress", "auto", "--give-up-after", "1s"])
+        for name in Self.names {
+            #expect(
+                finished.errors.contains("Hi \(name) (the first row's)") == (name == example.name),
+                "\(finished.errors)")
+        }
+    }
+
+    @Test("The payload that is checked is that of the first row that is sent")
+    func check() throws {
+        // Of Ann's row it is -1.
+        let payload = try campaign.directory.write(
+            #"{"aps":{"alert":"Hi {{name}}","badge":"{{n:int}}"}}"#, to: "badge.json")
+        func check(_ options: String) throws -> Finished {
+            let all = arguments(["--payload", payload] + Example(options, nil).options)
+            let dry = try campaign.send(to: "localhost:1", all + ["--dry-run"])
+            let preview = try campaign.send(to: "localhost:1", all + ["--preview", "1"])
+            let sent = try campaign.send(to: "localhost:1", all + ["--give-up-after", "1s"])
+            #expect(dry.errors == preview.errors)
+            if dry.exitCode != 0 {
+                #expect(sent.errors == dry.errors)
+                #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+            } else {
+                #expect(!sent.errors.contains("badge"), "\(sent.errors)")
+                try FileManager.default.removeItem(atPath: campaign.ledger)
+            }
+            return dry
+        }
+        for options in ["", "--shard 1/2", "--tokens %/list.csv.gz --shard 1/2 --limit 1"] {
+            let refused = try check(options)
+            #expect(refused.exitCode == 2)
+            #expect(
+                refused.errors.contains("filled in by line 2 of the list: 'badge' must be"),
+                "\(options): \(refused.errors)")
+        }
+        for options in [
+            "--suppress %/ann.txt", "--shard 2/2", "--tokens %/list.csv.gz --shard 2/2",
+        ] {
+            let taken = try check(options)
+            #expect(taken.exitCode == 0, "\(options): \(taken.errors)")
+        }
+    }
+
+    @Test("Of opt-outs that hold no token for some rows is warned once")
+    func warnings() throws {
+        let optOuts = try campaign.directory.write(
+            campaign.tokens.token(0) + "\nnone\n", to: "some.txt")
+        let finished = try campaign.send(
+            to: "localhost:1", arguments(["--suppress", optOuts, "--give-up-after", "1s"]))
+        #expect(finished.errors.ranges(of: "1 of 2 rows hold no device token").count == 1)
+    }
+}
