@@ -123,8 +123,7 @@ private struct Repair {
                 throw otherList(list, error)
             }
         }
-        let cursor = ListCursor(
-            list, pool: ChunkPool(limit: 3), rows: CampaignRows(limit: nil))
+        let cursor = ListCursor(list)
         var chunks: [ChunkReservation] = []
         for gap in gaps {
             cursor.begin(gap)

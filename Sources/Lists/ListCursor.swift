@@ -29,10 +29,13 @@ package import Support
     ///
     /// - Parameters:
     ///   - list: What is read.
-    ///   - pool: Where chunks come from, and go back to.
-    ///   - rows: Which rows are wanted.
+    ///   - pool: Where chunks come from, and go back to; one reader's if none is named.
+    ///   - rows: Which rows are wanted; all if none are named.
     ///   - isHashed: What is read in order from the list's beginning on is hashed.
-    package init(_ list: TokenList, pool: ChunkPool, rows: CampaignRows, isHashed: Bool = false) {
+    package init(
+        _ list: TokenList, pool: ChunkPool = ChunkPool(limit: ChunkPool.oneReader),
+        rows: CampaignRows = CampaignRows(), isHashed: Bool = false
+    ) {
         self.list = list
         self.pool = pool
         self.rows = rows

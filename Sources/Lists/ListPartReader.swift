@@ -13,7 +13,7 @@ package struct ListPartReader: LedgerListReader {
 
     package init(list: TokenList) {
         self.list = list
-        cursor = ListCursor(list, pool: ChunkPool(limit: 3), rows: CampaignRows(limit: nil))
+        cursor = ListCursor(list)
     }
 
     package var isAvailable: Bool { true }

@@ -59,8 +59,7 @@ extension TokenList {
         guard let shard, isCutByBytes, let byteCount else { return .wholeList }
         let first = byteCount * UInt64(shard.index - 1) / UInt64(shard.count)
         let last = byteCount * UInt64(shard.index) / UInt64(shard.count)
-        let pool = ChunkPool(limit: 3)
-        let cursor = ListCursor(self, pool: pool, rows: CampaignRows(limit: nil))
+        let cursor = ListCursor(self)
         var reader = RowReader(layout: layout)
         var start = shard.index == 1 ? ListPosition() : nil
         var end: ListPosition?
@@ -70,7 +69,7 @@ extension TokenList {
             try checkUnchanged()
             if start == nil { start = rowStart(in: chunk, from: first, &reader) }
             if !isLast, end == nil { end = rowStart(in: chunk, from: last, &reader) }
-            pool.giveBack(chunk)
+            cursor.giveBack(chunk)
         }
         let from = start ?? cursor.position
         let to = isLast ? nil : end ?? cursor.position

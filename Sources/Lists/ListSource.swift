@@ -40,16 +40,6 @@ internal import Synchronization
 
     package var progress: Progress { readTo.withLock { $0 } }
 
-    /// A list of which rows with smaller numbers than a limit are handed out.
-    package convenience init(
-        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?,
-        canary: CanaryGate? = nil
-    ) throws(BroadsideError) {
-        try self.init(
-            list: list, pool: pool, plan: plan, rows: CampaignRows(limit: rowsLimit), skips: nil,
-            canary: canary)
-    }
-
     /// A list that one reader goes through.
     package convenience init(
         _ list: TokenList, _ selection: ListSelection = ListSelection()

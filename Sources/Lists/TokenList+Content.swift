@@ -34,8 +34,7 @@ extension TokenList {
     /// The hash of its header; nil where its format has none.
     package func headerHash() throws(BroadsideError) -> String? {
         guard format.hasHeader else { return nil }
-        let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: self, pool: pool, plan: nil, rowsLimit: nil)
+        let source = try ListSource(self)
         _ = try source.next(rowLimit: 1)
         guard let header = source.header else { return nil }
         var hash = ListHash()

@@ -20,17 +20,10 @@ extension TokenList {
     private func readFirstRows(
         _ visit: (RowReader.Row, borrowing RowReader) -> Bool
     ) throws(BroadsideError) {
-        let pool = ChunkPool(limit: 3)
-        let source = try ListSource(
-            list: self, pool: pool, plan: nil, rowsLimit: UInt64(Self.firstLookRows))
-        var reader = RowReader(layout: layout)
-        var isWanted = true
+        var rows = try RowCursor(
+            self, ListSelection(rows: CampaignRows(limit: UInt64(Self.firstLookRows))))
         // What makes the list unreadable counts for more than what its rows are.
-        while isWanted, let chunk = try source.next(rowLimit: Self.firstLookRows) {
-            reader.open(chunk)
-            while isWanted, let row = reader.next() { isWanted = visit(row, reader) }
-            if let chunk = reader.close() { pool.giveBack(chunk) }
-        }
+        while let row = try rows.next(), visit(row, rows.reader) {}
     }
 
     /// Tokens of another kind are named, whoever reads the list, and before anything is done with it.
@@ -75,20 +68,13 @@ extension TokenList {
     /// The line of the first row with a device token, and whether so many rows were read for it that there
     /// is none if none was found.
     package func firstTokenLine() throws(BroadsideError) -> (line: UInt64?, isComplete: Bool) {
-        let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: self, pool: pool, plan: nil, rowsLimit: nil)
         var survey = ListSurvey()
-        var reader = RowReader(layout: layout)
-        while let chunk = try source.next(rowLimit: .max) {
-            try SignalWatch.stopIfAsked()
+        var rows = try RowCursor(self)
+        while let row = try rows.next() {
+            if survey.take(row, of: rows.reader) > 0 { return (row.line, true) }
             let isBeyond =
-                chunk.end.row > Self.searchRowLimit
-                || !bytes.canReadAgain && chunk.end.byteOffset > Self.searchByteLimit
-            reader.open(chunk)
-            defer { if let chunk = reader.close() { pool.giveBack(chunk) } }
-            while let row = reader.next() {
-                if survey.take(row, of: reader) > 0 { return (row.line, true) }
-            }
+                row.number >= Self.searchRowLimit
+                || !bytes.canReadAgain && rows.byteOffset(of: row) >= Self.searchByteLimit
             if isBeyond { return (nil, false) }
         }
         return (nil, true)

@@ -35,7 +35,7 @@ extension Simulation {
             let source = try ListSource(
                 list: TokenList(lines: list.bytes, layout: plan.list.layout),
                 pool: pool, plan: resumePlan,
-                rowsLimit: limit, canary: coordinator.canary)
+                rows: CampaignRows(limit: limit), skips: nil, canary: coordinator.canary)
             let process = SimulatedProcess(
                 epoch: epoch, faults: faults, coordinator: coordinator, reopens: reopens,
                 list: source, statesAtStart: states, startedAt: clock)

@@ -11,7 +11,8 @@ import Testing
     private func source(rows: Int, gate: CanaryGate, limit: UInt64? = nil) throws -> ListSource {
         let text = (0..<rows).map { _ in String(repeating: "ab", count: 32) + "\n" }.joined()
         return try ListSource(
-            list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil, rowsLimit: limit,
+            list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil,
+            rows: CampaignRows(limit: limit), skips: nil,
             canary: gate)
     }
 

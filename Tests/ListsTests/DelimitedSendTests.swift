@@ -77,7 +77,8 @@ import Testing
     func `Chunks have the same place when they are read again`(rowLimit: Int) throws {
         let list = try open(text)
         let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+        let source = try ListSource(
+            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil)
         var reader = ListPartReader(list: list)
         var part = ListRows()
         var found: [String] = []
@@ -119,7 +120,8 @@ import Testing
     func `A list is read up to a quote that is not closed`(rowLimit: Int, rest: String) throws {
         let list = try open(text + "\n" + many + "\"x\n\",\n\n\"y\nz\",\(rest)")
         let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+        let source = try ListSource(
+            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil)
         var rows = 0
         let error = #expect(throws: BroadsideError.self) {
             while let chunk = try source.next(rowLimit: rowLimit) {
@@ -154,7 +156,8 @@ import Testing
         ]
         let list = try open("name,token,n\r" + rows.joined(separator: "\r") + "\r")
         let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+        let source = try ListSource(
+            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil)
         var reader = ListPartReader(list: list)
         var part = ListRows()
         var found: [String] = []
@@ -177,7 +180,8 @@ import Testing
             for row in 0..<count { text += hexToken(row) + ends[(row + first) % 2] }
             let list = try open(text, name: "list.txt")
             let pool = ChunkPool(limit: 3)
-            let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+            let source = try ListSource(
+                list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil)
             var (rows, last) = (0, UInt64(0))
             while let chunk = try source.next(rowLimit: .max) {
                 rows += chunk.rowCount

@@ -5,7 +5,7 @@ import Support
 /// Warnings of words such as NULL, which stand for a missing value and are taken for texts.
 enum MissingValues {
     /// Rows whose other columns are looked at.
-    private static let rowLimit = 1000
+    private static let rowLimit: UInt64 = 1000
     /// Columns of these, at most.
     private static let columnLimit = 200
 
@@ -33,16 +33,15 @@ enum MissingValues {
         guard !names.isEmpty,
             let layout = try? RowLayout(format: list.format, names: Array(names), header: header)
         else { return }
-        let pool = ChunkPool(limit: 3)
-        // What can be read only once has passed by.
-        guard let source = try? ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil),
-            let chunk = try? source.next(rowLimit: rowLimit)
-        else { return }
-        var reader = RowReader(layout: layout)
         var words = MissingWords(layout)
-        reader.open(chunk)
-        while let row = reader.next() { words.take(row, of: reader) }
-        if let chunk = reader.close() { pool.giveBack(chunk) }
+        do throws(BroadsideError) {
+            let first = ListSelection(rows: CampaignRows(limit: rowLimit))
+            var rows = try RowCursor(list, first, layout: layout)
+            while let row = try rows.next() { words.take(row, of: rows.reader) }
+        } catch {
+            // What can be read only once has passed by.
+            return
+        }
         warn(of: words, in: layout, of: list)
     }
 }

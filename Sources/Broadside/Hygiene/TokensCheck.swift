@@ -35,42 +35,34 @@ public struct TokensCheck {
     public init(_ options: TokensOptions, countsDuplicates: Bool) throws(BroadsideError) {
         let list = try TokenList(
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn)
-        let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         var survey = ListSurvey()
-        var rows = InvalidRows(maximumPercent: options.maxInvalid)
+        var invalid = InvalidRows(maximumPercent: options.maxInvalid)
         var missing = MissingWords(list.layout)
-        var reader = RowReader(layout: list.layout)
         var sorter = RecordSorter(directory: temporaryDirectory())
-        var progress = ReadingProgress(list)
-        while let chunk = try source.next(rowLimit: .max) {
-            progress.update(chunk.end.byteOffset)
-            reader.open(chunk)
-            while let row = reader.next() {
-                let count = survey.take(row, of: reader)
-                if count > 0 {
-                    rows.noteValid()
-                } else {
-                    _ = rows.note(RowInspector.tokenFinding(in: reader), row, of: reader)
-                    missing.take(row, of: reader)
-                }
-                if countsDuplicates, count > 0 {
-                    let digest = TokenDigest(survey.token(count))
-                    try sorter.append(
-                        .init(first: digest.high, second: digest.low, third: row.line, fourth: 0))
-                }
+        var rows = try RowCursor(list, showsProgress: true)
+        while let row = try rows.next() {
+            let count = survey.take(row, of: rows.reader)
+            if count > 0 {
+                invalid.noteValid()
+            } else {
+                let finding = RowInspector.tokenFinding(in: rows.reader)
+                _ = invalid.note(finding, row, of: rows.reader)
+                missing.take(row, of: rows.reader)
             }
-            if let chunk = reader.close() { pool.giveBack(chunk) }
+            if countsDuplicates, count > 0 {
+                let digest = TokenDigest(survey.token(count))
+                try sorter.append(
+                    .init(first: digest.high, second: digest.low, third: row.line, fourth: 0))
+            }
         }
-        progress.end()
         list.warn(of: survey.counts.lengths)
         MissingValues.warn(of: missing, in: list.layout, of: list)
-        MissingValues.warnOfOtherColumns(of: list, header: source.header)
-        refusal = rows.finish().map { rows.refusal($0, of: list, options.maxInvalid) }
+        MissingValues.warnOfOtherColumns(of: list, header: rows.source.header)
+        refusal = invalid.finish().map { invalid.refusal($0, of: list, options.maxInvalid) }
         report = TokensReport(
             file: options.tokens, format: list.format, compression: list.bytes.compression,
             byteCount: list.byteCount ?? 0,
-            columns: source.columns, tokenColumn: list.layout.names[0], counts: survey.counts,
+            columns: rows.source.columns, tokenColumn: list.layout.names[0], counts: survey.counts,
             duplicates: countsDuplicates ? try Self.duplicates(&sorter) : nil)
     }
 

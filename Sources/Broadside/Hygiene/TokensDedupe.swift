@@ -79,47 +79,37 @@ public enum TokensDedupe {
         _ list: TokenList, name: String, hasRegistration: Bool,
         into tokens: inout RecordSorter
     ) throws(BroadsideError) -> Result {
-        let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         var survey = ListSurvey()
-        var reader = RowReader(layout: list.layout)
         let registrationTime = RegistrationTime(nowMilliseconds: Clock.now().wallMilliseconds)
         var result = Result()
-        var progress = ReadingProgress(list)
-        while let chunk = try source.next(rowLimit: .max) {
-            progress.update(chunk.end.byteOffset)
-            let start = chunk.start.byteOffset
-            reader.open(chunk)
-            while let row = reader.next() {
-                let count = survey.take(row, of: reader)
-                if hasRegistration, reader.field(1).form != .missing {
-                    result.withRegistration += 1
-                }
-                if count == 0 {
-                    result.withoutToken += 1
-                    continue
-                }
-                var age: UInt64 = 0
-                if hasRegistration {
-                    let field = reader.field(1)
-                    let time =
-                        field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
-                    if time == nil {
-                        result.unreadableRegistrations += 1
-                        result.firstUnreadableLine = result.firstUnreadableLine ?? row.line
-                    }
-                    // What can't be read counts as the oldest of all.
-                    age = time.map { .max - 1 - UInt64(max($0, 0)) } ?? .max
-                }
-                let digest = TokenDigest(survey.token(count))
-                try tokens.append(
-                    .init(
-                        first: digest.high, second: digest.low, third: age,
-                        fourth: place(start + UInt64(row.start), reader.position - row.start)))
+        var rows = try RowCursor(list, showsProgress: true)
+        while let row = try rows.next() {
+            let count = survey.take(row, of: rows.reader)
+            if hasRegistration, rows.reader.field(1).form != .missing {
+                result.withRegistration += 1
             }
-            if let chunk = reader.close() { pool.giveBack(chunk) }
+            if count == 0 {
+                result.withoutToken += 1
+                continue
+            }
+            var age: UInt64 = 0
+            if hasRegistration {
+                let field = rows.reader.field(1)
+                let time =
+                    field.isText ? registrationTime.milliseconds(rows.reader.text(field)) : nil
+                if time == nil {
+                    result.unreadableRegistrations += 1
+                    result.firstUnreadableLine = result.firstUnreadableLine ?? row.line
+                }
+                // What can't be read counts as the oldest of all.
+                age = time.map { .max - 1 - UInt64(max($0, 0)) } ?? .max
+            }
+            let digest = TokenDigest(survey.token(count))
+            try tokens.append(
+                .init(
+                    first: digest.high, second: digest.low, third: age,
+                    fourth: place(rows.byteOffset(of: row), rows.reader.position - row.start)))
         }
-        progress.end()
         list.warn(of: survey.counts.lengths)
         result.rows = survey.counts.rows
         return result
