@@ -62,7 +62,7 @@ package import Support
     /// - Parameter gap: Whose rows are cut from now on, and none behind its end.
     /// - Returns: The start.
     @discardableResult package func begin(_ gap: ListGap) -> ListPosition {
-        seek(ListPosition(byteOffset: gap.byteOffset, row: gap.firstRow, line: gap.firstLine))
+        seek(gap.start)
         end = gap.endByteOffset ?? .max
         return position
     }
@@ -101,11 +101,9 @@ package import Support
     package func read(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
         // Rows have bytes.
         guard known.byteCount > 0 else { return nil }
-        seek(
-            ListPosition(
-                byteOffset: known.byteOffset, row: known.firstRow, line: known.firstLine))
+        seek(known.start)
         // Nothing behind it is read in vain.
-        end = known.byteOffset + known.byteCount
+        end = known.end.byteOffset
         splitter.endChunk(at: end, isExact: true)
         guard let chunk = try cut() else { return nil }
         guard chunk.hash == known.hash, chunk.rowCount == known.rowCount else {

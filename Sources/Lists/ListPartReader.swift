@@ -62,9 +62,9 @@ package struct ListPartReader: LedgerListReader {
             previous = chunk
         }
         guard isFinished, let previous else { return }
-        try check(line: previous.firstLine + previous.lineCount) { (reader) throws(LedgerError) in
+        try check(line: previous.end.line) { (reader) throws(LedgerError) in
             try reader.checkNoRows(
-                from: previous.byteOffset + previous.byteCount, to: index.rows.part.endByteOffset)
+                from: previous.end.byteOffset, to: index.rows.part.endByteOffset)
         }
     }
 
@@ -97,8 +97,8 @@ package struct ListPartReader: LedgerListReader {
     private mutating func checkNoRows(
         after previous: ChunkReservation?, before next: ChunkReservation
     ) throws(LedgerError) {
-        guard let previous, previous.rows.upperBound == next.firstRow else { return }
-        try checkNoRows(from: previous.byteOffset + previous.byteCount, to: next.byteOffset)
+        guard let previous, previous.end.row == next.firstRow else { return }
+        try checkNoRows(from: previous.end.byteOffset, to: next.byteOffset)
     }
 
     private mutating func checkNoRows(from offset: UInt64, to end: UInt64?) throws(LedgerError) {

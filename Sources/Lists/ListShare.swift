@@ -73,9 +73,7 @@ extension TokenList {
         }
         let from = start ?? cursor.position
         let to = isLast ? nil : end ?? cursor.position
-        return ListGap(
-            firstRow: from.row, byteOffset: from.byteOffset, firstLine: from.line,
-            endRow: to?.row, endByteOffset: to?.byteOffset)
+        return ListGap(from: from, to: to)
     }
 
     /// The first row of a chunk that starts at an offset or behind it.

@@ -123,20 +123,12 @@ extension ListSource {
     /// The rows between the last ones that were handed out and a place remain.
     private func keepRest(upTo end: ListPosition, _ canary: inout CanaryRows) {
         guard let rest = canary.rest, rest.row < end.row else { return }
-        canary.remains.append(
-            ListGap(
-                firstRow: rest.row, byteOffset: rest.byteOffset, firstLine: rest.line,
-                endRow: end.row, endByteOffset: end.byteOffset))
+        canary.remains.append(ListGap(from: rest, to: end))
     }
 
     /// What is left of a gap remains; the next one is looked at.
     private func endGap(_ gap: ListGap, _ canary: inout CanaryRows) {
-        var left = gap
-        if let rest = canary.rest {
-            left = ListGap(
-                firstRow: rest.row, byteOffset: rest.byteOffset, firstLine: rest.line,
-                endRow: gap.endRow, endByteOffset: gap.endByteOffset)
-        }
+        let left = canary.rest.map { gap.rest(from: $0) } ?? gap
         // The last gap stays even without rows: who counts the list's rows goes through it.
         if left.firstRow != left.endRow { canary.remains.append(left) }
         canary.rest = nil

@@ -38,6 +38,17 @@ public struct ChunkReservation: Hashable, Sendable {
     /// The rows of the chunk.
     public var rows: Range<UInt64> { firstRow..<(firstRow + UInt64(rowCount)) }
 
+    /// Where it begins.
+    public var start: ListPosition {
+        ListPosition(byteOffset: byteOffset, row: firstRow, line: firstLine)
+    }
+
+    /// Where it ends.
+    public var end: ListPosition {
+        ListPosition(
+            byteOffset: byteOffset + byteCount, row: rows.upperBound, line: firstLine + lineCount)
+    }
+
     /// Whether it can come behind another one in a list, or is the first of a part, within that part.
     func follows(_ previous: ChunkReservation?, within part: ListGap) -> Bool {
         let end = byteOffset + byteCount

@@ -23,31 +23,43 @@ public struct ListGap: Codable, Hashable, Sendable {
         self.endByteOffset = endByteOffset
     }
 
+    /// What lies between two places; up to the end of the list if `end` is nil.
+    public init(from start: ListPosition, to end: ListPosition?) {
+        self.init(
+            firstRow: start.row, byteOffset: start.byteOffset, firstLine: start.line,
+            endRow: end?.row, endByteOffset: end?.byteOffset)
+    }
+
     /// All of a list.
-    public static let wholeList = ListGap(
-        firstRow: 0, byteOffset: 0, firstLine: 1, endRow: nil, endByteOffset: nil)
+    public static let wholeList = ListGap(from: ListPosition(), to: nil)
+
+    /// Where it begins.
+    public var start: ListPosition {
+        ListPosition(byteOffset: byteOffset, row: firstRow, line: firstLine)
+    }
 
     /// What lies between a chunk and a later one, or the end of the part; nil if they adjoin.
     init?(
         after previous: ChunkReservation?, before next: ChunkReservation?, within part: ListGap
     ) {
-        let row = previous?.rows.upperBound ?? part.firstRow
-        if next?.firstRow == row { return nil }
-        self.init(
-            firstRow: row,
-            byteOffset: previous.map { $0.byteOffset + $0.byteCount } ?? part.byteOffset,
-            firstLine: previous.map { $0.firstLine + $0.lineCount } ?? part.firstLine,
-            endRow: next?.firstRow ?? part.endRow,
-            endByteOffset: next?.byteOffset ?? part.endByteOffset)
+        let start = previous?.end ?? part.start
+        if next?.firstRow == start.row { return nil }
+        self = part.rest(from: start)
+        guard let next else { return }
+        endRow = next.firstRow
+        endByteOffset = next.byteOffset
+    }
+
+    /// What is left of it from a place in it on.
+    public func rest(from start: ListPosition) -> ListGap {
+        ListGap(
+            firstRow: start.row, byteOffset: start.byteOffset, firstLine: start.line,
+            endRow: endRow, endByteOffset: endByteOffset)
     }
 
     /// What is left of it behind rows that were read from its beginning; nil if nothing is.
     public func rest(behind read: ChunkReservation) -> ListGap? {
-        let next = read.rows.upperBound
-        if let endRow, next >= endRow { return nil }
-        return ListGap(
-            firstRow: next, byteOffset: read.byteOffset + read.byteCount,
-            firstLine: read.firstLine + read.lineCount, endRow: endRow,
-            endByteOffset: endByteOffset)
+        if let endRow, read.end.row >= endRow { return nil }
+        return rest(from: read.end)
     }
 }

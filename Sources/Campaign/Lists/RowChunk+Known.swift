@@ -50,8 +50,7 @@ extension RowChunk {
             if found == 0 { break }
             count += found
         }
-        start = ListPosition(
-            byteOffset: known.byteOffset, row: known.firstRow, line: known.firstLine)
+        start = known.start
         rowCount = known.rowCount
         lineCount = known.lineCount
         storedCount = count
