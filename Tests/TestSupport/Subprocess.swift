@@ -175,12 +175,17 @@ package final class Subprocess {
         limit: Double = 120, until hasHappened: () throws -> Bool
     ) throws {
         let deadline = ContinuousClock.now + .seconds(limit)
-        while try isRunning && !hasHappened() {
-            if ContinuousClock.now > deadline {
+        while isRunning {
+            let began = ContinuousClock.now
+            if try hasHappened() { return }
+            let now = ContinuousClock.now
+            if now > deadline {
                 stop()
                 throw TestFailure("\(name): what was awaited has not happened in \(limit) s")
             }
-            usleep(2000)
+            // A look that starts a process costs more than what it waits for.
+            let pause = min(max((now - began) / .seconds(1) * 2, 0.002), 0.05)
+            usleep(UInt32(pause * 1e6))
         }
     }
 
