@@ -33,6 +33,14 @@ struct RunningCopyTests {
 
     private func accepted() throws -> Int { try campaign.statistics().accepted }
 
+    /// Waits for more than so many rows; at this rate a look five times a second is enough.
+    private func wait(_ run: Subprocess, for rows: Int) throws {
+        try run.wait {
+            usleep(200_000)
+            return try accepted() > rows
+        }
+    }
+
     /// Makes the copy, by a command that copies sockets, and waits until more rows are sent than a
     /// reservation has.
     private func copyLedger(beside run: Subprocess) throws {
@@ -44,7 +52,7 @@ struct RunningCopyTests {
                     "/bin/cp", ["-a", campaign.ledger, copy], in: campaign.directory)) != nil
         }
         let before = try accepted()
-        try run.wait { try accepted() > before + 2500 }
+        try wait(run, for: before + 2500)
     }
 
     private func resume(_ ledger: String, _ more: [String] = []) throws -> Finished {
@@ -83,7 +91,7 @@ struct RunningCopyTests {
     @Test func `A bit that is wrong in what was on disk when rows were sent is damage`() throws {
         let run = try start()
         defer { run.send(signal: SIGKILL) }
-        try run.wait { try accepted() > 500 }
+        try wait(run, for: 500)
         run.send(signal: SIGKILL)
         #expect(try run.wait().exitCode == -9)
         let name = try #require(
