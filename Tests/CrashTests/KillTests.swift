@@ -5,7 +5,8 @@ import Testing
 /// `kill -9` at any instant, then resumes, judged by the servers' own logs.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct KillTests {
-    static let rows = 20_000
+    /// nghttpd, which writes much for each request, is in the middle of few for as long as nginx of many.
+    static func rows(_ seed: Int) -> Int { seed % 2 == 0 ? 20_000 : 6_000 }
     /// How many campaigns are killed: each once, twice or three times.
     static let trials =
         ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 6 : 110
@@ -13,7 +14,7 @@ struct KillTests {
     @Test("What may have been sent is not sent again, and the rest is", arguments: 0..<trials)
     func record(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed))
-        let campaign = try Campaign(rows: Self.rows)
+        let campaign = try Campaign(rows: Self.rows(seed))
         let server = try makeServer(seed)
         let reactors = Int.random(in: 1...2, using: &random)
         let options = [
@@ -39,11 +40,11 @@ struct KillTests {
         let seen = try server.tally(campaign.tokens)
         #expect(seen.repeated == 0 && seen.strangers == 0)
         let rows = try campaign.export()
-        #expect(rows.map(\.line) == (1...Self.rows).map { $0 })
+        #expect(rows.map(\.line) == Array(1...campaign.tokens.count))
         let accepted = rows.indices.filter { rows[$0].state == "accepted" }
         #expect(accepted.allSatisfy { seen.counts[$0] == 1 })
         let unknown = Set(rows.indices.filter { rows[$0].state == "unknown" })
-        #expect(accepted.count + unknown.count == Self.rows)
+        #expect(accepted.count + unknown.count == campaign.tokens.count)
         #expect(summary.accepted == accepted.count && summary.unknown == unknown.count)
         #expect(unknown == doubt.rows, "\(unknown.count) of \(doubt.rows.count)")
 
@@ -63,7 +64,7 @@ struct KillTests {
     @Test("With resend everything arrives, some of it twice", arguments: 0..<max(2, trials / 5))
     func resend(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed + 1000))
-        let campaign = try Campaign(rows: Self.rows)
+        let campaign = try Campaign(rows: Self.rows(seed))
         let server = try makeServer(seed)
         let options = ["--connections", "4", "--on-lost", "resend", "--resume-or-begin"]
         for _ in 0...seed % 2 {
@@ -90,7 +91,7 @@ struct KillTests {
     ) throws {
         let before = server.logCount
         let settled = try? campaign.statistics()
-        let rest = Self.rows - (settled.map { $0.accepted + $0.unknown } ?? 0)
+        let rest = campaign.tokens.count - (settled.map { $0.accepted + $0.unknown } ?? 0)
         let process = try Broadside.start(
             campaign.arguments(to: server.endpoint, options), in: campaign.directory)
         if Int.random(in: 0..<5, using: &random) == 0 {
@@ -106,7 +107,7 @@ struct KillTests {
 
     private func expectFinished(_ campaign: Campaign) throws {
         let statistics = try campaign.statistics()
-        #expect(statistics.accepted == Self.rows && statistics.outcome == "complete")
+        #expect(statistics.accepted == campaign.tokens.count && statistics.outcome == "complete")
         let verified = try campaign.ledger("verify")
         #expect(verified.exitCode == 0, "\(verified.errors)")
         #expect(verified.output.contains(", finished"))
