@@ -15,6 +15,9 @@ final class ScriptedRun {
     private(set) var reactors: [Reactor] = []
     private(set) var links: [Link] = []
     private(set) var requests: [ScriptedServer.Request] = []
+    /// The places of each row's requests, among so many of them.
+    private var ofRow: [Int: [Int]] = [:]
+    private var sorted = 0
     /// What legacy gateways were sent, by connection.
     private(set) var notifications: [(link: Int, notification: BinaryNotification)] = []
     private let isBinary: Bool
@@ -137,7 +140,11 @@ final class ScriptedRun {
 
     /// Requests for one row.
     func requests(row: Int) -> [ScriptedServer.Request] {
-        requests.filter { Self.row($0) == row }
+        for index in sorted..<requests.count {
+            ofRow[Self.row(requests[index]), default: []].append(index)
+        }
+        sorted = requests.count
+        return ofRow[row, default: []].map { requests[$0] }
     }
 
     var settled: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().settled } }
