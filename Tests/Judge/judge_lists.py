@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Has every command read the same generated lists, and compares with an independent reading.
 
-    Tests/Judge/judge_lists.py BROADSIDE [COUNT [FIRST-SEED]]
+    Tests/Judge/judge_lists.py BROADSIDE [COUNT [FIRST-SEED]] [--drawn]
 
 For each list: `tokens check`, `send` and its export, the requests that a server saw, `--suppress`
-with `--duplicates skip`, shards and their merged ledger, `prune` and `dedupe`. Ends with 1 and the
-seeds if any row differs.
+with `--duplicates skip`, shards and their merged ledger, `prune` and `dedupe`. With `--drawn` half of
+that, drawn by the list's seed: for the same time twice as many lists. Ends with 1 and the seeds if any
+row differs.
 """
 import collections
 import json
@@ -31,8 +32,10 @@ def begins_array(data):
 class Trial(FaultyTrial):
     """One list, and what each command makes of it."""
 
-    def __init__(self, seed, command, server):
+    def __init__(self, seed, command, server, is_drawn):
         self.seed, self.command, self.server = seed, command, server
+        # Drawn apart, so that the list and what is done with it are the same without.
+        self.draw = random.Random(seed * 11 + 3) if is_drawn else None
         self.rng = random.Random(seed * 7 + 1)
         self.directory = command.directory
         self.list = GeneratedList(seed)
@@ -63,12 +66,27 @@ class Trial(FaultyTrial):
             expect(not os.path.exists(f"{self.directory}/none"), "a ledger was left behind")
             return "refused"
         self.check(named)
-        self.default_guard(named)
-        self.whole_run()
-        self.suppressed()
-        self.shards()
+        is_whole, is_sharded = self.one_or_both()
+        if self.takes_part():
+            self.default_guard(named)
+        if is_whole:
+            self.whole_run()
+        if self.takes_part():
+            self.suppressed()
+        if is_sharded:
+            self.shards()
         self.hygiene()
         return "read"
+
+    def takes_part(self):
+        return not self.draw or self.draw.random() < 0.5
+
+    def one_or_both(self):
+        """Whether a list is sent whole, and whether in shards."""
+        if not self.draw:
+            return True, True
+        is_whole = self.draw.random() < 0.6
+        return is_whole, not is_whole
 
     # What each row has to become
 
@@ -302,7 +320,11 @@ class Trial(FaultyTrial):
 
 
 def main():
-    trials = ServedTrials(lambda seed, command, server: Trial(seed, command, server).run())
+    is_drawn = "--drawn" in sys.argv
+    if is_drawn:
+        sys.argv.remove("--drawn")
+    trials = ServedTrials(
+        lambda seed, command, server: Trial(seed, command, server, is_drawn).run())
     judge("lists", 300, 20, trials.begin, lambda results, failed: (
         f"{results['read']} lists read alike by all, {results['refused']} refused by all, "
         f"{results['faulty']} with the same line, "
