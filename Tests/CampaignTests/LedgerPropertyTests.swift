@@ -34,7 +34,7 @@ struct LedgerModel {
 
     var random: LedgerRandom
     let rowCount: UInt64
-    let lostRows: LostRowPolicy
+    let lostRows: LostAnswerPolicy
     let reopens: ReopenedStates
     var manifest = Manifest(
         campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,

@@ -25,7 +25,7 @@ extension Simulation {
                 epoch == 1
                 ? nil
                 : ResumePlan(
-                    index: index, lostRows: plan.onLost == .resend ? .resend : .record,
+                    index: index, lostRows: plan.onLost,
                     reopens: reopens)
             let (canary, canaryBefore) = try makeCanary(index)
             let coordinator = makeCoordinator(

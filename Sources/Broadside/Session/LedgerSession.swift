@@ -271,7 +271,7 @@ final class LedgerSession {
         if plan.options.retry.contains("failed") { reopens.insert(.failed) }
         if plan.options.retry.contains("unknown") { reopens.insert(.unknown) }
         return ResumePlan(
-            index: index, lostRows: plan.options.onLost == .record ? .record : .resend,
+            index: index, lostRows: plan.options.onLost,
             reopens: reopens)
     }
 

@@ -1,10 +1,11 @@
 import APNs
 
-/// What a resume does with rows in doubt (`--on-lost`).
-public enum LostRowPolicy: Sendable {
-    /// They become `unknown`.
+/// What becomes of a row that was sent and whose response was lost (`--on-lost`): in the run that sent it,
+/// and in a resume that finds it in doubt.
+public enum LostAnswerPolicy: String, Sendable, CaseIterable {
+    /// Recorded as `unknown`; never sent again by itself.
     case record
-    /// They are sent again.
+    /// Sent again: a device may get the notification twice.
     case resend
 }
 
@@ -59,7 +60,7 @@ public struct ResumePlan: ~Copyable {
     }
 
     private var index: LedgerIndex { verdicts.index }
-    private let lostRows: LostRowPolicy
+    private let lostRows: LostAnswerPolicy
     private let reopens: ReopenedStates
     private var verdicts: ChunkVerdicts
     private var nextChunk = 0
@@ -73,7 +74,7 @@ public struct ResumePlan: ~Copyable {
     ///   - lostRows: what becomes of rows in doubt. Where `reopens` has `unknown` they are sent
     ///     again whatever this says, as they would be if an earlier run had recorded them.
     ///   - reopens: states whose rows are sent again.
-    public init(index: LedgerIndex, lostRows: LostRowPolicy, reopens: ReopenedStates) {
+    public init(index: LedgerIndex, lostRows: LostAnswerPolicy, reopens: ReopenedStates) {
         verdicts = ChunkVerdicts(of: index)
         self.lostRows = lostRows
         self.reopens = reopens

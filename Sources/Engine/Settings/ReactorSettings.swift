@@ -1,14 +1,6 @@
 package import Campaign
 package import HPACK
 
-/// What becomes of a row whose connection died before its answer.
-public enum LostAnswerPolicy: String, Sendable, CaseIterable {
-    /// Recorded as `unknown`; never sent again by itself.
-    case record
-    /// Sent again: a device may get the notification twice.
-    case resend
-}
-
 /// How requests in flight are chosen.
 public enum PaceMode: String, Sendable, CaseIterable {
     /// Fewer where answers slow down under load.
