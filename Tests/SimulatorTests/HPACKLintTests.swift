@@ -102,8 +102,7 @@ import Testing
     ]
 
     @Test(arguments: cases) func findings(_ one: Case) {
-        for (profile, expected) in [(HPACKLintProfile.strict, one.strict), (.compact, one.compact)]
-        {
+        for (profile, expected) in [(IndexingPolicy.strict, one.strict), (.compact, one.compact)] {
             var lint = HPACKLint(profile: profile)
             var found: UInt64 = 0
             for block in one.blocks {
@@ -121,7 +120,7 @@ import Testing
     /// own discipline and breaks those of the other.
     @Test(arguments: IndexingPolicy.allCases) func renewals(_ indexingPolicy: IndexingPolicy) {
         var mirror = DynamicTableMirror()
-        var lints = HPACKLintProfile.allCases.map { HPACKLint(profile: $0) }
+        var lints = IndexingPolicy.allCases.map { HPACKLint(profile: $0) }
         for request in 0..<96 {
             let version = UInt32(request / 3)
             let bearer = "bearer " + String(repeating: "\(version % 10)", count: 184)
@@ -136,7 +135,7 @@ import Testing
             let block = RequestBlockEncoder.encode(
                 fields, mirror: &mirror, indexingPolicy: indexingPolicy, huffman: request % 2 == 0)
             for index in lints.indices {
-                let profile = HPACKLintProfile.allCases[index].rawValue
+                let profile = IndexingPolicy.allCases[index].rawValue
                 let finding = block.bytes.withBytes { lints[index].check($0) }
                 if profile == indexingPolicy.rawValue {
                     #expect(finding == nil, "request \(request)")

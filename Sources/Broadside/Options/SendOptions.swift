@@ -1,6 +1,7 @@
 public import APNs
 public import Campaign
 import Engine
+public import HPACK
 public import Lists
 public import Observability
 import Support
@@ -37,12 +38,7 @@ public struct SendOptions: Sendable {
     }
 
     /// Which header fields go into APNs' compression table.
-    public enum HeaderIndexing: String, Sendable, CaseIterable {
-        /// The names that Apple asks to be indexed once, and nothing else.
-        case strict
-        /// Constant headers and the provider token too.
-        case compact
-    }
+    public typealias HeaderIndexing = IndexingPolicy
 
     /// The list, or one device.
     public var tokens: Tokens?

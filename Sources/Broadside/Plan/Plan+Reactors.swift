@@ -46,11 +46,7 @@ extension Plan {
         settings.nameToResolve = route.nameToResolve.host
         settings.tunnelTarget = route.tunnel?.target
         settings.sendsContentLength = options.sendsContentLength
-        settings.indexingPolicy =
-            switch options.headerIndexing {
-            case .strict: .strict
-            case .compact: .compact
-            }
+        settings.indexingPolicy = options.headerIndexing
         return settings
     }
 }

@@ -15,7 +15,7 @@ internal import HPACK
 /// The changing headers are apns-id, apns-expiration and apns-collapse-id. Never-indexed literals
 /// count as literals without indexing.
 struct HPACKLint {
-    private let profile: HPACKLintProfile
+    private let profile: IndexingPolicy
     private var table = LintTable()
     private(set) var findings: [Finding: UInt64] = [:]
     private(set) var blocks: UInt64 = 0
@@ -47,7 +47,7 @@ struct HPACKLint {
         }
     }
 
-    init(profile: HPACKLintProfile) {
+    init(profile: IndexingPolicy) {
         self.profile = profile
     }
 

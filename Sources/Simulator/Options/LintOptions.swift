@@ -8,14 +8,6 @@ public enum HPACKLintMode: String, Sendable, CaseIterable {
     case off
 }
 
-/// Which discipline the HPACK lint holds a client to.
-public enum HPACKLintProfile: String, Sendable, CaseIterable {
-    /// Names of the changing headers are inserted once, all else is never inserted.
-    case strict
-    /// Constant headers and the provider token are inserted once and referred to from then on.
-    case compact
-}
-
 /// What is done about bodies that are compressed or are not JSON dictionaries.
 public enum PayloadLintMode: String, Sendable, CaseIterable {
     /// Count them and name them at the end.

@@ -1,3 +1,6 @@
+// A user of the library imports it alone: what its options are made of comes along.
+@_exported public import enum HPACK.IndexingPolicy
+
 /// What a simulated APNs is asked to be.
 public struct SimulatorOptions: Sendable {
     /// Where to listen, a numeric address and a port; port 0 lets the kernel choose.
@@ -24,8 +27,8 @@ public struct SimulatorOptions: Sendable {
     public var isFast = false
     /// What to do about deviations from the HPACK discipline.
     public var lint = HPACKLintMode.report
-    /// Which discipline.
-    public var lintProfile = HPACKLintProfile.strict
+    /// Which discipline it holds a client to.
+    public var lintProfile = IndexingPolicy.strict
     /// What to do about bodies that APNs has no use for.
     public var payloadLint = PayloadLintMode.report
 
