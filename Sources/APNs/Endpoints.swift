@@ -3,9 +3,14 @@
 /// Source: Apple, "Sending notification requests to APNs", "Establish a connection to APNs".
 public enum Endpoints {
     /// Which of APNs' two environments; tokens and scoped keys are valid in one of them only.
-    public enum Environment: String, Sendable, CaseIterable {
+    public enum Environment: String, Sendable, CaseIterable, Codable {
+        /// Where apps from the App Store and TestFlight get their notifications.
         case production
+        /// Where development builds do.
         case development
+
+        /// The one that shares nothing with it.
+        public var other: Environment { self == .production ? .development : .production }
     }
 
     /// The ports Apple offers: 2197 lets a firewall admit APNs while it refuses other HTTPS.

@@ -197,12 +197,12 @@ struct ProviderAPITests {
     }
 
     @Test(arguments: [
-        ("other/client-revoked", "BadCertificate", SimulatorEnvironment.production),
+        ("other/client-revoked", "BadCertificate", Endpoints.Environment.production),
         ("other/client-development", "BadCertificateEnvironment", .production),
         ("other/client-production", "BadCertificateEnvironment", .development),
     ])
     func certificatesAreRefused(
-        _ name: String, reason: String, environment: SimulatorEnvironment
+        _ name: String, reason: String, environment: Endpoints.Environment
     ) throws {
         let harness = try EndpointHarness { $0.environment = environment }
         let events = try Client.converse(
@@ -215,7 +215,7 @@ struct ProviderAPITests {
 
     @Test func certificatesAreAccepted() throws {
         for (name, environment) in [
-            ("client", SimulatorEnvironment.production), ("client", .development),
+            ("client", Endpoints.Environment.production), ("client", .development),
             ("other/client-production", .production), ("other/client-development", .development),
         ] {
             let harness = try EndpointHarness { $0.environment = environment }

@@ -1,4 +1,5 @@
 // A user of the library imports it alone: what its options are made of comes along.
+@_exported public import enum APNs.Endpoints
 @_exported public import enum HPACK.IndexingPolicy
 
 /// What a simulated APNs is asked to be.
@@ -33,7 +34,7 @@ public struct SimulatorOptions: Sendable {
     public var payloadLint = PayloadLintMode.report
 
     /// Which environment this is: device tokens, keys and certificates of the other are refused.
-    public var environment = SimulatorEnvironment.production
+    public var environment = Endpoints.Environment.production
     /// The scenario that is played from the start: a name of the library or a file; nil for none.
     public var scenario: String?
     /// So many device tokens are issued, and only issued ones are good; nil: all are.

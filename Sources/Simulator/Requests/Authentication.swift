@@ -6,7 +6,7 @@ struct ProviderKey: Sendable {
     let keyID: String
     let teamID: String
     /// The environment that the key is for; nil: both.
-    var environment: SimulatorEnvironment?
+    var environment: Endpoints.Environment?
     /// The topics that the key is for, without suffixes; nil: all of the team.
     var topics: [[UInt8]]?
     /// The key that may take its place on a connection; nil for none.
@@ -97,7 +97,7 @@ struct ConnectionCredential {
     /// Why the request is refused; nil where its credential is in order.
     mutating func refusal(
         authorization: RawSpan?, verifier: inout ProviderTokenVerifier,
-        environment: SimulatorEnvironment = .production, nowUnixSeconds: UInt64
+        environment: Endpoints.Environment = .production, nowUnixSeconds: UInt64
     ) -> Reason? {
         if hasCertificate { return nil }
         guard let value = authorization else { return .missingProviderToken }

@@ -9,7 +9,7 @@ internal import TLS
 struct ClientCertificateRule: Sendable {
     /// SHA-256 of the certificates that are revoked.
     var revoked: [[UInt8]] = []
-    var environment = SimulatorEnvironment.production
+    var environment = Endpoints.Environment.production
 
     /// What a certificate is for; nil if its list of topics can't be read.
     static func scope(of certificate: Certificate) -> CertificateScope? {
@@ -35,9 +35,7 @@ struct ClientCertificateRule: Sendable {
     func refusal(_ certificate: Certificate) -> Reason? {
         if revoked.contains(sha256(certificate.der)) { return .badCertificate }
         guard let scope = Self.scope(of: certificate) else { return .badCertificate }
-        let wanted: Endpoints.Environment =
-            environment == .production ? .production : .development
-        guard scope.environments.isEmpty || scope.environments.contains(wanted) else {
+        guard scope.environments.isEmpty || scope.environments.contains(environment) else {
             return .badCertificateEnvironment
         }
         return nil

@@ -1,3 +1,4 @@
+internal import APNs
 internal import TLS
 
 /// Device tokens that this APNs issued: each decrypts, authenticated, to its device, topic and
@@ -22,9 +23,9 @@ struct TokenTrust: Sendable {
 
     private let key: [UInt8]
     private let cipher: AuthenticatedCipher
-    private let environment: SimulatorEnvironment
+    private let environment: Endpoints.Environment
 
-    init(key: [UInt8], environment: SimulatorEnvironment) {
+    init(key: [UInt8], environment: Endpoints.Environment) {
         self.key = key
         cipher = AuthenticatedCipher(key: key)
         self.environment = environment
@@ -32,7 +33,7 @@ struct TokenTrust: Sendable {
 
     /// The token of a device for a bundle ID.
     func issue(
-        device: UInt64, topic: [UInt8], environment: SimulatorEnvironment
+        device: UInt64, topic: [UInt8], environment: Endpoints.Environment
     ) -> [UInt8] {
         var message: [UInt8] = []
         for shift in stride(from: 56, through: 0, by: -8) {
@@ -83,4 +84,9 @@ struct TokenTrust: Sendable {
         }
         return bytes
     }
+}
+
+extension Endpoints.Environment {
+    /// Its byte in a token's message.
+    fileprivate var byte: UInt8 { self == .production ? 1 : 2 }
 }

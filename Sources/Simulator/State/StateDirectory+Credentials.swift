@@ -1,3 +1,4 @@
+internal import APNs
 internal import FoundationEssentials
 internal import Glibc
 internal import Support
@@ -37,7 +38,7 @@ extension StateDirectory {
 
     /// What the endpoint shows, and whom it believes.
     func credentials(
-        environment: SimulatorEnvironment = .production
+        environment: Endpoints.Environment = .production
     ) throws(SimulatorError) -> EndpointCredentials {
         var keys = [
             try key(keyID, team: teamID, publicHalf: "AuthKey_\(keyID).pub.pem")

@@ -1,3 +1,4 @@
+internal import APNs
 internal import FoundationEssentials
 internal import Glibc
 internal import Support
@@ -15,7 +16,7 @@ extension StateDirectory {
     ///     tokens-other-topic.txt        up to 100 of the other topic: DeviceTokenNotForTopic
     ///     token.key                     what they are sealed with, made on first use
     func issueTokens(
-        _ count: Int, environment: SimulatorEnvironment
+        _ count: Int, environment: Endpoints.Environment
     ) throws(SimulatorError) -> TokenTrust {
         let trust = TokenTrust(key: try tokenKey(), environment: environment)
         let lists = [
@@ -57,7 +58,7 @@ private struct TokenList {
     let path: String
     let count: Int
     let topic: String
-    let environment: SimulatorEnvironment
+    let environment: Endpoints.Environment
 
     /// Whether the file has to be written: it is missing, or an earlier start wrote it for another
     /// count, topic or environment. Throws if it is somebody else's.

@@ -37,7 +37,7 @@ public struct StateDirectory: Sendable {
             /// What it is there for, in words.
             var use: String?
             /// The environment that it is for; absent: both.
-            var environment: SimulatorEnvironment?
+            var environment: Endpoints.Environment?
             /// The topics that it is for, without suffixes; absent: all of the team.
             var topics: [String]?
             /// The key that may take its place on a connection.
