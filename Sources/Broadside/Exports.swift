@@ -5,6 +5,7 @@
 @_exported public import enum APNs.Priority
 @_exported public import enum APNs.PushType
 @_exported public import struct Campaign.CampaignPart
+@_exported public import enum Campaign.ExportFormat
 @_exported public import enum Campaign.LostAnswerPolicy
 @_exported public import Engine
 @_exported public import enum HPACK.IndexingPolicy

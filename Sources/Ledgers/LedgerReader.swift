@@ -1,5 +1,5 @@
 import APNs
-package import Campaign
+public import Campaign
 internal import Glibc
 import Lists
 public import Support
@@ -83,12 +83,12 @@ public struct LedgerReader {
     ///
     /// - Parameters:
     ///   - tokens: The list; nil: where the run read it, if it is still there.
-    ///   - format: `csv`, with a header, or `jsonl`, an object a line.
+    ///   - format: How a row is written.
     ///   - states: Which rows, by name; empty: all settled ones.
     ///   - reasons: Only rows with one of these reasons; empty: whatever it is.
     ///   - output: Takes the text, a part at a time.
     public func export(
-        tokens: String?, format: String, states: [String], reasons: [String] = [],
+        tokens: String?, format: ExportFormat, states: [String], reasons: [String] = [],
         output: ([UInt8]) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         try writeExport(tokens: tokens, format: format, states: states, reasons: reasons) {
@@ -98,12 +98,9 @@ public struct LedgerReader {
 
     /// The same, without a copy of the text.
     package func writeExport(
-        tokens: String?, format: String, states: [String], reasons: [String],
+        tokens: String?, format: ExportFormat, states: [String], reasons: [String],
         output: (RawSpan) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
-        guard let format = ExportFormat(rawValue: format) else {
-            throw .usage("format", "'\(format)' is unknown: use csv or jsonl")
-        }
         var wanted: Set<RowState> = []
         for name in states {
             guard let state = RowState(name: name) else {

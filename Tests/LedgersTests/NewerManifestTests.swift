@@ -50,7 +50,7 @@ struct NewerManifestTests {
     /// What a reader that was opened before finds.
     private func read(_ reader: LedgerReader) throws(BroadsideError) {
         #expect(try reader.verify().hasPrefix("sound: 0 rows"))
-        try reader.export(tokens: nil, format: "csv", states: []) { _ in }
+        try reader.export(tokens: nil, format: .csv, states: []) { _ in }
         let token = String(repeating: "ab", count: 32)
         #expect(try reader.find(notificationID: nil, token: token, tokens: nil).isEmpty)
     }

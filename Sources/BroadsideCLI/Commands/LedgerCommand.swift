@@ -43,15 +43,10 @@ enum LedgerCommand {
 
     /// What the command is asked to do.
     private struct Values: OptionValues {
-        enum Format: String, CaseIterable {
-            case csv
-            case jsonl
-        }
-
         var ledgers: [String] = []
         var isJSON = false
         var tokens: String?
-        var format = Format.csv
+        var format = ExportFormat.csv
         var states: [String] = []
         var reasons: [String] = []
         var output: String?
@@ -164,7 +159,7 @@ enum LedgerCommand {
         // As private as the ledger, whose device tokens it holds.
         let output = try OutputFile(values.output, permissions: 0o600)
         try ledger.writeExport(
-            tokens: values.tokens, format: values.format.rawValue, states: values.states,
+            tokens: values.tokens, format: values.format, states: values.states,
             reasons: values.reasons,
             output: { (bytes) throws(BroadsideError) in try output.write(bytes) })
         try output.finish()
