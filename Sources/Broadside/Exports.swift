@@ -7,6 +7,7 @@
 @_exported public import struct Campaign.CampaignPart
 @_exported public import enum Campaign.ExportFormat
 @_exported public import enum Campaign.LostAnswerPolicy
+@_exported public import struct Campaign.ReopenedStates
 @_exported public import Engine
 @_exported public import enum HPACK.IndexingPolicy
 @_exported public import Ledgers

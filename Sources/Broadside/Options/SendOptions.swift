@@ -164,7 +164,7 @@ public struct SendOptions: Sendable {
     /// Whether the ledger's run continues, or one begins.
     public var ledgerUse = LedgerUse.begin
     /// States that a resume opens again: any of `failed`, `unknown`.
-    public var retry: Set<String> = []
+    public var retry: ReopenedStates = []
     /// Where the summary goes; `-`: standard output.
     public var summary: String?
     /// What is shown while the run goes on.

@@ -383,8 +383,8 @@ extension LedgerSession {
         earlier.rejected = self.earlier.count(.rejected)
         earlier.invalid = self.earlier.count(.invalid)
         earlier.skipped = self.earlier.count(.skipped)
-        earlier.failed = retry.contains("failed") ? 0 : self.earlier.count(.failed)
-        earlier.unknown = retry.contains("unknown") ? 0 : self.earlier.count(.unknown)
+        earlier.failed = retry.contains(RowState.failed) ? 0 : self.earlier.count(.failed)
+        earlier.unknown = retry.contains(RowState.unknown) ? 0 : self.earlier.count(.unknown)
         return RunSampler.Surroundings(
             campaign: hexadecimal(campaign), name: manifest.name, labels: manifest.labels ?? [:],
             acceptsBySilence: manifest.identity.acceptsBySilence, earlier: earlier,

@@ -206,8 +206,8 @@ final class LedgerSession {
     }
 
     private static func reopensAny(_ plan: Plan, _ summary: LedgerSummary) -> Bool {
-        plan.options.retry.contains { name in
-            RowState(name: name).map { summary.count($0) > 0 } ?? false
+        RowState.allCases.contains {
+            plan.options.retry.contains($0) && summary.count($0) > 0
         }
     }
 
@@ -216,7 +216,7 @@ final class LedgerSession {
 
     private static func rowsRead(_ earlier: LedgerSummary, _ plan: Plan) -> InvalidRowsGuard {
         let kept = RowState.allCases.filter {
-            $0.isSettled && !plan.options.retry.contains($0.name)
+            $0.isSettled && !plan.options.retry.contains($0)
         }
         return InvalidRowsGuard(
             maximumPercent: plan.options.maxInvalid,
@@ -267,12 +267,8 @@ final class LedgerSession {
     /// The work that earlier runs left; nil where this is the first.
     func resumePlan() -> ResumePlan? {
         guard let index else { return nil }
-        var reopens: ReopenedStates = []
-        if plan.options.retry.contains("failed") { reopens.insert(.failed) }
-        if plan.options.retry.contains("unknown") { reopens.insert(.unknown) }
         return ResumePlan(
-            index: index, lostRows: plan.options.onLost,
-            reopens: reopens)
+            index: index, lostRows: plan.options.onLost, reopens: plan.options.retry)
     }
 
     /// Notes in the manifest that every segment of this run is on disk.

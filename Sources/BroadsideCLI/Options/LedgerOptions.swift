@@ -22,11 +22,13 @@ enum LedgerOptions {
             "with --resume: send again the rows in these states: failed, unknown, or failed,unknown"
         ) { (text, options) throws(BroadsideError) in
             for state in text.split(separator: ",").map(String.init) {
-                guard state == "failed" || state == "unknown" else {
+                switch state {
+                case "failed": options.retry.insert(.failed)
+                case "unknown": options.retry.insert(.unknown)
+                default:
                     throw .usage(
                         "retry", "'\(state)' is unknown: use failed, unknown or both")
                 }
-                options.retry.insert(state)
             }
         },
     ]
