@@ -179,7 +179,7 @@ func testIdentifier(_ row: UInt64) -> String {
         }
         draft.write()
         let index = try testIndex([draft])
-        let counted = try LedgerSummary(index).reasons.named { "Reason\($0)" }
+        let counted = try LedgerSummary(index).counts.reasons.named { "Reason\($0)" }
         #expect(counted == [ReasonCounts.noReason: 2, "Reason9": 1])
         for (reasons, states, lines) in [
             ([ReasonCounts.noReason], nil, ["10", "14"]),
@@ -281,8 +281,8 @@ func testIdentifier(_ row: UInt64) -> String {
     @Test func `reasons are counted, by code and by text`() throws {
         let summary = try LedgerSummary(index())
         #expect(summary.reservedRowCount == 8 && summary.count(.inDoubt) == 3)
-        #expect(summary.reasons.codes == [9: 1, 7: 1])
-        #expect(summary.reasons.texts == ["New\"Reason\n": 1])
+        #expect(summary.counts.reasons.codes == [9: 1, 7: 1])
+        #expect(summary.counts.reasons.texts == ["New\"Reason\n": 1])
         #expect(summary.count(.accepted) == 1 && summary.count(.remaining) == 1)
         #expect(RowState.allCases.allSatisfy { RowState(name: $0.name) == $0 })
         #expect(RowState(name: "gone") == nil)

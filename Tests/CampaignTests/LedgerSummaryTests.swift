@@ -30,7 +30,7 @@ import Testing
     @Test func `Devices that are gone are those of rows that were rejected with 410`() throws {
         let summary = try summary()
         #expect(numbers(summary) == [10, 4, 2, 0, 1, 3, 0, 0, 1, 1, 4])
-        #expect(summary.reasons.codes == [7: 4, 8: 1])
+        #expect(summary.counts.reasons.codes == [7: 4, 8: 1])
     }
 
     @Test func `Every number of two ledgers is added`() throws {
@@ -38,8 +38,20 @@ import Testing
         var both = one
         both.add(one)
         #expect(numbers(both) == numbers(one).map { 2 * $0 })
-        #expect(both.reasons.codes == [7: 8, 8: 2])
+        #expect(both.counts.reasons.codes == [7: 8, 8: 2])
         both.add(LedgerSummary())
         #expect(numbers(both) == numbers(one).map { 2 * $0 })
+    }
+
+    @Test func `Rows that a run opens again count neither as settled nor under their reason`()
+        throws
+    {
+        let summary = try summary()
+        let all = summary.kept(reopening: [])
+        #expect(all.settled == 6 && all[.inDoubt] == 0 && all[.remaining] == 0)
+        #expect(all.reasons == summary.counts.reasons)
+        let rest = summary.kept(reopening: [.failed, .unknown])
+        #expect(rest.settled == 4 && rest[.failed] == 0 && rest[.unknown] == 0)
+        #expect(rest.reasons.codes == [7: 3])
     }
 }

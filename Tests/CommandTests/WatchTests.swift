@@ -254,6 +254,43 @@ struct WatchTests {
         return (url, file)
     }
 
+    @Test("A resumed run tells of all runs: while it runs, at its end and when nothing is left")
+    func resumedMetrics() throws {
+        let refusing = try RecordingServer("verdicts")
+        let campaign = try Campaign(rows: 100)
+        let begun = try campaign.send(to: refusing.endpoint, ["--limit", "50"])
+        #expect(begun.exitCode == 0, "\(begun.errors)")
+        let file = "\(campaign.directory.path)/broadside.prom"
+        /// Rows by state or reason.
+        func told(_ name: String) -> [String: Int] {
+            let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+            let lines = text.matches(of: /broadside_rows_(\w+)_total\{\w+="([^"]*)"\} (\d+)\n/)
+            return Dictionary(
+                uniqueKeysWithValues: lines.filter { $0.1 == name }.map {
+                    (String($0.2), Int($0.3)!)
+                })
+        }
+        let reasons = ["BadDeviceToken": 5, "Unregistered": 5, "SomethingNobodyKnowsYet": 5]
+        let server = try RecordingServer()
+        let more = ["--resume", "--metrics", file, "--summary", "-"]
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, more + ["--rate", "20", "--connections", "1"]),
+            in: campaign.directory)
+        try process.wait { told("settled")["accepted"] ?? 0 > 35 }
+        #expect(told("refused") == reasons)
+        let ended = try process.wait(limit: 60)
+        #expect(ended.exitCode == 0, "\(ended.errors)")
+        let summary = try SendSummary(json: ended.output)
+        for _ in 0..<2 {
+            #expect(summary.reasons == reasons && told("refused") == reasons)
+            let settled = told("settled")
+            #expect(settled["accepted"] == summary.accepted && summary.accepted == 85)
+            #expect(settled["rejected"] == summary.rejected && summary.rejected == 15)
+            try FileManager.default.removeItem(atPath: file)
+            #expect(try campaign.send(to: server.endpoint, more).exitCode == 0)
+        }
+    }
+
     private func check(_ file: String, _ campaign: Campaign) throws {
         let verdict = try Subprocess(
             "promtool", ["check", "metrics"], in: campaign.directory, input: file

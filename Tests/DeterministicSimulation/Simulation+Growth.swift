@@ -85,7 +85,7 @@ extension Simulation {
         if active > share { fail("\(active) connections where \(share) may be") }
         if active > firstConnections(reactor) { grownTurns += 1 }
         let statistics = reactor.machine.snapshot()
-        if share == 0, statistics.settled + statistics.requests > 0 {
+        if share == 0, statistics.counts.settled + statistics.requests > 0 {
             fail("reactor \(reactor.index) has no connections, and takes rows")
         }
         let ended = Int(statistics.connectionsOpened) - reactor.machine.standingConnections

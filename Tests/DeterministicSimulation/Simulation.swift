@@ -242,7 +242,9 @@ public final class Simulation {
     }
 
     private func checkProgress() {
-        let settled = process.reactors.reduce(UInt64(0)) { $0 + $1.machine.snapshot().settled }
+        let settled = process.reactors.reduce(UInt64(0)) {
+            $0 + $1.machine.snapshot().counts.settled
+        }
         if settled != process.progress.settled || process.progress.step == 0 {
             process.progress = (settled, steps)
         }
@@ -275,7 +277,7 @@ public final class Simulation {
         guard let process else { return "no process" }
         return process.reactors.map { reactor in
             let statistics = reactor.machine.snapshot()
-            return "reactor \(reactor.index): \(statistics.settled) settled, "
+            return "reactor \(reactor.index): \(statistics.counts.settled) settled, "
                 + "\(statistics.inFlight) in flight, done \(reactor.isDone), time went to "
                 + "\(statistics.limited.map { $0 / second })"
         }.joined(separator: "; ") + "; stop \(String(describing: process.coordinator.stopCause))"

@@ -126,9 +126,7 @@ public struct RunStatus: Sendable {
         }
         let summary = try reader.statistics()
         progress.rows = summary.rows
-        progress.settled =
-            summary.accepted + summary.rejected + summary.invalid + summary.skipped
-            + summary.failed + summary.unknown
+        progress.settled = summary.counts.settled
         (progress.failed, progress.unknown) = (summary.failed, summary.unknown)
         state = State(summary.outcome, wasKilled: reader.manifest.epochs.last?.segments == nil)
     }

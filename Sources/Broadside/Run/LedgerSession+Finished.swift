@@ -17,7 +17,7 @@ extension LedgerSession {
         summary.labels = manifest.labels ?? [:]
         summary.guards = GuardStatus(manifest)
         summary.acceptsBySilence = manifest.identity.acceptsBySilence
-        summary.take(earlier, rows: manifest.rowCount(with: earlier))
+        summary.take(earlier.counts, rows: manifest.rowCount(with: earlier))
         summary.retries = manifest.counters.retries
         summary.reconnects = manifest.counters.reconnects
         summary.take(
@@ -87,12 +87,7 @@ extension LedgerSession {
         snapshot.labels = manifest.labels ?? [:]
         snapshot.phase = .finished
         snapshot.wallMilliseconds = now.wallMilliseconds
-        snapshot.counts.accepted = earlier.count(.accepted)
-        snapshot.counts.rejected = earlier.count(.rejected)
-        snapshot.counts.invalid = earlier.count(.invalid)
-        snapshot.counts.skipped = earlier.count(.skipped)
-        snapshot.counts.failed = earlier.count(.failed)
-        snapshot.counts.unknown = earlier.count(.unknown)
+        snapshot.counts = earlier.counts
         snapshot.rows = manifest.rowCount(with: earlier)
         return snapshot
     }

@@ -257,23 +257,10 @@ struct LiveRun {
             session.manifest, coordinator, isAssumed: plan.options.assumesCanary)
         summary.labels = session.manifest.labels ?? [:]
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
-        if stop == .ledgerGone {
-            // What other runs sent can't be read any more, or is elsewhere.
-            summary.take(statistics, rows: session.rowCount(with: LedgerSummary(), upTo: endRow))
-            countInDoubt(&summary)
-        } else if stop == .superseded, let recorded = try? session.count(ofOwnRuns: true) {
-            summary.take(recorded, rows: session.rowCount(with: recorded, upTo: endRow))
-        } else if case .ledgerFailed = stop, let recorded = try? session.count() {
-            // Of what this process counted, what came last is not recorded.
-            summary.take(recorded, rows: session.rowCount(with: recorded, upTo: endRow))
-        } else if session.isResumed {
-            let recorded = try session.count()
-            summary.take(recorded, rows: session.rowCount(with: recorded, upTo: endRow))
-        } else {
-            summary.take(
-                statistics, rows: session.rowCount(with: LedgerSummary(), upTo: endRow))
-            countInDoubt(&summary)
-        }
+        summary.take(
+            session.kept + statistics.counts,
+            rows: session.rowCount(with: session.earlier, upTo: endRow))
+        try takeOpenRows(&summary, stop: stop, endRow: endRow)
         summary.connections = coordinator.connectionTarget?.total ?? plan.shape.connections
         summary.retries = session.manifest.counters.retries + statistics.retries
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
@@ -347,14 +334,26 @@ struct LiveRun {
         SignalWatch.hurry()
     }
 
-    /// Rows that may have been sent, where some are left; nobody waits for that after a second
-    /// signal.
-    private func countInDoubt(_ summary: inout Summary) {
-        guard (summary.remaining ?? 1) != 0 else { return }
-        if !coordinator.isStoppingAtOnce, let recorded = try? session.count() {
-            summary.inDoubt = recorded.count(.inDoubt)
+    /// Where rows are left the ledger is read: it alone says which are in doubt, and which rows that this run
+    /// was to open again it did not. Nobody waits for that after a second signal to a campaign's first run.
+    private func takeOpenRows(
+        _ summary: inout Summary, stop: StopCause?, endRow: UInt64?
+    ) throws(BroadsideError) {
+        let recorded: LedgerSummary?
+        switch stop {
+        case .superseded: recorded = try? session.count(ofOwnRuns: true)
+        // Of what this process counted, what came last is not recorded.
+        case .ledgerFailed: recorded = try? session.count()
+        case _ where summary.remaining == 0: return
+        // It can't be read any more, or is elsewhere.
+        case .ledgerGone: recorded = nil
+        case _ where session.isResumed: recorded = try session.count()
+        default: recorded = coordinator.isStoppingAtOnce ? nil : try? session.count()
+        }
+        if let recorded {
+            summary.take(recorded.counts, rows: session.rowCount(with: recorded, upTo: endRow))
         } else {
-            summary.isInDoubtKnown = false
+            summary.isInDoubtKnown = summary.remaining == 0
         }
     }
 

@@ -133,6 +133,7 @@ final class RunMonitor {
     ///
     /// - Parameter message: The last line; nil where all is well.
     func end(_ summary: Summary, stop: StopRecord, message: String?, now: Now) {
+        sampler.end(summary)
         publishMetrics()
         telemetry.end(
             outcome: summary.outcome.rawValue, cause: message, stop: stop,
@@ -377,17 +378,9 @@ final class RunMonitor {
 extension LedgerSession {
     /// What a sampler has to know of the campaign.
     fileprivate func surroundings(_ plan: Plan, source: ListSource) -> RunSampler.Surroundings {
-        var earlier = RowCounts()
-        let retry = plan.options.retry
-        earlier.accepted = self.earlier.count(.accepted)
-        earlier.rejected = self.earlier.count(.rejected)
-        earlier.invalid = self.earlier.count(.invalid)
-        earlier.skipped = self.earlier.count(.skipped)
-        earlier.failed = retry.contains(RowState.failed) ? 0 : self.earlier.count(.failed)
-        earlier.unknown = retry.contains(RowState.unknown) ? 0 : self.earlier.count(.unknown)
-        return RunSampler.Surroundings(
+        RunSampler.Surroundings(
             campaign: hexadecimal(campaign), name: manifest.name, labels: manifest.labels ?? [:],
-            acceptsBySilence: manifest.identity.acceptsBySilence, earlier: earlier,
+            acceptsBySilence: manifest.identity.acceptsBySilence, earlier: kept,
             rows: manifest.rows, knownEnd: manifest.rowCount,
             listByteCount: source.list.byteCount,
             wantedConnections: plan.shape.connections)

@@ -89,9 +89,14 @@ final class LedgerSession {
             defer { directory.patience.endsOnSignals = false }
             var index = try LedgerIndex(segments: segments, manifest: manifest)
             if !isOver { index.rows.limit = rowsLimit }
-            earlier = try LedgerSummary(index)
+            var earlier = try LedgerSummary(index)
             isFinishedAlready = isOver && !Self.reopensAny(plan, earlier)
-            if !isFinishedAlready { index.rows.limit = rowsLimit }
+            if !isFinishedAlready, index.rows.limit != rowsLimit {
+                // Rows beyond a limit are counted apart: by this run's.
+                index.rows.limit = rowsLimit
+                earlier = try LedgerSummary(index)
+            }
+            self.earlier = earlier
             self.index = index
             try Self.check(list, manifest, index, directory)
             if !isFinishedAlready {
@@ -206,21 +211,23 @@ final class LedgerSession {
     }
 
     private static func reopensAny(_ plan: Plan, _ summary: LedgerSummary) -> Bool {
-        RowState.allCases.contains {
+        RowState.settledStates.contains {
             plan.options.retry.contains($0) && summary.count($0) > 0
         }
     }
+
+    /// Rows that earlier runs settled and that this one does not open again: with what this run counts, what
+    /// became of the campaign so far.
+    var kept: RowCounts { earlier.kept(reopening: plan.options.retry) }
 
     /// Rows that earlier runs read and that this one does not read again, for `--max-invalid`.
     var rowsRead: InvalidRowsGuard { Self.rowsRead(earlier, plan) }
 
     private static func rowsRead(_ earlier: LedgerSummary, _ plan: Plan) -> InvalidRowsGuard {
-        let kept = RowState.allCases.filter {
-            $0.isSettled && !plan.options.retry.contains($0)
-        }
-        return InvalidRowsGuard(
+        InvalidRowsGuard(
             maximumPercent: plan.options.maxInvalid,
-            rows: kept.reduce(0) { $0 + earlier.count($1) }, invalid: earlier.count(.invalid))
+            rows: earlier.kept(reopening: plan.options.retry).settled,
+            invalid: earlier.count(.invalid))
     }
 
     static func begin(

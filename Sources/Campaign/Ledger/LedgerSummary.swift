@@ -7,12 +7,13 @@ public struct LedgerSummary: Sendable {
     public private(set) var reservedRowCount: UInt64 = 0
     /// Those of them that lie beyond the limit of the latest run.
     private(set) var beyondLimitCount: UInt64 = 0
-    /// Rows not accepted, by reason.
-    public private(set) var reasons = ReasonCounts()
     /// Rows that were rejected with 410: their devices are gone.
     public private(set) var goneCount: UInt64 = 0
 
-    private var counts = [UInt64](repeating: 0, count: RowState.allCases.count)
+    /// Rows by the raw value of their state.
+    private var numbers = [UInt64](repeating: 0, count: RowState.allCases.count)
+    /// Why rows in each state were not accepted.
+    private var reasons = [ReasonCounts](repeating: ReasonCounts(), count: RowState.allCases.count)
 
     /// No rows.
     public init() {}
@@ -28,14 +29,33 @@ public struct LedgerSummary: Sendable {
     }
 
     /// Rows in a state.
-    public func count(_ state: RowState) -> UInt64 { counts[Int(state.rawValue)] }
+    public func count(_ state: RowState) -> UInt64 { numbers[Int(state.rawValue)] }
+
+    /// All of its rows.
+    public var counts: RowCounts { counts(of: RowState.allCases) }
+
+    /// Rows that stay settled while a run opens those in some states again.
+    public func kept(reopening states: ReopenedStates) -> RowCounts {
+        counts(of: RowState.settledStates.filter { !states.contains($0) })
+    }
+
+    private func counts(of states: [RowState]) -> RowCounts {
+        var counts = RowCounts()
+        for state in states {
+            counts[state] = count(state)
+            counts.reasons.add(reasons[Int(state.rawValue)])
+        }
+        return counts
+    }
 
     /// Adds what another ledger knows.
     public mutating func add(_ other: LedgerSummary) {
         reservedRowCount += other.reservedRowCount
         beyondLimitCount += other.beyondLimitCount
-        for state in counts.indices { counts[state] += other.counts[state] }
-        reasons.add(other.reasons)
+        for state in numbers.indices {
+            numbers[state] += other.numbers[state]
+            reasons[state].add(other.reasons[state])
+        }
         goneCount += other.goneCount
     }
 
@@ -55,12 +75,12 @@ public struct LedgerSummary: Sendable {
                 accepted += 1
                 continue
             }
-            counts[Int(state.rawValue)] += 1
+            numbers[Int(state.rawValue)] += 1
             if state.isSettled { addReason(verdicts, at: place) }
         }
         reservedRowCount += reserved
         beyondLimitCount += beyondLimit
-        counts[Int(RowState.accepted.rawValue)] += accepted
+        numbers[Int(RowState.accepted.rawValue)] += accepted
     }
 
     /// Counts why a row was not accepted.
@@ -68,9 +88,9 @@ public struct LedgerSummary: Sendable {
         let row = verdicts.rows[place]
         if row.state == .rejected && row.status == 410 { goneCount += 1 }
         if let text = verdicts.reasonText(ofRow: place) {
-            reasons.add(text: text.rawSpan)
+            reasons[Int(row.state.rawValue)].add(text: text.rawSpan)
         } else {
-            reasons.add(code: row.reason)
+            reasons[Int(row.state.rawValue)].add(code: row.reason)
         }
     }
 }

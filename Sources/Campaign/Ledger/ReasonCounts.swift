@@ -33,13 +33,19 @@ public struct ReasonCounts: Sendable, Hashable {
             count: 1)
     }
 
-    private mutating func add(text: String, count: UInt64) {
+    /// Counts rows under a text, as much of it as is kept.
+    public mutating func add(text: String, count: UInt64) {
         let isKept = texts[text] != nil || texts.count < Self.textsLimit
         texts[isKept ? text : Self.otherTexts, default: 0] += count
     }
 
     /// Adds what another counted.
     public mutating func add(_ other: ReasonCounts) {
+        // The sum with nothing is the other itself, whichever texts it had room for.
+        if codes.isEmpty, texts.isEmpty {
+            self = other
+            return
+        }
         codes.merge(other.codes, uniquingKeysWith: +)
         for (text, count) in other.texts.sorted(by: { $0.key < $1.key }) {
             add(text: text, count: count)

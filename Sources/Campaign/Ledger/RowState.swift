@@ -20,6 +20,11 @@ public enum RowState: UInt8, CaseIterable, Sendable {
     /// Reserved by a run that says nothing more about it: it may have been sent.
     case inDoubt = 7
 
+    /// The states of rows that are settled, in the order in which they are told.
+    public static let settledStates: [RowState] = [
+        .accepted, .rejected, .invalid, .skipped, .failed, .unknown,
+    ]
+
     /// Whether the row has its final answer, or what stands for it.
     public var isSettled: Bool {
         switch self {

@@ -32,12 +32,13 @@ struct ReactorMetrics: ~Copyable {
 
     private var canaryTotal: ReactorEffects.CanaryProgress {
         // A row that is invalid tells as much of the campaign as one that is refused.
-        let refusing = statistics.heldBack + statistics.invalid
+        let counts = statistics.counts
+        let refusing = statistics.heldBack + counts[.invalid]
         return .init(
-            done: statistics.settled + statistics.heldBack,
-            answered: statistics.accepted + statistics.rejected + refusing,
+            done: counts.settled + statistics.heldBack,
+            answered: counts[.accepted] + counts[.rejected] + refusing,
             refused: canaryReport.refused + refusing,
-            lost: statistics.failed + statistics.unknown - canaryReport.lostBefore)
+            lost: counts[.failed] + counts[.unknown] - canaryReport.lostBefore)
     }
 
     /// A connection that takes another's place is a reconnect; the first ones and those by which the

@@ -112,7 +112,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         tell(
             .addresses, connections.addresses.entries.count,
             AddressBook.entriesLimit + connections.count)
-        tell(.reasons, metrics.statistics.reasons.texts.count, ReasonCounts.textsLimit + 1)
+        tell(.reasons, metrics.statistics.counts.reasons.texts.count, ReasonCounts.textsLimit + 1)
         let exchanged = run.resources.handoff.counts
         tell(.handoffRows, exchanged.rows, run.resources.handoff.limit)
         tell(.handoffPieces, exchanged.pieces, RowHandoff.piecesLimit)

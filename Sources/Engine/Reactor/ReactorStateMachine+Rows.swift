@@ -263,7 +263,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             reasonText: nil, attempts: 0,
             token: RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: room[..<count])),
             tokenIsText: true, nowMilliseconds: now.wallMilliseconds)
-        metrics.statistics.count(.invalid, reason: reason.rawValue)
+        metrics.statistics.counts.count(.invalid, reason: reason.rawValue)
     }
 
     /// Counts a row for `--max-invalid`; where a judgement is due it is made before the next row.

@@ -21,7 +21,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         recorder.ledger.accepted(
             row: rows.slab[tag].row, fingerprint: TokenText.fingerprint(token),
             attempts: Int(rows.slab[tag].attempts), nowMilliseconds: now.wallMilliseconds)
-        metrics.statistics.accepted += 1
+        metrics.statistics.counts[.accepted] += 1
         metrics.acceptedSinceReport += 1
         rows.slab.free(tag)
     }
@@ -95,7 +95,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
             token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
             nowMilliseconds: now.wallMilliseconds)
-        metrics.statistics.count(.rejected, reasonText: text)
+        metrics.statistics.counts.count(.rejected, reasonText: text)
         rows.slab.free(tag)
     }
 
@@ -109,7 +109,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             reasonText: nil, attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
             token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
             nowMilliseconds: now.wallMilliseconds)
-        metrics.statistics.count(rowState, reason: reasonCode)
+        metrics.statistics.counts.count(rowState, reason: reasonCode)
         rows.slab.free(tag)
     }
 

@@ -1,3 +1,5 @@
+package import Campaign
+
 /// Something worth a line in the event log: never one notification.
 package struct RunEvent: Sendable, Equatable {
     /// How much it matters.

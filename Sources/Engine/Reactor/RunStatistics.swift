@@ -32,13 +32,8 @@ package enum LimitedBy: Int, CaseIterable, Sendable {
 /// What one reactor counted in this process. Owned by the reactor's thread; published to others as
 /// a whole, four times per second, never field by field.
 package struct RunStatistics: Sendable {
-    /// Rows settled by this process, by state.
-    package var accepted: UInt64 = 0
-    package var rejected: UInt64 = 0
-    package var invalid: UInt64 = 0
-    package var skipped: UInt64 = 0
-    package var failed: UInt64 = 0
-    package var unknown: UInt64 = 0
+    /// Rows settled by this process.
+    package var counts = RowCounts()
     /// Rows refused for the credential's sake: not settled, not sent again in this run.
     package var heldBack: UInt64 = 0
     /// Requests beyond each row's first.
@@ -59,8 +54,6 @@ package struct RunStatistics: Sendable {
     package var pausedAddresses = 0
     package var openConnections = 0
     package var inFlight = 0
-    /// Rows not accepted, by reason.
-    package var reasons = ReasonCounts()
     /// Connection nanoseconds by what they were limited by, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
@@ -72,16 +65,9 @@ package struct RunStatistics: Sendable {
 
     package init() {}
 
-    package var settled: UInt64 { accepted + rejected + invalid + skipped + failed + unknown }
-
     /// Adds what another reactor counted.
     package mutating func add(_ other: RunStatistics) {
-        accepted += other.accepted
-        rejected += other.rejected
-        invalid += other.invalid
-        skipped += other.skipped
-        failed += other.failed
-        unknown += other.unknown
+        counts += other.counts
         heldBack += other.heldBack
         retries += other.retries
         requests += other.requests
@@ -96,7 +82,6 @@ package struct RunStatistics: Sendable {
         openConnections += other.openConnections
         inFlight += other.inFlight
         fallbacks.add(other.fallbacks)
-        reasons.add(other.reasons)
         for index in limited.indices { limited[index] += other.limited[index] }
     }
 }

@@ -1,3 +1,4 @@
+import Campaign
 import Engine
 import Support
 
@@ -43,15 +44,12 @@ package struct MetricsText {
             "Rows of the token list, or of its shard; an estimate until the end is read.")
         if let rows = snapshot.rows { sample("list_rows", [:], "\(rows)") }
         family("rows_settled_total", .counter, "Rows that are settled, over all runs, by state.")
-        let counts = snapshot.counts
-        for (state, count) in [
-            ("accepted", counts.accepted), ("rejected", counts.rejected),
-            ("invalid", counts.invalid), ("skipped", counts.skipped), ("failed", counts.failed),
-            ("unknown", counts.unknown),
-        ] {
-            sample("rows_settled_total", ["state": state], "\(count)")
+        for state in RowState.settledStates {
+            sample("rows_settled_total", ["state": state.name], "\(snapshot.counts[state])")
         }
-        family("rows_refused_total", .counter, "Rows of this run not accepted, by reason.")
+        family(
+            "rows_refused_total", .counter, "Rows that were not accepted, over all runs, by reason."
+        )
         for reason in snapshot.reasons {
             sample("rows_refused_total", ["reason": reason.name], "\(reason.count)")
         }

@@ -1,4 +1,5 @@
 import APNs
+import Campaign
 import Support
 
 /// One campaign among many: a row of the page about nights, and a point of its charts.
@@ -8,12 +9,7 @@ package struct Night {
         var outcome: Summary.Outcome
         /// Of the list; nil if nobody has read it to its end.
         var rows: UInt64?
-        var accepted: UInt64 = 0
-        var rejected: UInt64 = 0
-        var invalid: UInt64 = 0
-        var skipped: UInt64 = 0
-        var failed: UInt64 = 0
-        var unknown: UInt64 = 0
+        var counts = RowCounts()
         /// nil if `rows` is.
         var remaining: UInt64?
         /// Rows that APNs rejected with 410.
@@ -59,27 +55,19 @@ extension Night.Figures {
     init(_ summary: Summary) {
         outcome = summary.outcome
         rows = summary.rows
-        accepted = summary.accepted
-        rejected = summary.rejected
-        invalid = summary.invalid
-        skipped = summary.skipped
-        failed = summary.failed
-        unknown = summary.unknown
+        counts = summary.counts
         remaining = summary.remaining
         dead = Night.deadReasons.reduce(0) { $0 + (summary.reasons[$1] ?? 0) }
     }
 
-    /// Rows that were sent and are settled.
-    var notifications: UInt64 { accepted + rejected + failed + unknown }
-
-    var settled: UInt64 { notifications + invalid + skipped }
-
     /// Dead tokens among settled rows, 0 to 1; nil if there are none.
-    var deadShare: Double? { settled > 0 ? Double(dead) / Double(settled) : nil }
+    var deadShare: Double? {
+        counts.settled > 0 ? Double(dead) / Double(counts.settled) : nil
+    }
 
     /// Notifications per second of running time; nil if nothing was sent, or no run says how long.
     var speed: Double? {
-        guard let runningSeconds, runningSeconds > 0, notifications > 0 else { return nil }
-        return Double(notifications) / runningSeconds
+        guard let runningSeconds, runningSeconds > 0, counts.sent > 0 else { return nil }
+        return Double(counts.sent) / runningSeconds
     }
 }

@@ -1,3 +1,4 @@
+import Campaign
 import Support
 
 /// How lists, tokens and runs changed from night to night.
@@ -47,10 +48,11 @@ extension NightsPage {
     private var failureChart: Chart? {
         let course = course
         let states: [(name: String, color: String, count: (Night.Figures) -> UInt64)] = [
-            ("failed", "bad", \.failed), ("unknown", "other", \.unknown),
+            ("failed", "bad", \.counts[.failed]), ("unknown", "other", \.counts[.unknown]),
         ]
-        let nights = course.count { $0.figures.failed + $0.figures.unknown > 0 }
-        let most = course.map { $0.figures.failed + $0.figures.unknown }.max() ?? 0
+        let nights = course.count { $0.figures.counts[.failed] + $0.figures.counts[.unknown] > 0 }
+        let most =
+            course.map { $0.figures.counts[.failed] + $0.figures.counts[.unknown] }.max() ?? 0
         guard most > 0 else { return nil }
         return Chart(
             identifier: "failures", title: "Failures",

@@ -1,3 +1,4 @@
+import Campaign
 import Support
 
 /// A row per night, newest first, under a heading per month.
@@ -38,12 +39,13 @@ extension NightsPage {
             + ifAny(Column("List age", text: { $0.listAgeSeconds.map(durationText) }))
             + [
                 Column("Dead", text: { $0.deadShare.map(Self.share) }),
-                Column("Accepted", count: \.accepted), Column("Rejected", count: \.rejected),
-            ] + ifAny(Column("Invalid", count: \.invalid))
-            + ifAny(Column("Skipped", count: \.skipped))
+                Column("Accepted", count: \.counts[.accepted]),
+                Column("Rejected", count: \.counts[.rejected]),
+            ] + ifAny(Column("Invalid", count: \.counts[.invalid]))
+            + ifAny(Column("Skipped", count: \.counts[.skipped]))
             + [
-                Column("Failed", isAlarm: true, count: \.failed),
-                Column("Unknown", isAlarm: true, count: \.unknown),
+                Column("Failed", isAlarm: true, count: \.counts[.failed]),
+                Column("Unknown", isAlarm: true, count: \.counts[.unknown]),
                 Column("Remaining", isAlarm: true, count: \.remaining),
                 Column("Per second", text: { $0.speed.map(rateText) }),
                 Column("Duration", text: { $0.runningSeconds.map(durationText) }),
@@ -145,7 +147,7 @@ extension NightsPage {
         let figures = month.nights.compactMap(\.figures)
         let count = month.nights.count == 1 ? "1 night" : "\(month.nights.count) nights"
         guard !figures.isEmpty else { return count }
-        var text = "\(count), \(grouped(figures.reduce(0) { $0 &+ $1.accepted })) accepted"
+        var text = "\(count), \(grouped(figures.reduce(0) { $0 &+ $1.counts[.accepted] })) accepted"
         if let dead = Self.median(figures.compactMap(\.deadShare)) {
             text += ", median \(Self.share(dead)) dead"
         }

@@ -1,3 +1,4 @@
+import Campaign
 import Support
 
 /// The page about many nights: tiles, charts over time, a row per night. It needs nothing from
@@ -81,7 +82,7 @@ package struct NightsPage {
     private var tiles: [(String, String)] {
         var tiles = [(grouped(nights.count), nights.count == 1 ? "night" : "nights")]
         let course = course
-        let accepted = course.reduce(0) { $0 &+ $1.figures.accepted }
+        let accepted = course.reduce(0) { $0 &+ $1.figures.counts[.accepted] }
         tiles.append((grouped(accepted), "notifications accepted"))
         if let speed = Self.median(course.compactMap(\.figures.speed)) {
             tiles.append((rateText(speed), "median per second"))
@@ -97,7 +98,9 @@ package struct NightsPage {
                     shares.count > 1 ? "dead tokens, \(Self.share(first)) at first" : "dead tokens"
                 ))
         }
-        let failed = course.reduce(0) { $0 &+ $1.figures.failed &+ $1.figures.unknown }
+        let failed = course.reduce(0) {
+            $0 &+ $1.figures.counts[.failed] &+ $1.figures.counts[.unknown]
+        }
         tiles.append((grouped(failed), "failed or unknown"))
         return tiles
     }

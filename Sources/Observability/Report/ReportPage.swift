@@ -1,3 +1,4 @@
+import Campaign
 import APNs
 import Engine
 import Support
@@ -64,9 +65,7 @@ package struct ReportPage {
     }
 
     var settledCount: UInt64 {
-        let summary = data.summary
-        return summary.accepted + summary.rejected + summary.invalid + summary.skipped
-            + summary.failed + summary.unknown
+        data.summary.counts.settled
     }
 
     private var settledRate: Double { Double(settledCount) / data.runningSeconds }

@@ -1,3 +1,4 @@
+import Campaign
 package import Engine
 import Support
 
@@ -112,13 +113,7 @@ extension RunEvent.Fields {
         if let count { line.add("count", count) }
         if let counts {
             var rows = JSONLine()
-            for (name, count) in [
-                ("accepted", counts.accepted), ("rejected", counts.rejected),
-                ("invalid", counts.invalid), ("skipped", counts.skipped),
-                ("failed", counts.failed), ("unknown", counts.unknown),
-            ] {
-                rows.add(name, UInt64?(count))
-            }
+            for state in RowState.settledStates { rows.add(state.name, counts[state]) }
             line.add("counts", rows)
         }
         return line

@@ -33,7 +33,7 @@ extension LedgerReader {
         result.labels = manifest.labels ?? [:]
         if manifest.shards == nil { result.guards = GuardStatus(manifest) }
         result.acceptsBySilence = manifest.identity.acceptsBySilence
-        result.take(summary, rows: rows)
+        result.take(summary.counts, rows: rows)
         result.retries = manifest.counters.retries
         result.reconnects = manifest.counters.reconnects
         if let telemetry, let run = manifest.epochs.last {

@@ -1,3 +1,4 @@
+import Campaign
 import Engine
 import Support
 
@@ -79,23 +80,23 @@ struct LiveView {
     private func outcome(_ snapshot: RunSnapshot) -> [Segment] {
         let counts = snapshot.counts
         var segments = [
-            Segment(text: "accepted \(grouped(counts.accepted))", emphasis: .good)
+            Segment(text: "accepted \(grouped(counts[.accepted]))", emphasis: .good)
         ]
-        for (name, count) in [
-            ("rejected", counts.rejected), ("invalid", counts.invalid),
-            ("skipped", counts.skipped), ("failed", counts.failed), ("unknown", counts.unknown),
-        ] where count > 0 {
-            let isBad = name == "failed" || name == "unknown"
+        for state in RowState.settledStates.dropFirst() where counts[state] > 0 {
+            let isBad = state == .failed || state == .unknown
             segments.append(
-                Segment(text: "\(name) \(grouped(count))", emphasis: isBad ? .bad : .none))
+                Segment(
+                    text: "\(state.name) \(grouped(counts[state]))",
+                    emphasis: isBad ? .bad : .none))
         }
-        for reason in snapshot.reasons.prefix(Self.reasonsLimit) {
+        let reasons = snapshot.reasons
+        for reason in reasons.prefix(Self.reasonsLimit) {
             segments.append(
                 Segment(
                     text: "\(printable(reason.name, limit: 40)) \(grouped(reason.count))",
                     emphasis: .faint))
         }
-        let rest = snapshot.reasons.dropFirst(Self.reasonsLimit).reduce(0) { $0 + $1.count }
+        let rest = reasons.dropFirst(Self.reasonsLimit).reduce(0) { $0 + $1.count }
         if rest > 0 {
             segments.append(Segment(text: "other reasons \(grouped(rest))", emphasis: .faint))
         }
@@ -241,12 +242,9 @@ struct LiveView {
             line += " of \(snapshot.isRowsEstimate ? "about " : "")\(rows) rows"
             line += " (\(percentText(share)))"
         }
-        line += ", \(Int(snapshot.rateNow.rounded()))/s, \(counts.accepted) accepted"
-        for (name, count) in [
-            ("rejected", counts.rejected), ("invalid", counts.invalid),
-            ("failed", counts.failed), ("unknown", counts.unknown),
-        ] where count > 0 {
-            line += ", \(count) \(name)"
+        line += ", \(Int(snapshot.rateNow.rounded()))/s, \(counts[.accepted]) accepted"
+        for state in [RowState.rejected, .invalid, .failed, .unknown] where counts[state] > 0 {
+            line += ", \(counts[state]) \(state.name)"
         }
         line += ", \(snapshot.inFlight) in flight on \(snapshot.openConnections) connections"
         switch snapshot.phase {

@@ -117,23 +117,23 @@ package struct RunSampler {
                 inFlight: snapshot.inFlight, limited: limited))
     }
 
+    /// The run has ended: its last look says what its summary says.
+    package mutating func end(_ summary: Summary) {
+        snapshot.counts = summary.counts
+        if let rows = summary.rows {
+            snapshot.rows = rows
+            snapshot.isRowsEstimate = false
+        }
+    }
+
     private mutating func take(_ report: ReactorReport) {
         let statistics = report.statistics
         snapshot.statistics = statistics
         snapshot.latencyCounts = report.latency
         snapshot.latency = RunSnapshot.Latency(report.latency)
-        snapshot.counts = surroundings.earlier
-        snapshot.counts.accepted += statistics.accepted
-        snapshot.counts.rejected += statistics.rejected
-        snapshot.counts.invalid += statistics.invalid
-        snapshot.counts.skipped += statistics.skipped
-        snapshot.counts.failed += statistics.failed
-        snapshot.counts.unknown += statistics.unknown
+        snapshot.counts = surroundings.earlier + statistics.counts
         snapshot.openConnections = statistics.openConnections
         snapshot.inFlight = statistics.inFlight
-        snapshot.reasons = statistics.reasons.named
-            .sorted { ($0.value, $1.key) > ($1.value, $0.key) }
-            .map { (name: $0.key, count: $0.value) }
     }
 
     /// The campaign's rows, a shard's alone: known, or estimated from the part of the list that was read.
@@ -158,19 +158,6 @@ package struct RunSampler {
         }
         snapshot.isRowsEstimate = isEstimate
         snapshot.rows = max(rows.count(upTo: end), snapshot.counts.settled)
-    }
-}
-
-extension RowCounts {
-    func since(_ earlier: Self) -> Self {
-        var counts = Self()
-        counts.accepted = accepted - min(accepted, earlier.accepted)
-        counts.rejected = rejected - min(rejected, earlier.rejected)
-        counts.invalid = invalid - min(invalid, earlier.invalid)
-        counts.skipped = skipped - min(skipped, earlier.skipped)
-        counts.failed = failed - min(failed, earlier.failed)
-        counts.unknown = unknown - min(unknown, earlier.unknown)
-        return counts
     }
 }
 

@@ -1,4 +1,5 @@
 import APNs
+import Campaign
 import Engine
 package import Support
 
@@ -13,12 +14,7 @@ extension RunSnapshot {
         line.add("rows", rows)
         line.add("rows_estimated", isRowsEstimate)
         line.add("settled", counts.settled)
-        line.add("accepted", counts.accepted)
-        line.add("rejected", counts.rejected)
-        line.add("invalid", counts.invalid)
-        line.add("skipped", counts.skipped)
-        line.add("failed", counts.failed)
-        line.add("unknown", counts.unknown)
+        for state in RowState.settledStates { line.add(state.name, counts[state]) }
         line.add("rate", wholeNumber(rateNow))
         line.add("rate_average", wholeNumber(rateAverage))
         line.add("rate_limit", rateLimit, places: 3)

@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+package import Campaign
 package import Engine
 import Support
 
@@ -60,8 +60,6 @@ package struct RunSnapshot: Sendable {
     package var rateLimit: Double?
     /// Shares of the last second by `LimitedBy`; all zero before the first.
     var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
-    /// Reason -> rows not accepted, the most frequent first; this process's.
-    var reasons: [(name: String, count: UInt64)] = []
     /// What this process counted.
     package var statistics = RunStatistics()
     package var latencyCounts = LatencyCounts()
@@ -70,6 +68,12 @@ package struct RunSnapshot: Sendable {
     static let recentRatesLimit = 120
 
     package init() {}
+
+    /// Reason -> rows not accepted, the most frequent first.
+    var reasons: [(name: String, count: UInt64)] {
+        counts.reasons.named.sorted { ($0.value, $1.key) > ($1.value, $0.key) }
+            .map { (name: $0.key, count: $0.value) }
+    }
 
     /// When this process began to send, milliseconds since 1970.
     var startedAtMilliseconds: UInt64 {

@@ -1,6 +1,5 @@
 import APNs
-import Campaign
-package import Engine
+package import Campaign
 import Support
 
 extension StopAdvice.Circumstances {
@@ -24,21 +23,9 @@ extension StopAdvice.Circumstances {
 }
 
 extension Summary {
-    /// Settled rows by state.
-    package var counts: RowCounts {
-        var counts = RowCounts()
-        counts.accepted = accepted
-        counts.rejected = rejected
-        counts.invalid = invalid
-        counts.skipped = skipped
-        counts.failed = failed
-        counts.unknown = unknown
-        return counts
-    }
-
     /// The states of rows that no resume changes unless it is told to.
-    package var openStates: [String] {
-        [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }.map(\.0)
+    package var openStates: [RowState] {
+        [.failed, .unknown].filter { counts[$0] > 0 }
     }
 
     /// That a campaign that is complete reached nobody, and why; nil where it reached somebody.
@@ -81,9 +68,10 @@ extension Summary {
 
     /// How many rows those are; nil where there are none.
     package var openRowsText: String? {
-        let states = [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }
-        guard !states.isEmpty else { return nil }
-        return states.map { $0.1 == 1 ? "1 row is \($0.0)" : "\($0.1) rows are \($0.0)" }.joined(
-            separator: ", ")
+        let texts = openStates.map { state in
+            counts[state] == 1
+                ? "1 row is \(state.name)" : "\(counts[state]) rows are \(state.name)"
+        }
+        return texts.isEmpty ? nil : texts.joined(separator: ", ")
     }
 }

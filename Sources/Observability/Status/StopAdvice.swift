@@ -25,7 +25,7 @@ package struct StopAdvice {
         /// The run's command line; nil where none was kept.
         var command: RunCommand?
         /// Rows that are `failed` or `unknown`.
-        var openStates: [String] = []
+        var openStates: [RowState] = []
         /// Connections go through `--proxy`.
         package var hasProxy = false
         /// That this machine has a proxy which the run does not use; nil: it has none.
@@ -33,7 +33,7 @@ package struct StopAdvice {
 
         package init(
             wasAnswered: Bool, hasEndpoint: Bool, environment: String, isBinary: Bool,
-            ledger: String, command: RunCommand? = nil, openStates: [String] = []
+            ledger: String, command: RunCommand? = nil, openStates: [RowState] = []
         ) {
             self.wasAnswered = wasAnswered
             self.hasEndpoint = hasEndpoint
@@ -171,7 +171,7 @@ package struct StopAdvice {
 
     private mutating func retryOpenRows() {
         guard !circumstances.openStates.isEmpty else { return }
-        let names = circumstances.openStates.joined(separator: ",")
+        let names = circumstances.openStates.map(\.name).joined(separator: ",")
         add(
             "--resume --retry \(names) sends them again",
             resuming?.with("retry", names))

@@ -4,35 +4,15 @@ package import Engine
 import Support
 
 extension Summary {
-    /// Takes the states over that a ledger tells.
-    package mutating func take(_ ledger: LedgerSummary, rows: UInt64?) {
-        accepted = ledger.count(.accepted)
-        rejected = ledger.count(.rejected)
-        invalid = ledger.count(.invalid)
-        skipped = ledger.count(.skipped)
-        failed = ledger.count(.failed)
-        unknown = ledger.count(.unknown)
-        inDoubt = ledger.count(.inDoubt)
-        reasons = ledger.reasons.named
-        setRows(rows)
-    }
-
-    /// Takes the states over that this process counted; the run is the campaign's first.
-    package mutating func take(_ statistics: RunStatistics, rows: UInt64?) {
-        accepted = statistics.accepted
-        rejected = statistics.rejected
-        invalid = statistics.invalid
-        skipped = statistics.skipped
-        failed = statistics.failed
-        unknown = statistics.unknown
-        reasons = statistics.reasons.named
-        setRows(rows)
-    }
-
-    private mutating func setRows(_ rows: UInt64?) {
+    /// Takes over what became of rows.
+    ///
+    /// - Parameter rows: The campaign's; nil: not known.
+    package mutating func take(_ counts: RowCounts, rows: UInt64?) {
+        self.counts = counts
+        // Those that no run has reserved are missing in it.
+        self.counts[.remaining] = 0
         self.rows = rows
-        let settled = accepted + rejected + invalid + skipped + failed + unknown
-        remaining = rows.map { $0 - min($0, settled) }
+        remaining = rows.map { $0 - min($0, counts.settled) }
     }
 
     /// Takes over what the ledger's telemetry says of the latest run; what it does not say stays

@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+package import Campaign
 import Engine
 import FoundationEssentials
 internal import Glibc
@@ -76,21 +76,23 @@ public struct Summary: Sendable, Encodable {
     public var outcome: Outcome
     /// All rows of the list; nil where a second signal cut the count short.
     public var rows: UInt64?
+    /// Rows over all runs; of those that are not settled only what is in doubt.
+    package var counts = RowCounts()
     /// Rows that APNs accepted (200).
-    public var accepted: UInt64 = 0
+    public var accepted: UInt64 { counts[.accepted] }
     /// Rows that APNs refused for good.
-    public var rejected: UInt64 = 0
+    public var rejected: UInt64 { counts[.rejected] }
     /// Rows that could not be sent as they are.
-    public var invalid: UInt64 = 0
+    public var invalid: UInt64 { counts[.invalid] }
     /// Rows left out on purpose.
-    public var skipped: UInt64 = 0
+    public var skipped: UInt64 { counts[.skipped] }
     /// Rows whose attempts are used up.
-    public var failed: UInt64 = 0
+    public var failed: UInt64 { counts[.failed] }
     /// Rows that were sent and whose answer was lost.
-    public var unknown: UInt64 = 0
+    public var unknown: UInt64 { counts[.unknown] }
     /// Rows that a run reserved and said no more about; a resume settles them. They are among those
     /// that are not settled.
-    public var inDoubt: UInt64 = 0
+    public var inDoubt: UInt64 { counts[.inDoubt] }
     /// False if nobody has counted them; they are null in the JSON then.
     package var isInDoubtKnown = true
     /// The most requests that were in flight at any time that was recorded. No key of the JSON.
@@ -98,7 +100,7 @@ public struct Summary: Sendable, Encodable {
     /// Rows that are not settled; nil where `rows` is.
     public var remaining: UInt64?
     /// Reason -> rows, of all rows that were not accepted.
-    public var reasons: [String: UInt64] = [:]
+    public var reasons: [String: UInt64] { counts.reasons.named }
     /// Requests beyond each row's first, over all runs.
     public var retries: UInt64 = 0
     /// Connections that this run kept up; nil if nobody knows, as in what follows.
@@ -214,11 +216,8 @@ public struct Summary: Sendable, Encodable {
         var text = "campaign \(campaign): \(outcome.rawValue)\n"
         text += line("rows", rows.map { "\($0)" } ?? "not counted")
         text += line("accepted", "\(accepted)\(acceptsBySilence ? ", by silence" : "")")
-        for (name, count) in [
-            ("rejected", rejected), ("invalid", invalid), ("skipped", skipped),
-            ("failed", failed), ("unknown", unknown),
-        ] where count > 0 {
-            text += line(name, count)
+        for state in RowState.settledStates.dropFirst() where counts[state] > 0 {
+            text += line(state.name, counts[state])
         }
         if let remaining, remaining > 0 { text += line("remaining", remaining) }
         if inDoubt > 0 { text += line("in doubt", "\(inDoubt)\(inDoubtWords)") }

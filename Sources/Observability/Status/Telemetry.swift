@@ -132,8 +132,8 @@ package struct Telemetry: Codable, Sendable {
         atMilliseconds: UInt64 = 0
     ) {
         runs[runs.count - 1].outcome = outcome
-        runs[runs.count - 1].failed = counts?.failed
-        runs[runs.count - 1].unknown = counts?.unknown
+        runs[runs.count - 1].failed = counts?[.failed]
+        runs[runs.count - 1].unknown = counts?[.unknown]
         runs[runs.count - 1].cause = cause
         runs[runs.count - 1].stop = stop
         endPause(atMilliseconds: atMilliseconds)

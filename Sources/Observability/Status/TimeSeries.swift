@@ -1,3 +1,4 @@
+import Campaign
 import Engine
 
 /// A run's course in time: at most a fixed number of points. When they are used up, neighbours are
@@ -30,9 +31,9 @@ package struct TimeSeries: Sendable, Equatable {
         ) {
             self.start = start
             self.duration = duration
-            accepted = counts.accepted
-            rejected = counts.rejected
-            others = counts.settled - counts.accepted - counts.rejected
+            accepted = counts[.accepted]
+            rejected = counts[.rejected]
+            others = counts.settled - accepted - rejected
             answers = latency.count
             p50 = latency.quantile(0.5).map { $0 / 1000 }
             p99 = latency.quantile(0.99).map { $0 / 1000 }

@@ -99,7 +99,7 @@ extension Simulation {
         let invalid =
             isSure
             ? rows.count { plan.list.tokens[$0] == nil }
-            : process.reactors.reduce(0) { $0 + Int($1.machine.statistics.invalid) }
+            : process.reactors.reduce(0) { $0 + Int($1.machine.statistics.counts[.invalid]) }
         // A gateway may name a row that has not arrived there: it is believed.
         let words = isSure ? 0 : ownLinks.count { $0.word != nil }
         return process.canaryBefore.refused + refused.count + invalid + words

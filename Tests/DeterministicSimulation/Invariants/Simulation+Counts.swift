@@ -12,7 +12,8 @@ extension Simulation {
         if sum.limited.contains(where: { $0 != 0 }) { fail("time counts before there is any") }
         for part in parts { sum.add(part) }
         let numbers: [KeyPath<RunStatistics, UInt64>] = [
-            \.accepted, \.rejected, \.invalid, \.skipped, \.failed, \.unknown, \.heldBack,
+            \.counts[.accepted], \.counts[.rejected], \.counts[.invalid], \.counts[.skipped],
+            \.counts[.failed], \.counts[.unknown], \.heldBack,
             \.retries,
             \.requests, \.untimedAnswers, \.connectionsOpened, \.reconnects, \.goAways, \.failures,
             \.pushbacks,
@@ -62,9 +63,10 @@ extension Simulation {
         _ rows: [LedgerRow], _ counted: RunStatistics, _ process: SimulatedProcess
     ) {
         let byState: [(RowState, UInt64)] = [
-            (.accepted, counted.accepted), (.rejected, counted.rejected),
-            (.invalid, counted.invalid), (.skipped, counted.skipped), (.failed, counted.failed),
-            (.unknown, counted.unknown),
+            (.accepted, counted.counts[.accepted]), (.rejected, counted.counts[.rejected]),
+            (.invalid, counted.counts[.invalid]), (.skipped, counted.counts[.skipped]),
+            (.failed, counted.counts[.failed]),
+            (.unknown, counted.counts[.unknown]),
         ]
         // A process that is stopped did not come to all rows that it was to open again.
         let isStopped = process.coordinator.stopCause != nil
@@ -89,7 +91,7 @@ extension Simulation {
             guard row.state.isSettled, row.state != .accepted else { continue }
             expected[row.reason.isEmpty ? ReasonCounts.noReason : row.reason, default: 0] += 1
         }
-        let found = counted.reasons.named { Reason(rawValue: $0)?.text ?? "" }
+        let found = counted.counts.reasons.named { Reason(rawValue: $0)?.text ?? "" }
         // Beyond a limit reasons are counted together.
         guard found != expected, found[ReasonCounts.otherTexts] == nil else { return }
         fail("the process counted the reasons \(found), the ledger has \(expected)")

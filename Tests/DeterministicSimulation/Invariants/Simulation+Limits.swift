@@ -68,7 +68,7 @@ extension Simulation {
         var inFlight = 0
         for reactor in process.reactors {
             let statistics = reactor.machine.snapshot()
-            accepted += statistics.accepted
+            accepted += statistics.counts[.accepted]
             inFlight += statistics.inFlight
         }
         process.hasAccepted = accepted > 0

@@ -70,7 +70,9 @@ extension Simulation {
     }
 
     func noteSettled() {
-        let settled = process.reactors.reduce(UInt64(0)) { $0 + $1.machine.snapshot().settled }
+        let settled = process.reactors.reduce(UInt64(0)) {
+            $0 + $1.machine.snapshot().counts.settled
+        }
         if settled != process.steady.settled { process.steady = (settled, clock) }
     }
 

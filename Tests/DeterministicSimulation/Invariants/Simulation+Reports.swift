@@ -69,9 +69,11 @@ extension Simulation {
                     + "\(counted.untimedAnswers) and \(latency.count) with a latency")
         }
         // Each accepted row, and at most one error response each connection.
-        let most = counted.accepted + UInt64(ownLinks.count { $0.word != nil })
-        if !(counted.accepted...most).contains(tally.answers) {
-            fail("\(tally.answers) responses for \(counted.accepted) accepted rows, of \(most)")
+        let most = counted.counts[.accepted] + UInt64(ownLinks.count { $0.word != nil })
+        if !(counted.counts[.accepted]...most).contains(tally.answers) {
+            fail(
+                "\(tally.answers) responses for \(counted.counts[.accepted]) accepted rows, of \(most)"
+            )
         }
     }
 

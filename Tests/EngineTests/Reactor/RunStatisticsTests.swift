@@ -10,9 +10,9 @@ import Testing
     private func statistics(_ factor: UInt64) -> RunStatistics {
         var one = RunStatistics()
         let fields: [WritableKeyPath<RunStatistics, UInt64>] = [
-            \.accepted, \.rejected, \.invalid, \.skipped, \.failed, \.unknown, \.heldBack,
-            \.retries,
-            \.requests, \.untimedAnswers, \.connectionsOpened, \.reconnects, \.goAways, \.failures,
+            \.counts[.accepted], \.counts[.rejected], \.counts[.invalid], \.counts[.skipped],
+            \.counts[.failed], \.counts[.unknown], \.heldBack, \.retries, \.requests,
+            \.untimedAnswers, \.connectionsOpened, \.reconnects, \.goAways, \.failures,
             \.pushbacks,
         ]
         for (place, field) in fields.enumerated() { one[keyPath: field] = factor << UInt64(place) }
@@ -23,7 +23,7 @@ import Testing
         one.fallbacks.byValue = ["it": factor]
         one.fallbacks.others = factor + 1
         for _ in 0..<factor {
-            one.reasons.add(code: Reason.unregistered.rawValue)
+            one.counts.reasons.add(code: Reason.unregistered.rawValue)
             one.pace.note(Self.finding(slow: factor))
         }
         return one
@@ -49,6 +49,8 @@ import Testing
                 for (place, number) in list.enumerated() {
                     found["\(child.label!) \(place)"] = Int(number)
                 }
+            case let counts as RowCounts:
+                for state in RowState.settledStates { found[state.name] = Int(counts[state]) }
             default: break
             }
         }
@@ -67,11 +69,11 @@ import Testing
             #expect(number == first[name]! + second[name]!, "\(name)")
         }
         #expect(sum.fallbacks.byValue == ["it": 5] && sum.fallbacks.others == 7)
-        #expect(named(sum.reasons) == ["Unregistered": 5])
-        #expect(sum.settled == 5 * 63)
+        #expect(named(sum.counts.reasons) == ["Unregistered": 5])
+        #expect(sum.counts.settled == 5 * 63)
         #expect(sum.pace.worst == Self.finding(slow: 3))
         sum.add(RunStatistics())
-        #expect(sum.pace.worst == Self.finding(slow: 3) && sum.settled == 5 * 63)
+        #expect(sum.pace.worst == Self.finding(slow: 3) && sum.counts.settled == 5 * 63)
         sum.add(statistics(4))
         #expect(sum.pace.worst == Self.finding(slow: 4))
     }
@@ -80,24 +82,6 @@ import Testing
         #expect(numbers(RunStatistics()).values.allSatisfy { $0 == 0 })
         #expect(numbers(ConnectionTally()).values.allSatisfy { $0 == 0 })
         #expect(RunStatistics().limited.count == LimitedBy.allCases.count)
-    }
-
-    @Test func `Each state that settles a row has a count of its own`() {
-        let states: [(RowState, KeyPath<RunStatistics, UInt64>)] = [
-            (.accepted, \.accepted), (.rejected, \.rejected), (.invalid, \.invalid),
-            (.skipped, \.skipped), (.failed, \.failed), (.unknown, \.unknown),
-        ]
-        var all = RunStatistics()
-        for (state, field) in states {
-            var one = RunStatistics()
-            one.count(state, reason: Reason.badDeviceToken.rawValue)
-            #expect(one[keyPath: field] == 1 && one.settled == 1)
-            one.count(state, reasonText: Array("Odd".utf8).span.bytes)
-            #expect(one[keyPath: field] == 2 && one.settled == 2)
-            #expect(named(one.reasons) == ["BadDeviceToken": 1, "Odd": 1])
-            all.add(one)
-        }
-        #expect(all.settled == 12)
     }
 
     @Test func `What a slot's connections carried adds up`() {

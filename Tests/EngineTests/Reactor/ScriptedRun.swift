@@ -147,7 +147,7 @@ final class ScriptedRun {
         return ofRow[row, default: []].map { requests[$0] }
     }
 
-    var settled: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().settled } }
+    var settled: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().counts.settled } }
 
     /// Connections that failed.
     var failures: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().failures } }

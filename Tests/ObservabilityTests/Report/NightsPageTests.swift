@@ -1,3 +1,4 @@
+import Campaign
 import Foundation
 import Support
 import TestSupport
@@ -18,9 +19,9 @@ import Testing
     ) -> Night {
         var figures = Night.Figures(outcome: outcome)
         figures.rows = 1_000_000
-        figures.accepted = 1_000_000 - dead - failed
-        figures.rejected = dead
-        figures.failed = failed
+        figures.counts[.accepted] = 1_000_000 - dead - failed
+        figures.counts[.rejected] = dead
+        figures.counts[.failed] = failed
         figures.remaining = 0
         figures.dead = dead
         figures.runningSeconds = seconds
@@ -95,7 +96,7 @@ import Testing
     @Test func `What is not known is empty, and columns that nothing fills are left out`() throws {
         var first = Self.night(0, seconds: nil)
         var figures = try #require(first.figures)
-        (figures.rows, figures.remaining, figures.invalid) = (nil, nil, 3)
+        (figures.rows, figures.remaining, figures.counts[.invalid]) = (nil, nil, 3)
         first.content = .figures(figures)
         var second = Self.night(1)
         figures = try #require(second.figures)

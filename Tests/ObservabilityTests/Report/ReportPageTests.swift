@@ -14,11 +14,11 @@ import Testing
         telemetry: Telemetry = Telemetry(), epochs: [Manifest.Epoch] = []
     ) -> ReportData {
         var summary = Summary(campaign: 7, outcome: outcome)
-        summary.accepted = accepted
-        summary.rejected = rejected
-        summary.invalid = invalid
-        summary.skipped = skipped
-        summary.unknown = unknown
+        summary.counts[.accepted] = accepted
+        summary.counts[.rejected] = rejected
+        summary.counts[.invalid] = invalid
+        summary.counts[.skipped] = skipped
+        summary.counts[.unknown] = unknown
         summary.remaining = remaining
         summary.rows = accepted + rejected + invalid + skipped + unknown + remaining
         return ReportData(
@@ -81,7 +81,7 @@ import Testing
             snapshot.elapsedSeconds = seconds
             var series = TimeSeries()
             var counts = RowCounts()
-            counts.accepted = 50
+            counts[.accepted] = 50
             var latency = LatencyHistogram()
             latency.record(1_000_000)
             series.append(

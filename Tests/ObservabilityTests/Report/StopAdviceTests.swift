@@ -19,7 +19,7 @@ import Testing
 
     static func advice(
         _ cause: StopCause, wasAnswered: Bool = true, hasEndpoint: Bool = false,
-        open: [String] = [], command: RunCommand? = command
+        open: [RowState] = [], command: RunCommand? = command
     ) -> StopAdvice {
         StopAdvice(
             cause,
@@ -81,7 +81,7 @@ import Testing
                 Self.resume.replacing("--deadline 2h ", with: "")
             ])
         #expect(
-            Self.advice(.complete, open: ["failed", "unknown"]).steps.map(\.command)
+            Self.advice(.complete, open: [.failed, .unknown]).steps.map(\.command)
                 == [Self.resume + " --retry 'failed,unknown'"])
         #expect(Self.advice(.complete).steps.isEmpty)
         let doctor = "broadside doctor '--topic=com.example' --auth-key 'it'\\''s.p8'"

@@ -24,7 +24,7 @@ import Testing
             var series = TimeSeries()
             for second in 0..<3 {
                 var counts = RowCounts()
-                counts.accepted = 50
+                counts[.accepted] = 50
                 series.append(
                     .init(
                         start: Double(second * 30), duration: 30, counts: counts,
@@ -56,7 +56,7 @@ import Testing
                 number: $0.number, startedAtMilliseconds: 1_795_264_562_000)
         }
         var summary = Summary(campaign: 7, outcome: .stopped)
-        summary.accepted = 300
+        summary.counts[.accepted] = 300
         summary.rows = 400
         if let number = telemetry.runs.last?.number { summary.take(telemetry, run: number) }
         #expect(summary.text.hasPrefix("campaign ") && !summary.json().isEmpty)

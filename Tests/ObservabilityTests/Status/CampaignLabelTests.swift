@@ -1,3 +1,4 @@
+import Campaign
 import Support
 import Testing
 
@@ -49,7 +50,7 @@ import Testing
         snapshot.campaign = "0123456789abcdef"
         snapshot.name = "evening"
         snapshot.rows = 1
-        snapshot.reasons = [("Unregistered", 1)]
+        snapshot.counts.reasons.add(text: "Unregistered", count: 1)
         snapshot.labels = ["country": "de", "team": "a \"b\""]
         let text = MetricsText(
             snapshot, use: ProcessUse(cpuMicroseconds: 1, peakResidentBytes: 2)

@@ -15,9 +15,9 @@ import Testing
         snapshot.elapsedSeconds = 154
         snapshot.rows = 10_000_000
         snapshot.isRowsEstimate = true
-        snapshot.counts.accepted = 6_120_334
-        snapshot.counts.rejected = 80_666
-        snapshot.counts.unknown = 12
+        snapshot.counts[.accepted] = 6_120_334
+        snapshot.counts[.rejected] = 80_666
+        snapshot.counts[.unknown] = 12
         snapshot.rateNow = 41_200
         snapshot.rateAverage = 40_100
         snapshot.latencyNow.p50 = 42_000_000
@@ -27,7 +27,8 @@ import Testing
         snapshot.inFlight = 23_110
         snapshot.limitedNow[LimitedBy.streams.rawValue] = 0.81
         snapshot.limitedNow[LimitedBy.cpu.rawValue] = 0.19
-        snapshot.reasons = [("Unregistered", 70_100), ("BadDeviceToken", 10_566)]
+        snapshot.counts.reasons.add(text: "Unregistered", count: 70_100)
+        snapshot.counts.reasons.add(text: "BadDeviceToken", count: 10_566)
         return snapshot
     }
 
@@ -78,7 +79,10 @@ import Testing
         var snapshot = Self.snapshot()
         snapshot.statistics.retries = 17
         snapshot.rateLimit = 50_000
-        snapshot.reasons += (0..<9).map { ("Reason\($0)WithAVeryLongNameThatNoTerminalHolds", 9) }
+        for number in 0..<9 {
+            let name = "Reason\(number)WithAVeryLongNameThatNoTerminalHolds"
+            snapshot.counts.reasons.add(text: name, count: 9)
+        }
         let view = LiveView(style: .init(hasColor: false, hasUnicode: hasUnicode))
         for width in 0...220 {
             for line in view.lines(snapshot, width: width) {
@@ -119,7 +123,8 @@ import Testing
 
     @Test func `what a server says moves no cursor`() {
         var snapshot = Self.snapshot()
-        snapshot.reasons = [("Evil\u{1b}[2J\r\n\u{9b}1A", 1)]
+        snapshot.counts.reasons = ReasonCounts()
+        snapshot.counts.reasons.add(text: "Evil\u{1b}[2J\r\n\u{9b}1A", count: 1)
         let text = Self.plain.lines(snapshot, width: 80).joined()
         #expect(!text.contains("\u{1b}") && !text.contains("\n") && !text.contains("\r"))
         #expect(!text.unicodeScalars.contains("\u{9b}"))

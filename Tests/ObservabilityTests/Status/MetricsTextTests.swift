@@ -1,3 +1,4 @@
+import Campaign
 import Foundation
 import Support
 import Testing
@@ -28,7 +29,7 @@ import Testing
 
     @Test func `labels are escaped, and what is unknown is absent`() {
         var snapshot = RunSnapshot()
-        snapshot.reasons = [("say \"no\" \\ or\nnot", 3)]
+        snapshot.counts.reasons.add(text: "say \"no\" \\ or\nnot", count: 3)
         let lines = text(snapshot)
         #expect(
             lines.contains(#"broadside_rows_refused_total{reason="say \"no\" \\ or\\nnot"} 3"#))
@@ -62,7 +63,7 @@ import Testing
         var snapshot = RunSnapshot()
         snapshot.rows = 1
         snapshot.rateLimit = 1
-        snapshot.reasons = [("Unregistered", 1)]
+        snapshot.counts.reasons.add(text: "Unregistered", count: 1)
         let names = Set(
             text(snapshot).filter { !$0.hasPrefix("#") }.map { line in
                 String(line.prefix { $0 != "{" && $0 != " " })

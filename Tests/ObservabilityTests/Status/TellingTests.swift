@@ -11,9 +11,9 @@ import Testing
 @Suite struct TellingTests {
     static func point(_ second: Int, answers: UInt64 = 100) -> TimeSeries.Point {
         var counts = RowCounts()
-        counts.accepted = answers - 10
-        counts.rejected = 7
-        counts.failed = 3
+        counts[.accepted] = answers - 10
+        counts[.rejected] = 7
+        counts[.failed] = 3
         var latency = LatencyHistogram()
         for answer in 0..<answers { latency.record((answer + 1) * 1_000_000) }
         return TimeSeries.Point(
@@ -64,7 +64,7 @@ import Testing
         look(100, 13_000, 3)
         #expect(sampler.snapshot.rows == 500 && sampler.snapshot.isRowsEstimate)
         #expect(sampler.snapshot.rateLimit == 2.5)
-        report.statistics.accepted = 200
+        report.statistics.counts[.accepted] = 200
         report.statistics.limited[LimitedBy.rate.rawValue] = 3
         report.statistics.limited[LimitedBy.cpu.rawValue] = 1
         var latency = LatencyHistogram()
