@@ -217,7 +217,8 @@ package struct ExclusionScan {
         var renderer = PayloadRenderer(set, layout: list.layout)
         var survey = ListSurvey()
         var rows = try RowCursor(
-            list, ListSelection(rows: CampaignRows(limit: end)), showsProgress: true)
+            list, ListSelection(rows: CampaignRows(limit: end)), endsOnSignals: true,
+            showsProgress: true)
         while let row = try rows.next() {
             let count = survey.take(row, of: rows.reader)
             guard count > 0 else { continue }

@@ -16,6 +16,7 @@ package struct RowCursor: ~Copyable {
     /// Where the chunk in hand begins in the list.
     private var chunkOffset: UInt64 = 0
     private let rowsAtOnce: Int
+    private let endsOnSignals: Bool
     private var progress: ReadingProgress?
 
     /// A cursor before the first row.
@@ -25,20 +26,24 @@ package struct RowCursor: ~Copyable {
     ///   - layout: The columns that are read; nil: the list's.
     ///   - rowsAtOnce: The most rows that are read ahead of the first one's use: a fault of the list behind
     ///     them is found later.
+    ///   - endsOnSignals: A signal to stop ends it: for work that reads all of a list before a run. What is
+    ///     short comes to its end.
     ///   - showsProgress: Says on a terminal how much of the list is read.
     package init(
         _ list: TokenList, _ selection: ListSelection = ListSelection(),
-        layout: RowLayout? = nil, rowsAtOnce: Int = .max, showsProgress: Bool = false
+        layout: RowLayout? = nil, rowsAtOnce: Int = .max, endsOnSignals: Bool = false,
+        showsProgress: Bool = false
     ) throws(BroadsideError) {
         source = try ListSource(list, selection)
         reader = RowReader(layout: layout ?? list.layout)
         self.rowsAtOnce = rowsAtOnce
+        self.endsOnSignals = endsOnSignals
         progress = showsProgress ? ReadingProgress(list) : nil
     }
 
     /// The next row; nil at the end of the list.
     ///
-    /// - Throws: Why the list can't be read on; exit code 3 if a signal asks a preparation to stop.
+    /// - Throws: Why the list can't be read on; exit code 3 if a signal ended it.
     package mutating func next() throws(BroadsideError) -> RowReader.Row? {
         while true {
             while let row = reader.next() {
@@ -55,7 +60,7 @@ package struct RowCursor: ~Copyable {
         if let chunk = reader.close() { source.giveBack(chunk) }
         dispositions = nil
         disposition = .send
-        try SignalWatch.stopIfAsked()
+        if endsOnSignals { try SignalWatch.stopIfAsked() }
         guard let chunk = try source.next(rowLimit: rowsAtOnce) else {
             progress?.end()
             return false

@@ -69,7 +69,7 @@ extension TokenList {
     /// is none if none was found.
     package func firstTokenLine() throws(BroadsideError) -> (line: UInt64?, isComplete: Bool) {
         var survey = ListSurvey()
-        var rows = try RowCursor(self)
+        var rows = try RowCursor(self, endsOnSignals: true)
         while let row = try rows.next() {
             if survey.take(row, of: rows.reader) > 0 { return (row.line, true) }
             let isBeyond =

@@ -181,9 +181,12 @@ struct HotFunctionTests {
         #expect(code.calls.values.count { !$0.isEmpty } > 200)
         #expect(code.atomics.count > 50)
         // It takes the lock of what all reactors share, at the beginning of a turn.
-        let exchange = HotFunction(
-            what: "exchange with the run", pieces: ["$s6Engine14RunCoordinatorC8exchange"])
-        #expect(code.atomics.keys.contains { exchange.isSpelled(by: $0) })
+        // The optimiser keeps the one function, or puts it into the other.
+        let exchanges = ["14RunCoordinatorC", "10RunChannelV"].map {
+            HotFunction(what: "exchange with the run", pieces: ["$s6Engine\($0)8exchange"])
+        }
+        #expect(
+            code.atomics.keys.contains { name in exchanges.contains { $0.isSpelled(by: name) } })
     }
 }
 
