@@ -51,6 +51,7 @@ import Testing
         (#""segmentCount" : 2"#, #""segmentCount" : 257"#, "its runs"),
         (#""byteCount" : 4096"#, #""byteCount" : 9223372036854775808"#, "its runs"),
         (#""total" : 8"#, #""total" : 18446744073709551615"#, "its runs"),
+        (#""count" : 7"#, #""count" : 18446744073709551615"#, "its runs"),
         (#""rowCount" : 105"#, #""rowCount" : 18446744073709551615"#, "its numbers of rows"),
         (
             #""canaryRowCount" : 3"#, #""canaryRowCount" : 18446744073709551615"#,
@@ -69,8 +70,12 @@ import Testing
         (#""count" : 3"#, #""count" : 65535"#, "its part of the campaign"),
         (#""listByteCount" : 1000"#, #""listByteCount" : 9223372036854775808"#, "the list's size"),
         (#""retries" : 12"#, #""retries" : 18446744073709551615"#, "its counters"),
+        (#""reconnects" : 0"#, #""reconnects" : 281474976710657"#, "its counters"),
+        (#""connections" : 0"#, #""connections" : 281474976710657"#, "its counters"),
         (#""part-0001""#, #""..""#, "its shards"), (#""part-0001""#, "\"\"", "its shards"),
         (#""part-0001""#, #""../other""#, "its shards"),
+        (#""part-0001""#, #"".""#, "its shards"),
+        (#""part-0001""#, #""a\u0000b""#, "its shards"),
     ]
 
     @Test(arguments: impossible)

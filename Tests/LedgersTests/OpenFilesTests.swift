@@ -84,6 +84,83 @@ struct OpenFilesTests {
         #expect(files.count <= 12)
     }
 
+    /// Stands for a file; whether the descriptor that was given away for it is open.
+    private final class OpenedFile {
+        let descriptor: Int32
+        private let writer: Int32
+        var identifier: ObjectIdentifier { ObjectIdentifier(self) }
+
+        init() {
+            var ends: [Int32] = [-1, -1]
+            #expect(pipe(&ends) == 0)
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            (descriptor, writer) = (ends[0], ends[1])
+        }
+
+        deinit { close(writer) }
+
+        /// A pipe that no descriptor reads from is broken.
+        var isOpen: Bool {
+            var end = pollfd(fd: writer, events: 0, revents: 0)
+            return poll(&end, 1, 0) == 0
+        }
+    }
+
+    @Test func `What was used longest ago is closed, and what is not read any more`() {
+        let all = (0..<6).map { _ in OpenedFile() }
+        for file in all.prefix(4) { files.add(file.descriptor, of: file.identifier) }
+        #expect(files.use(all[0].identifier, open: { -1 }) { $0 } == all[0].descriptor)
+        for file in all.suffix(2) { files.add(file.descriptor, of: file.identifier) }
+        #expect(all.map(\.isOpen) == [true, false, false, true, true, true])
+        for file in all { files.remove(file.identifier) }
+        #expect(files.count == 0 && !all.contains { $0.isOpen })
+    }
+
+    @Test func `A file that is being read stays open, however many there are`() {
+        let one = OpenFiles(limit: 1)
+        let all = (0..<3).map { _ in OpenedFile() }
+        let isOpen = one.use(all[0].identifier, open: { all[0].descriptor }) { _ in
+            one.add(all[1].descriptor, of: all[1].identifier)
+            return all[0].isOpen && all[1].isOpen
+        }
+        #expect(isOpen == true)
+        one.add(all[2].descriptor, of: all[2].identifier)
+        #expect(all.map(\.isOpen) == [false, false, true])
+        one.remove(all[2].identifier)
+    }
+
+    @Test func `Of two threads that open a file at a time one descriptor is left`() {
+        let (first, second) = (OpenedFile(), OpenedFile())
+        let used = files.use(
+            first.identifier,
+            open: {
+                files.add(first.descriptor, of: first.identifier)
+                return second.descriptor
+            }, { $0 })
+        #expect(used == first.descriptor && first.isOpen && !second.isOpen)
+        files.remove(first.identifier)
+    }
+
+    @Test(arguments: [EMFILE, EIO])
+    func `Where no more can be open the others are closed, and it is tried again`(number: Int32) {
+        let (idle, file) = (OpenedFile(), OpenedFile())
+        files.add(idle.descriptor, of: idle.identifier)
+        var attempts = 0
+        let used = files.use(
+            file.identifier,
+            open: {
+                attempts += 1
+                if attempts > 1 { return file.descriptor }
+                errno = number
+                return -1
+            }, { $0 })
+        let isRepeated = number == EMFILE
+        #expect(attempts == (isRepeated ? 2 : 1))
+        #expect(used == (isRepeated ? file.descriptor : nil) && idle.isOpen != isRepeated)
+        for file in [idle, file] { files.remove(file.identifier) }
+        if !isRepeated { close(file.descriptor) }
+    }
+
     @Test func `A share of what the process may have open`() {
         #expect(OpenFiles.share(of: 20) == 16)
         #expect(OpenFiles.share(of: 256) == 64)

@@ -5,7 +5,11 @@ import Testing
 
 /// What an error number means for a file that the user named.
 @Suite struct FileFailureTests {
-    @Test(arguments: [ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EEXIST])
+    @Test(arguments: [
+        ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EEXIST, ENOTEMPTY, EXDEV,
+        EBADF, EINVAL, ENXIO, ENODEV, ESPIPE, EFBIG, EOVERFLOW, EILSEQ, EADDRINUSE, ECONNREFUSED,
+        EADDRNOTAVAIL, EAFNOSUPPORT, EPROTONOSUPPORT,
+    ])
     func `What the request names wrongly is exit 2, with the advice for that`(number: Int32) {
         let error = BroadsideError.file(
             option: "tokens", "list.txt", errno: number, "name a readable file")
@@ -24,6 +28,17 @@ import Testing
         #expect(error.exitCode == 5)
         #expect(error.message.hasPrefix("the list: \(describe(errno: number)): "))
         #expect(!error.message.contains("name a readable file"))
+    }
+
+    @Test(arguments: [
+        (EMFILE, "ulimit -n"), (ENFILE, "this machine has too many open files"),
+        (ENOSPC, "make room there"), (EDQUOT, "make room there"), (EROFS, "read-only"),
+        (ENOMEM, "too little memory"), (EAGAIN, "too little memory"), (ESTALE, "mounted again"),
+        (EIO, "its disk or file system failed"),
+    ])
+    func `What to do depends on what the machine lacks`(number: Int32, step: String) {
+        let advice = FileFailure.words(errno: number, "name a readable file")
+        #expect(advice.hasPrefix("\(describe(errno: number)): ") && advice.contains(step))
     }
 
     @Test func `Whether a file is there is known, or an error`() throws {

@@ -178,6 +178,14 @@ import Testing
         #expect(error?.error.message.contains("a private key and no certificate") == true)
     }
 
+    @Test func `A key whose end is missing is damaged, whatever its form`() throws {
+        let lines = Self.text.split(separator: "\n")
+        let cut = lines.dropLast().joined(separator: "\n")
+        for text in [cut, cut.replacing("\n", with: "\\n"), cut.replacing("\n", with: " ")] {
+            #expect(throws: TLSError.self) { _ = try SigningKey(pem: Array(text.utf8)) }
+        }
+    }
+
     @Test func `A cut or changed file never traps`() {
         let texts = [
             Self.text, Self.text.replacing("\n", with: "\\n"), "-----BEGIN PRIVATE KEY",

@@ -17,6 +17,8 @@ import Testing
                 == TokenLengths.Glued(line: 9, digits: 128, parts: [64, 64], rows: 2))
         // Three in eight are many.
         #expect(glued(usual + [128, 128, 128]) == nil)
+        let nearly = Array(repeating: 64, count: 11) + [128, 128, 128]
+        #expect(glued(nearly) == nil && glued([64] + nearly)?.rows == 3)
         #expect(glued(usual + [160]) == nil)
         let live = Array(repeating: 96, count: 4)
         #expect(

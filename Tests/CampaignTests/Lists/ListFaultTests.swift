@@ -106,6 +106,15 @@ import Testing
         entry.fault.map { ListFault($0.kind, line: $0.line + (entry.format.hasHeader ? 1 : 0)) }
     }
 
+    @Test(arguments: [
+        (ListFault.Kind.openQuote, "line 7 opens a quote that is never closed: close it, "),
+        (.rowInQuotes, "line 7 opens a quote that is not closed before the next row, "),
+        (.loneReturn, "line 7 has a carriage return without a line feed, "),
+    ])
+    func `Each kind is told with its line`(kind: ListFault.Kind, beginning: String) {
+        #expect(ListFault(kind, line: 7).message.hasPrefix(beginning))
+    }
+
     @Test(arguments: cases)
     func `A cutter stops at a fault, with all rows before it`(entry: Case) throws {
         let layout = try Self.layout(entry.format)
