@@ -117,7 +117,7 @@ let package = Package(
         // What reads bytes from elsewhere, as libFuzzer feeds it (`tools/fuzz`), and its corpora.
         .target(
             name: "FuzzTargets",
-            dependencies: ["APNs", "Campaign", "HTTP2", "TLS", "CZlib"],
+            dependencies: ["Observability", "APNs", "Campaign", "HTTP2", "TLS", "CZlib"],
             path: "Tests/Fuzz/Targets",
             swiftSettings: testSettings),
         .executableTarget(

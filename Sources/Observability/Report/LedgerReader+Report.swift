@@ -98,7 +98,7 @@ extension LedgerReader {
 
 extension Manifest {
     /// Why the latest run ended; nil where it did not say: it was killed, or an earlier version wrote it.
-    func latestCause(_ telemetry: Telemetry) -> StopCause? {
+    package func latestCause(_ telemetry: Telemetry) -> StopCause? {
         // What a disk refused the manifest, it may have let telemetry have.
         let record =
             epochs.last?.stop ?? telemetry.runs.first { $0.number == epochs.last?.number }?.stop
@@ -108,7 +108,9 @@ extension Manifest {
 
 extension StopAdvice {
     /// What to do about a ledger whose latest run is over.
-    init(of manifest: Manifest, _ telemetry: Telemetry, _ circumstances: Circumstances) {
+    package init(
+        of manifest: Manifest, _ telemetry: Telemetry, _ circumstances: Circumstances
+    ) {
         if let cause = manifest.latestCause(telemetry) {
             self.init(cause, circumstances)
         } else if manifest.isFinished {

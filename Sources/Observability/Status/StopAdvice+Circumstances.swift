@@ -4,7 +4,9 @@ import Support
 
 extension StopAdvice.Circumstances {
     /// Those of a run that ended a while ago, perhaps elsewhere.
-    init(_ manifest: Manifest, _ telemetry: Telemetry, _ summary: Summary?, ledger: String) {
+    package init(
+        _ manifest: Manifest, _ telemetry: Telemetry, _ summary: Summary?, ledger: String
+    ) {
         let command = telemetry.command
         let isHere = command.map { $0.directory == RunCommand.workingDirectory } ?? true
         let run = telemetry.runs.last

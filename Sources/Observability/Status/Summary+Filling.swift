@@ -17,7 +17,7 @@ extension Summary {
 
     /// Takes over what the ledger's telemetry says of the latest run; what it does not say stays
     /// unknown.
-    mutating func take(_ telemetry: Telemetry, run number: UInt32) {
+    package mutating func take(_ telemetry: Telemetry, run number: UInt32) {
         guard let run = telemetry.runs.last, run.number == number else { return }
         elapsedSeconds = run.elapsedSeconds
         let answers = run.points.reduce(0) { $0 + $1.answers }

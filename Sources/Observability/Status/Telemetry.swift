@@ -186,7 +186,7 @@ package struct Telemetry: Codable, Sendable {
     }
 
     /// An object without its last brace, with its hash and the brace.
-    static func sealed(_ members: ArraySlice<UInt8>) -> [UInt8] {
+    package static func sealed(_ members: ArraySlice<UInt8>) -> [UInt8] {
         members + Array("\(hashMember(of: members))}\n".utf8)
     }
 
@@ -197,7 +197,7 @@ package struct Telemetry: Codable, Sendable {
     }
 
     /// nil where the bytes are not telemetry that this version knows, or are not what was written.
-    init?(decoding bytes: [UInt8]) {
+    package init?(decoding bytes: [UInt8]) {
         guard let decoded = try? JSONDecoder().decode(Seal.self, from: Data(bytes)) else {
             return nil
         }
