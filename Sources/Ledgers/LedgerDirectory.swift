@@ -36,14 +36,34 @@ package final class LedgerDirectory {
 
     /// Makes a directory for a new campaign, and locks it.
     ///
-    /// - Parameter canResume: Whether what asks for it has a `--resume`.
+    /// - Parameters:
+    ///   - canResume: Whether what asks for it has a `--resume`.
+    ///   - marker: A file that is in it before the lock says that a campaign may begin there; nil: none.
     package static func create(
-        _ path: String, canResume: Bool = true
+        _ path: String, canResume: Bool = true, marker: String? = nil
     ) throws(BroadsideError) -> LedgerDirectory {
         guard try make(path) else { throw try existing(path, canResume: canResume) }
         let directory = LedgerDirectory(path: path)
-        try directory.takeUpNew()
+        do throws(BroadsideError) {
+            if let marker { try directory.makeEmptyFile(marker) }
+            try directory.takeUpNew()
+        } catch {
+            if let marker {
+                SystemCall.unlink("\(path)/\(marker)")
+                SystemCall.rmdir(path)
+            }
+            throw error
+        }
         return directory
+    }
+
+    private func makeEmptyFile(_ name: String) throws(BroadsideError) {
+        let file = "\(path)/\(name)"
+        let descriptor = SystemCall.open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw BroadsideError("\(file): \(describe(errno: errno))", exitCode: ExitCode.disk)
+        }
+        close(descriptor)
     }
 
     /// Makes a directory for a new campaign, or opens the one that a run left; locks it.

@@ -13,7 +13,8 @@ final class UnfinishedLedger {
         self.output = output
         let place = temporaryName(of: output)
         do throws(BroadsideError) {
-            directory = try LedgerDirectory.create(place)
+            directory = try LedgerDirectory.create(
+                place, marker: LedgerDirectory.unfinishedName)
         } catch {
             throw Self.named(error, place, output)
         }

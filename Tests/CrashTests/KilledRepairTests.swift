@@ -1,0 +1,98 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `ledger repair` and `ledger merge`, killed at each of their calls that change files: what is left is a whole
+/// ledger or none, and no run that is started there sends a row again.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct KilledRepairTests {
+    private let server: LocalAPNs
+    private let campaign: Campaign
+    private let library: String
+    private let files = FileManager.default
+    private var folder: String { "\(campaign.directory.path)/made" }
+
+    init() throws {
+        server = try LocalAPNs()
+        campaign = try Campaign(rows: 60)
+        library = try Shim.compile("kill-at-call", in: campaign.directory)
+    }
+
+    /// Runs a command that makes `made/ledger`, and kills it at each call until it comes to its end.
+    ///
+    /// - Parameter options: Of the runs that are started in what is left.
+    /// - Returns: How often it was killed, and how often what was left was whole.
+    private func kill(_ arguments: [String], options: [String]) throws -> (killed: Int, whole: Int)
+    {
+        var (killed, whole) = (0, 0)
+        while true {
+            try? files.removeItem(atPath: folder)
+            try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            let ended = try Broadside.run(
+                arguments + ["--output", "\(folder)/ledger"], in: campaign.directory,
+                environment: ["LD_PRELOAD": library, "KILL_AT": "\(killed + 1)"])
+            guard ended.exitCode != 0 else { return (killed, whole) }
+            try #require(ended.exitCode == -SIGKILL, "call \(killed + 1): \(ended.errors)")
+            killed += 1
+            for name in try campaign.directory.names(in: folder) where name.hasPrefix("ledger") {
+                if try isWhole(name, call: killed, options) { whole += 1 }
+            }
+        }
+    }
+
+    /// Starts runs in what is left, and checks what they say.
+    private func isWhole(_ name: String, call: Int, _ options: [String]) throws -> Bool {
+        let place = "\(folder)/\(name)"
+        let left = try campaign.directory.names(in: place)
+        let at: Comment = "call \(call), \(name): \(left)"
+        let isWhole = left.contains("manifest.json")
+        #expect(isWhole || name != "ledger", at)
+        if isWhole {
+            let verified = try Broadside.run(
+                ["ledger", "verify", "--ledger", place], in: campaign.directory)
+            #expect(verified.exitCode == 0, "\(at): \(verified.errors)")
+        }
+        // An empty directory says nothing: a campaign may begin in it.
+        for word in left.isEmpty ? ["--resume"] : ["--resume", "--resume-or-begin"] {
+            let run = try campaign.send(
+                to: server.endpoint, [word, "--ledger", place] + options)
+            if !isWhole { #expect(run.exitCode == 2, "\(at): \(word): \(run.errors)") }
+            if !isWhole, !left.isEmpty {
+                #expect(
+                    run.errors.contains("was interrupted: remove it"), "\(at): \(run.errors)")
+            }
+        }
+        return isWhole
+    }
+
+    private func expectOnce(_ count: Int) throws {
+        let sent = try server.finish().map { $0[4] }
+        #expect(sent.count == count)
+        #expect(Set(sent).count == count)
+    }
+
+    @Test func `A repair that is killed leaves nothing that sends a row again`() throws {
+        let limit = ["--limit", "40"]
+        let sent = try campaign.send(to: server.endpoint, limit)
+        try #require(sent.exitCode == 0, "\(sent.errors)")
+        let segment = "\(campaign.ledger)/segment-0001-00"
+        var bytes = try [UInt8](Data(contentsOf: URL(filePath: segment)))
+        bytes[bytes.count / 2] ^= 1
+        try Data(bytes).write(to: URL(filePath: segment))
+        let found = try kill(["ledger", "repair", "--ledger", campaign.ledger], options: limit)
+        #expect(found.killed > 20 && found.whole > 2, "\(found)")
+        try expectOnce(40)
+    }
+
+    @Test func `A merge that is killed leaves nothing that sends a row again`() throws {
+        let parts = ["1/2", "2/2"].map { ($0, "\(campaign.ledger)-\($0.prefix(1))") }
+        for (shard, ledger) in parts {
+            let sent = try campaign.send(
+                to: server.endpoint, ["--shard", shard, "--ledger", ledger])
+            try #require(sent.exitCode == 0, "\(sent.errors)")
+        }
+        let found = try kill(["ledger", "merge"] + parts.map { $0.1 }, options: [])
+        #expect(found.killed > 20 && found.whole > 2, "\(found)")
+        try expectOnce(60)
+    }
+}
