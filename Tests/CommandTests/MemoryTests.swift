@@ -6,9 +6,10 @@ import Testing
 struct MemoryTests {
     @Test("A dry run of a million rows takes what ten thousand take")
     func dryRun() throws {
-        // Of the program's pages a run counts those that it finds in the cache: the largest of three.
-        let few = try (0..<3).map { _ in try dryRun(rows: 10_000) }.max()!
+        // Of the program's pages a run counts those that it finds in the cache: the largest of four.
+        let before = try (0..<3).map { _ in try dryRun(rows: 10_000) }.max()!
         let many = try dryRun(rows: 1_000_000)
+        let few = max(before, try dryRun(rows: 10_000))
         #expect(abs(many - few) < 4 << 20, "\(few) and \(many) bytes")
     }
 
@@ -24,9 +25,10 @@ struct MemoryTests {
     func send() throws {
         // The server that costs least.
         let server = try LocalAPNs()
-        // As above: others may have emptied the cache.
-        let shortRuns = try (0..<3).map { _ in try send(rows: 10_000, server) }
+        // As above: others may have emptied the cache, and filled it before the long run.
+        var shortRuns = try (0..<3).map { _ in try send(rows: 10_000, server) }
         let many = try send(rows: 200_000, server)
+        shortRuns.append(try send(rows: 10_000, server))
         for (index, many) in many.enumerated() {
             let few = shortRuns.map { $0[index] }.max()!
             #expect(abs(many - few) < 8 << 20, "\(few) and \(many) bytes")

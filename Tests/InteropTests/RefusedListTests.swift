@@ -27,12 +27,12 @@ struct RefusedListTests {
 
     @Test("A campaign that reached no device says so whatever the reasons")
     func others() throws {
-        let server = try LocalAPNs(["--bad-token", "0.5", "--unregistered", "0.5"])
-        let campaign = try Campaign(rows: 40)
+        let server = try LocalAPNs(["--bad-token", "0.2", "--unregistered", "0.8"])
+        let campaign = try Campaign(rows: 80)
         let sent = try campaign.send(to: server.endpoint)
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(
-            sent.errors.contains("no device got this campaign: APNs refused each of the 40 rows")
+            sent.errors.contains("no device got this campaign: APNs refused each of the 80 rows")
                 && sent.errors.contains(" Unregistered")
                 && sent.errors.contains(" BadDeviceToken")
                 && sent.errors.contains("is --tokens the right list?"), "\(sent.errors)")

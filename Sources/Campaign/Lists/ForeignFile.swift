@@ -39,9 +39,12 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         text = text.drop { $0 <= 0x20 }
         if text.first == UInt8(ascii: "[") { return .jsonArray }
         guard text.first == UInt8(ascii: "{") else { return nil }
-        // An object that does not end on its line is not one of JSON Lines.
+        // An object that does not end on its line is not one of JSON Lines, unless the next line begins
+        // another: then one row is broken.
         let line = text.prefix { $0 != UInt8(ascii: "\n") }.filter { $0 > 0x20 }
-        return line == [UInt8(ascii: "{")] ? .jsonDocument : nil
+        guard line == [UInt8(ascii: "{")] else { return nil }
+        let next = text.dropFirst().first { $0 > 0x20 }
+        return next == UInt8(ascii: "{") ? nil : .jsonDocument
     }
 
     private static let marks: [([UInt8], ForeignFile)] = [

@@ -12,7 +12,8 @@ import Testing
         ("SQLite format 3 is a file", nil), ("BZh91AY", .bzip2), ("BZ", nil), ("%PDF-1.7", .pdf),
         ("%PDF1.7", nil), ("abcd\n", nil), ("", nil), ("xl/", nil),
         ("[{\"token\":\"a\"}]", .jsonArray), ("\u{feff}\n [", .jsonArray),
-        ("{\n  \"token\"", .jsonDocument), (" \t{ \r\n", .jsonDocument), ("{", .jsonDocument),
+        ("{\n  \"token\"", .jsonDocument), (" \t{ \r\n", .jsonDocument),
+        ("{\n{\"token\": 1}\n", nil), ("{", .jsonDocument),
         ("{\"token\":\"a\"}\n", nil), ("{ \"token\":1}\n{", nil), ("a[", nil),
     ]
 
