@@ -87,7 +87,8 @@ struct PersonalSendTests {
         let bodies = try bodies(server, campaign.tokens)
         try judge(rows, bodies, campaign)
         #expect(bodies.values.allSatisfy { Set($0).count == 1 })
-        #expect(bodies.values.contains { $0.count > 1 } == (options[0] == "refused"))
+        // A reset may take responses with it that were on their way: then there are repetitions, too.
+        if options[0] == "refused" { #expect(bodies.values.contains { $0.count > 1 }) }
     }
 
     @Test("A value chooses the payload, by ever less of it; it leads to no other directory")
