@@ -131,7 +131,7 @@ let package = Package(
             path: "Tests/Fuzz/Tests",
             swiftSettings: testSettings),
 
-        tests("SupportTests", ["Support"]),
+        tests("SupportTests", ["Support", "TestSupport"]),
         tests("APNsTests", ["APNs"]),
         tests("HPACKTests", ["HPACK", "CNghttp2"]),
         tests("HTTP2Tests", ["HTTP2", "HPACK", "CNghttp2"]),

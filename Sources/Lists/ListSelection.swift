@@ -21,7 +21,7 @@ package struct ListSelection: Sendable {
         try skips?.mark(chunk)
     }
 
-    /// Of a chunk that is cut anew, only the shard's rows are sent.
+    /// Of a chunk that is cut again, only the shard's rows are sent.
     private func markShard(_ chunk: RowChunk) {
         var dispositions = [RowDisposition](repeating: .settled, count: chunk.rowCount)
         let divisor = rows.selection.divisor

@@ -69,7 +69,7 @@ internal import Synchronization
         self.plan = plan
     }
 
-    /// Takes back a chunk that nobody reads any more.
+    /// Takes back a chunk that is not read any more.
     package func giveBack(_ chunk: RowChunk) { pool.giveBack(chunk) }
 
     /// Why the list can't be read on.

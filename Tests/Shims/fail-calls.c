@@ -4,10 +4,8 @@
  * `folder` (no directory can be synced), `odd` (there is nothing to sync in a directory), `sync` (a disk
  * never syncs the telemetry), `claim` (nor a claim on a ledger), `metrics`, `summary`, `report` (nor takes
  * the file of that name), `frames` (nor what is written to it). */
-#define _GNU_SOURCE
-#include <dlfcn.h>
+#include "calls.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +21,6 @@ static int fails(const char *word) {
     close(file);
     return count > 0 && !strncmp(text, word, strlen(word));
 }
-
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 int EVP_DigestSign(void *context, void *signature, size_t *count, const void *text, size_t length) {
     if (fails("sign")) return 0;

@@ -2,12 +2,9 @@
  * rules, separated by commas, each `CALLS ERRNO PATH [SPARED]`: calls of the names in CALLS (joined by `+`) fail with
  * that number on files whose path ends with PATH, but for the first SPARED of them. FAIL_FILE names a file that
  * has to be there for anything to fail; without it everything does from the beginning on. */
-#define _GNU_SOURCE
+#include "calls.h"
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +14,6 @@
 #include <unistd.h>
 
 #define RULES 16
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-
 static atomic_long spent[RULES];
 
 /* Whether one of the words that `+` joins is the name. */
@@ -79,15 +74,6 @@ static const char *place(char room[8192], int folder, const char *name) {
             return result;                      \
         }                                       \
     } while (0)
-
-#define MODE(mode)                              \
-    mode_t mode = 0;                            \
-    if (flags & (O_CREAT | __O_TMPFILE)) {      \
-        va_list more;                           \
-        va_start(more, flags);                  \
-        mode = va_arg(more, mode_t);            \
-        va_end(more);                           \
-    }
 
 int open(const char *path, int flags, ...) {
     MODE(mode)

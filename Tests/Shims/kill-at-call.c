@@ -1,18 +1,13 @@
 /* Kills a program at one of its calls that change files: loaded with LD_PRELOAD it sends the process SIGKILL in the
  * place of the call with the number that KILL_AT has, from 1. Calls on what is already open count, too: they
  * are writes, and the syncs that make them last. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
+#include "calls.h"
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 static atomic_long calls;
 
@@ -21,33 +16,31 @@ static void count(void) {
     if (at && atomic_fetch_add(&calls, 1) + 1 == atol(at)) raise(SIGKILL);
 }
 
-#define MODE(mode)                              \
-    mode_t mode = 0;                            \
-    if (flags & (O_CREAT | __O_TMPFILE)) {      \
-        va_list more;                           \
-        va_start(more, flags);                  \
-        mode = va_arg(more, mode_t);            \
-        va_end(more);                           \
-        count();                                \
-    }
+static void count_if_made(int flags) {
+    if (flags & (O_CREAT | __O_TMPFILE)) count();
+}
 
 int open(const char *path, int flags, ...) {
     MODE(mode)
+    count_if_made(flags);
     return NEXT(open)(path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...) {
     MODE(mode)
+    count_if_made(flags);
     return NEXT(open64)(path, flags, mode);
 }
 
 int openat(int folder, const char *name, int flags, ...) {
     MODE(mode)
+    count_if_made(flags);
     return NEXT(openat)(folder, name, flags, mode);
 }
 
 int openat64(int folder, const char *name, int flags, ...) {
     MODE(mode)
+    count_if_made(flags);
     return NEXT(openat64)(folder, name, flags, mode);
 }
 

@@ -1,6 +1,5 @@
 /* Stands before the reads of a program that LD_PRELOAD loads a shim into: `before_read` is the shim's. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
+#include "calls.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +19,6 @@ static int is_named(int file, const char *variable) {
     path[count] = 0;
     return !strcmp(path, resolved);
 }
-
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 ssize_t read(int file, void *room, size_t count) {
     before_read(file);

@@ -54,7 +54,7 @@ public struct LedgerWriter: ~Copyable {
     public private(set) var writtenPosition: UInt64
     /// All before this offset is known to be synced.
     public private(set) var syncedPosition: UInt64
-    /// The latest synced position that a record tells of.
+    /// The latest synced position that a record has.
     var markedPosition: UInt64
 
     /// Begins a segment, or goes on with one.
@@ -257,7 +257,7 @@ extension LedgerWriter {
         return nowMilliseconds &- clockMilliseconds
     }
 
-    /// Opens a block, which tells of the latest sync if no block has yet.
+    /// Opens a block, which records the latest sync if no block has yet.
     private mutating func openBlock() {
         if wordCapacity - cursor < LedgerWriter.blockWordCountMax { grow() }
         blockStart = cursor

@@ -8,8 +8,8 @@ import Support
 ///                 |              |           |         |           |          ^
 ///                 '--------------'-----------'---------'-----------'----------'
 ///
-/// Requests start while `open` alone. `draining` waits for the answers of streams in flight after a
-/// GOAWAY or an answer that asks for another connection; `flushing` gets last bytes out; `closing`
+/// Requests start while `open` alone. `draining` waits for the responses of streams in flight after a
+/// GOAWAY or a response that asks for another connection; `flushing` gets last bytes out; `closing`
 /// waits for the driver to say that nothing of the socket is under way any more.
 @safe struct Connection<Records: RecordLayer & ~Copyable>: ~Copyable {
     enum Phase {
@@ -22,7 +22,7 @@ import Support
     var records: Records?
     var session = ProtocolSession()
     var rateLimiter: RateLimiter
-    /// How many requests may be in flight, where answers slow down under load.
+    /// How many requests may be in flight, if responses slow down under load.
     var pace = ConcurrencyLimiter(now: 0)
     /// When it may be told again that they do, monotonic nanoseconds.
     var nextPaceWord: UInt64 = 0
@@ -89,7 +89,7 @@ import Support
         isReady = false
     }
 
-    /// Requests whose answers are awaited.
+    /// Requests whose responses are awaited.
     var openCount: Int { session.openCount }
 
     /// The server's SETTINGS are here.

@@ -116,7 +116,7 @@ import Support
     /// Connections over which responses may still come.
     var openCount: Int { (0..<count).count { self[$0].isReady && self[$0].isListening } }
 
-    /// Requests that were written to connections and are not answered.
+    /// Requests that were written to connections and have no response yet.
     var openRequests: Int { (0..<count).reduce(0) { $0 + self[$1].openCount } }
 
     /// True if every slot is free.

@@ -5,7 +5,7 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
     package var number: Int?
     /// Connections that stood here; those after the first are reconnects.
     package var opened: UInt64 = 0
-    /// Requests that were answered.
+    /// Responses to requests.
     package var answers: UInt64 = 0
     package var latencySumNanoseconds: UInt64 = 0
     package var latencyMaximumNanoseconds: UInt64 = 0
@@ -31,7 +31,7 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
         }
     }
 
-    /// A request was answered, nobody knows how fast.
+    /// A response came, at a time that is not known.
     mutating func noteAnswer() { answers &+= 1 }
 
     package mutating func add(_ other: ConnectionTally) {

@@ -1,9 +1,9 @@
 package import Campaign
 import Support
 
-/// What a run found out of answers that slow down under load.
+/// What a run found out about responses that slow down under load.
 package struct PaceTally: Sendable, Equatable {
-    /// The finding of the slowest answers.
+    /// The finding of the slowest responses.
     package private(set) var worst: ConcurrencyLimiter.Finding?
 
     init() {}
@@ -20,7 +20,7 @@ package struct PaceTally: Sendable, Equatable {
 /// What `--pace adaptive` keeps for all connections of a reactor.
 struct LatencyMonitor {
     /// The time from one turn to the next, smoothed, nanoseconds: so late does the reactor send and
-    /// look at answers at the most, by itself.
+    /// look at responses at the most, by its own doing.
     private(set) var lag: UInt64 = 0
     private(set) var lastTurn: UInt64
     /// The shortest base of any connection; `UInt64.max`: none is known.

@@ -2,7 +2,7 @@ import Support
 
 /// What shows that a connection is alive, and that its server lets it send.
 struct Liveness {
-    /// With requests open and nothing received for so long, a PING goes out; unanswered for as long
+    /// With requests open and nothing received for so long, a PING goes out; if nothing comes for as long
     /// again, the connection is dead. That counts from its queueing: where the socket takes nothing
     /// either, both directions have been still for twice as long, and what waits finds a way sooner.
     static let silenceLimit: UInt64 = 10 * second
@@ -16,14 +16,14 @@ struct Liveness {
         case alive
         /// It has been silent for so long that a PING has to ask.
         case silent
-        /// The PING was not answered.
+        /// Nothing came after the PING.
         case dead
     }
 
     /// Monotonic nanoseconds, as all times here.
     private var lastReceived: UInt64
     private var pingSent: UInt64?
-    /// Since when nothing is in flight and there is no room for a request; nil while there is.
+    /// Since when nothing is in flight and the server gives no room for a request; nil while it does.
     private var starvedSince: UInt64?
 
     init(now: UInt64) { lastReceived = now }

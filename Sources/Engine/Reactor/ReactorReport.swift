@@ -14,7 +14,7 @@ package struct ThreadUse: Sendable, Equatable {
     }
 }
 
-/// What a reactor tells of itself a few times a second: copies, made by its own thread.
+/// What a reactor reports a few times a second: copies, made by its own thread.
 package struct ReactorReport: Sendable {
     package var statistics = RunStatistics()
     package var latency = LatencyCounts()

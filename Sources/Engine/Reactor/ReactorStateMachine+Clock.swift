@@ -2,7 +2,7 @@ import APNs
 import Campaign
 import Support
 
-/// What only time brings about: connections that are silent, that answer nothing, or that do not take
+/// What only time brings about: connections that are silent, that get no responses, or that do not take
 /// what they are given.
 extension ReactorStateMachine where Records: ~Copyable {
     /// The last bytes of a connection get so long to leave.

@@ -18,7 +18,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     static var firstHandshakesLimit: Int { 16 }
 
     /// Opens connections until as many are up as the plan says, while rows are left to be sent. For
-    /// answers that are awaited on others none is needed: should a row come back, it is opened then.
+    /// responses that are awaited on others none is needed: should a row come back, it is opened then.
     ///
     /// The first ones are opened together; all that come after them, in whomever's place, are held
     /// to the run's ten a second (docs/decisions/0007).
@@ -123,7 +123,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Every request that is still out is in doubt, but for those that never left our buffer: nothing
-    /// of the connection is given to the driver any more, so nobody will ever have seen them.
+    /// of the connection is given to the driver any more, so the server will never have seen them.
     mutating func loseStreams(_ index: Int, now: Now) {
         var lost = 0
         while let tag = connections[index].session.takeInFlight() {
@@ -154,14 +154,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         submissions.append(.close(connection: index))
     }
 
-    /// No requests go out on the connection any more; it closes when its answers are in.
+    /// No requests go out on the connection any more; it closes when its responses are in.
     mutating func drain(_ index: Int, now: Now) {
         guard connections[index].phase == .open else { return }
         connections.addresses.releaseTrial(index)
         connections[index].enter(.draining, now: now.nanoseconds)
     }
 
-    /// The connection lives, but answers nothing: another one takes its place, after a while.
+    /// The connection lives, but gets no responses: another one takes its place, after a while.
     mutating func replaceUnresponsive(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
         let trouble = connections.trouble(index, what, step: .silent)
@@ -229,7 +229,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Replaces connections that were made from what has changed since, one after the other: one
     /// drains, its successor opens, and only when that is ready comes the next one's turn.
-    /// Requests in flight get their answers on the connection that they went out on.
+    /// Requests in flight get their responses on the connection that they went out on.
     mutating func replaceOutdated(_ now: Now) {
         guard case .running = phase, !run.directives.isStopping else { return }
         let version = run.directives.sessionVersion

@@ -93,7 +93,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let meaning = packet.meaning
         rows.slab[tag].lastStatus = UInt16(packet.status)
         rows.slab[tag].lastReason = meaning.reason.rawValue
-        // Guards count answers in their order.
+        // Guards count responses in their order.
         reportAccepted(now)
         switch meaning.row {
         case .remainUnsettled:

@@ -127,10 +127,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Where bytes took longer than that to leave, the clocks of the requests among them begin anew.
+    /// Where bytes took longer than that to leave, the clocks of the requests among them start again.
     private static var slowWrite: UInt64 { 100 * millisecond }
 
-    /// The buffer is empty: all requests are written. Where that took long, answers to those among the
+    /// The buffer is empty: all requests are written. Where that took long, responses to those among the
     /// bytes are waited for from now on: `--request-timeout` counts from the write, never from queueing,
     /// and so does a legacy gateway's silence.
     ///

@@ -72,8 +72,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             reason: reason, now: now)
     }
 
-    /// An answer after which its connection carries no more requests. Others that are in flight may be
-    /// answered likewise: the first one is the cause.
+    /// A response after which its connection carries no more requests. Others in flight may get the
+    /// same: the first one is the cause.
     mutating func noteDrain(_ index: Int, status: UInt16, reason: Reason?, now: Now) {
         guard connections[index].phase == .open else { return }
         tell(
@@ -134,7 +134,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         (rows.slab.count, rows.inFlight, rows.requeued.count, rows.retries.count + rows.held.count)
     }
 
-    /// Requests that were written to connections and are not answered.
+    /// Requests that were written to connections and have no response yet.
     var openRequests: Int { connections.openRequests }
 
     // MARK: What always holds

@@ -85,15 +85,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         let reason = body.reason
         let retryAfter = connections[index].session
             .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }
-        let answer = ResponseClass.classify(status: status, reason: reason)
+        let meaning = ResponseClass.classify(status: status, reason: reason)
         rows.slab[tag].lastStatus = status
         rows.slab[tag].lastReason = reason?.rawValue ?? 0
 
-        // Guards count answers in their order.
+        // Guards count responses in their order.
         reportAccepted(now)
 
-        if answer.row != .rejected { metrics.statistics.pushbacks += 1 }
-        switch answer.row {
+        if meaning.row != .rejected { metrics.statistics.pushbacks += 1 }
+        switch meaning.row {
         case .accepted:
             preconditionFailure("200 is handled before")
         case .rejected:
@@ -131,14 +131,16 @@ extension ReactorStateMachine where Records: ~Copyable {
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
         }
         // What a response about the token says of the address, the run has to say.
-        if answer.connection != .drainAndReplace, answer.row != .retryWithRenewedToken,
+        if meaning.connection != .drainAndReplace, meaning.row != .retryWithRenewedToken,
             connections[index].responses == 1
         {
             connections.addresses.succeeded(
                 connections[index].address, slot: index, now: now.nanoseconds)
         }
-        if answer.connection != .none { noteDrain(index, status: status, reason: reason, now: now) }
-        switch answer.connection {
+        if meaning.connection != .none {
+            noteDrain(index, status: status, reason: reason, now: now)
+        }
+        switch meaning.connection {
         case .none:
             break
         case .close:
@@ -150,11 +152,11 @@ extension ReactorStateMachine where Records: ~Copyable {
             drain(index, now: now)
         }
         noteWait(index, status: status, reason: reason, retryAfter: retryAfter)
-        run.append(.response(writer.heard(answer.campaign), status: status, reason: reason))
+        run.append(.response(writer.heard(meaning.campaign), status: status, reason: reason))
     }
 
     /// Remembers, for the message of a run that gives up, that a server wants to be left alone for
-    /// longer than a run goes without an answer.
+    /// longer than a run goes without a response.
     private mutating func noteWait(
         _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?
     ) {
@@ -217,26 +219,26 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
         metrics.statistics.goAways += 1
-        let answer = connections[index].session.goAwayReason.reason
-        noteGoAway(index, code: code, reason: answer?.text, now: now)
-        if let answer {
+        let reason = connections[index].session.goAwayReason.reason
+        noteGoAway(index, code: code, reason: reason?.text, now: now)
+        if let reason {
             run.note(
-                connections.trouble(index, "GOAWAY with reason \(answer.text)", step: .refused))
+                connections.trouble(index, "GOAWAY with reason \(reason.text)", step: .refused))
         } else if code != .noError {
             var trouble = connections.trouble(index, "GOAWAY with error \(code)", step: .refused)
             run.note(trouble)
             trouble.kind = .protocol
             if code.isProtocolError { noteBroken(index, trouble, now: now) }
         }
-        switch ResponseClass.classify(goAwayReason: answer) {
+        switch ResponseClass.classify(goAwayReason: reason) {
         case .refusesCredential:
-            run.stop(.refused(.init(status: 0, reason: answer, isCredential: true)))
+            run.stop(.refused(.init(status: 0, reason: reason, isCredential: true)))
         case .renewProviderToken:
             noteExpired(index, usedVersion: writer.authorizationVersion, isFirst: false)
         default:
             break
         }
-        // Ended in order after at least one answer: replaced at once. Anything else waits.
+        // Ended in order after at least one response: replaced at once. Anything else waits.
         if code != .noError || connections[index].responses == 0 {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,

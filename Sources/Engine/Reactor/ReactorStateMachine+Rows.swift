@@ -87,7 +87,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Reserves chunks ahead of use, as many as share a sync. In the middle of rows that need no request
-    /// nobody waits for a sync: each chunk is reserved when it comes into use, so that a kill leaves
+    /// nothing waits for a sync: each chunk is reserved when it comes into use, so that a kill leaves
     /// none of those ahead in doubt.
     mutating func reserveAhead(_ now: Now) {
         guard rows.chunks.firstUnreserved != nil, rows.chunks.expectsRequests,
@@ -217,7 +217,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         var invalid: Reason?
         switch row.disposition {
         case .becomesUnknown:
-            // An earlier run may have sent it and did not live to hear the answer.
+            // An earlier run may have sent it and ended before its response came.
             metrics.canaryReport.lostBefore += 1
             settle(
                 tag, state: .unknown, status: 0,
@@ -358,7 +358,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Apart from the check, which is made for each row.
     @inline(never)
     private mutating func takeRowOfOthers() -> RowTag? {
-        // Before it is taken: in no instant does nobody have it.
+        // Before it is taken: at every instant some reactor has it.
         noteRows()
         guard let row = run.resources.handoff.take() else { return nil }
         let tag = rows.slab.take()

@@ -6,7 +6,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// At most so long is waited, once all is recorded, for connections to close in order.
     private static var closeLimit: UInt64 { 2 * second }
 
-    /// Follows the word to stop: no new requests, answers in flight awaited.
+    /// Follows the word to stop: no new requests, responses in flight awaited.
     mutating func handleStopRequest(_ now: Now) {
         guard run.directives.isStopping else { return }
         switch phase {

@@ -66,7 +66,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         settle(tag, state: .failed, status: status, reasonCode: reason, now: now)
     }
 
-    /// The answer will not come: the row may have been sent, or not.
+    /// The response will not come: the row may have been sent, or not.
     ///
     /// - Parameter status: What a gateway said that lost it; 0: nothing came.
     mutating func lose(

@@ -22,7 +22,7 @@ import TLS
 /// What only reads and is called in each turn runs inline: elsewhere Swift (6.3) copies all of this, almost
 /// 4 KiB, to the stack for a call that borrows it.
 ///
-///     running ---- word to stop ----> draining ---- answers in, or awaited long enough ----.
+///     running ---- word to stop ----> draining --- responses in, or awaited long enough ---.
 ///        '---------- list at its end and every row settled -------------------------------> closing --> finished
 @safe struct ReactorStateMachine<Records: RecordLayer & ~Copyable>: ~Copyable {
     enum Phase {

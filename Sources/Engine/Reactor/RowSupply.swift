@@ -22,7 +22,7 @@ struct RowSupply: ~Copyable {
     var held = HeldRows()
     /// Other reactors know that there are rows here.
     var areNoted = false
-    /// Requests that are written and not answered.
+    /// Requests that are written and have no response yet.
     var inFlight = 0
     /// Rows that went by in this turn without being sent, and whether that ended before they did.
     var passed = 0

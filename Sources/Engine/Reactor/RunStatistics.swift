@@ -44,9 +44,9 @@ package struct RunStatistics: Sendable {
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
     package var goAways: UInt64 = 0
-    /// What was found out of answers that slow down under load.
+    /// What was found out about responses that slow down under load.
     package var pace = PaceTally()
-    /// Connections that failed, and answers that asked for patience or refused the credential: a
+    /// Connections that failed, and responses that asked for patience or refused the credential: a
     /// run that finds them does not grow.
     package var failures: UInt64 = 0
     package var pushbacks: UInt64 = 0

@@ -53,7 +53,7 @@ struct Trust {
         return refusals.refused(now: now)
     }
 
-    /// With any response the pause is over, and begins anew with the next refusal.
+    /// With any response the pause is over; the next refusal starts with the shortest again.
     ///
     /// - Returns: False where there was none to forget.
     mutating func forgetRefusals() -> Bool {
@@ -79,7 +79,7 @@ struct Trust {
 }
 
 /// How long a connection is left alone whose requests are refused without being processed: 1 ms, which
-/// doubles to 1 s, and begins anew with any response on it.
+/// doubles to 1 s, and returns to 1 ms with any response on it.
 struct RefusalBackoff: Equatable {
     /// Refusals in a row; those within one pause are one.
     private(set) var rounds = 0
