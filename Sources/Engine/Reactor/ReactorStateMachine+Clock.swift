@@ -31,11 +31,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Gives up a run to which the server has not responded for too long, although it was asked, or could
     /// have been.
     private mutating func checkSilence(_ now: Now) {
-        guard case .running = phase, hasWork || rows.inFlight > 0 else { return }
+        guard case .running = phase else { return }
         if isHeldBack {
             timers.noteHold(now: now.nanoseconds)
             return
         }
+        guard hasWork || rows.inFlight > 0 else { return }
         let last = max(run.directives.lastResponse, timers.silentSince)
         let limit = settings.giveUpAfter + pauseBetweenRequests
         if now.nanoseconds > last, now.nanoseconds - last > limit {
@@ -47,6 +48,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// A pause, the list's disk, or a provider token that must not be renewed yet keeps rows from being sent.
     private var isHeldBack: Bool {
+        // Rows of others may come to this reactor behind the pause, whether it has any in it or not.
         if run.directives.isPaused { return true }
         if rows.waitsForList, !run.resources.handoff.hasRows { return true }
         return run.directives.isTokenHeld && rows.inFlight == 0

@@ -1,0 +1,53 @@
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// What an operator's pause does to a run's patience with its server.
+@Suite(.timeLimit(.minutes(60)))
+struct PauseTests {
+    @Test func `After a pause a reactor that had no rows in it waits as long as any other`() throws
+    {
+        let run = try ScriptedRun(rows: 6000, reactors: 2) { $0.giveUpAfter = 40 * second }
+        // All rows but one are accepted; that one waits while the pause begins.
+        run.reply = { request in
+            ScriptedRun.row(request) == 0 && run.requests(row: 0).count == 1
+                ? .status(429, "TooManyRequests", retryAfter: "30") : .status(200)
+        }
+        run.run { run.settled == 5999 }
+        try #require(run.links.count == 2 && !run.isFinished)
+        let owner = run.requests(row: 0)[0].connection
+        run.coordinator.pause(true)
+        run.run(for: 100 * second)
+        // Its reactor loses its connection and gets no other: the row goes to the reactor that had none.
+        run.opening = { _ in .silent }
+        run.hangUp(owner)
+        run.coordinator.pause(false)
+        run.run()
+        #expect(run.coordinator.stopCause == nil)
+        #expect(run.requests(row: 0).map { $0.connection == owner } == [true, false])
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+    }
+
+    @Test func `A server that is silent after a pause is given up when the patience is over`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 1) {
+            $0.giveUpAfter = 40 * second
+            $0.requestTimeout = 300 * second
+        }
+        run.reply = { _ in
+            run.requests.count == 1 ? .status(429, retryAfter: "5") : .silence
+        }
+        run.run { run.requests.count == 1 }
+        run.coordinator.pause(true)
+        run.run(for: 100 * second)
+        let resumed = run.time
+        run.coordinator.pause(false)
+        run.run { run.coordinator.stopCause != nil }
+        #expect(run.coordinator.stopCause?.isGivingUp == true)
+        let taken = run.time - resumed
+        #expect(taken >= 40 * second && taken < 43 * second, "\(taken)")
+    }
+}
