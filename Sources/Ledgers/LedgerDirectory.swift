@@ -45,7 +45,7 @@ package final class LedgerDirectory {
         guard try make(path) else { throw try existing(path, canResume: canResume) }
         let directory = LedgerDirectory(path: path)
         do throws(BroadsideError) {
-            if let marker { try directory.makeEmptyFile(marker) }
+            if let marker { try directory.makeMarker(marker) }
             try directory.takeUpNew()
         } catch {
             if let marker {
@@ -57,13 +57,15 @@ package final class LedgerDirectory {
         return directory
     }
 
-    private func makeEmptyFile(_ name: String) throws(BroadsideError) {
+    /// Makes an empty file that survives a power cut before the lock does.
+    private func makeMarker(_ name: String) throws(BroadsideError) {
         let file = "\(path)/\(name)"
         let descriptor = SystemCall.open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw BroadsideError("\(file): \(describe(errno: errno))", exitCode: ExitCode.disk)
         }
         close(descriptor)
+        guard syncFolder(path) else { throw failure(name) }
     }
 
     /// Makes a directory for a new campaign, or opens the one that a run left; locks it.

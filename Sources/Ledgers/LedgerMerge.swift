@@ -262,7 +262,8 @@ extension LedgerDirectory {
 
     /// Copies what makes up a ledger into a new directory, so that it survives a power cut.
     func copyLedger(to target: String) throws(BroadsideError) {
-        let copy = try LedgerDirectory.create(target)
+        // Before its lock: a copy whose process is killed is nothing that a campaign could begin in.
+        let copy = try LedgerDirectory.create(target, marker: LedgerDirectory.originName)
         try copy.markAsCopy(of: self)
         for segment in try segments() { try copyFile(segment.name, to: target) }
         try copyFile("manifest.json", to: target)

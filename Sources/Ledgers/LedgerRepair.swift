@@ -226,7 +226,7 @@ private struct Repair {
                 LedgerFormat.parseSegmentName(name) != nil || name.hasPrefix(".")
                 || [
                     LedgerDirectory.lockName, LedgerDirectory.manifestName,
-                    LedgerDirectory.manifestCopyName,
+                    LedgerDirectory.manifestCopyName, LedgerDirectory.unfinishedName,
                 ]
                 .contains(name)
             guard !isKnown, FileIdentity(path: "\(directory.path)/\(name)")?.isRegular == true

@@ -19,12 +19,16 @@ final class UnfinishedLedger {
             throw Self.named(error, place, output)
         }
         do throws(BroadsideError) {
-            try directory.replace(
-                LedgerDirectory.unfinishedName, with: Array("not yet a ledger\n".utf8))
+            try mark()
         } catch {
             Self.remove(place)
             throw Self.named(error, place, output)
         }
+    }
+
+    private func mark() throws(BroadsideError) {
+        try directory.replace(
+            LedgerDirectory.unfinishedName, with: Array("not yet a ledger\n".utf8))
     }
 
     /// Puts it in its place, where it survives a power cut.
@@ -52,6 +56,8 @@ final class UnfinishedLedger {
     /// - Parameter error: Why it could not be finished.
     /// - Returns: The same, with the name that the ledger was to have.
     func discard(_ error: BroadsideError) -> BroadsideError {
+        // It may have been whole already: a part of it must not be taken for a ledger that lost its files.
+        try? mark()
         Self.remove(directory.path)
         return Self.named(error, directory.path, output)
     }
@@ -68,9 +74,19 @@ final class UnfinishedLedger {
         return error
     }
 
-    /// Removes a directory, and those in it that hold copies.
+    /// What says that a directory is a whole ledger.
+    private static let removedFirst = [LedgerDirectory.manifestName]
+    /// What says that it is no place for a campaign, and before that the lock, which says that it is one.
+    private static let removedLast = [
+        LedgerDirectory.lockName, LedgerDirectory.originName, LedgerDirectory.unfinishedName,
+    ]
+
+    /// Removes a directory, and those in it that hold copies, so that a kill in the middle leaves no ledger in
+    /// parts, and no prepared one.
     private static func remove(_ path: String, isCopy: Bool = false) {
-        for name in SystemCall.names(inDirectory: path) ?? [] {
+        let others = (SystemCall.names(inDirectory: path) ?? [])
+            .filter { !removedFirst.contains($0) && !removedLast.contains($0) }
+        for name in removedFirst + others + removedLast {
             let inner = "\(path)/\(name)"
             let isDirectory =
                 SystemCall.linkStatus(inner).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false

@@ -9,6 +9,7 @@ struct KilledRepairTests {
     private let server: LocalAPNs
     private let campaign: Campaign
     private let library: String
+    private let failing: String
     private let files = FileManager.default
     private var folder: String { "\(campaign.directory.path)/made" }
 
@@ -16,6 +17,7 @@ struct KilledRepairTests {
         server = try LocalAPNs()
         campaign = try Campaign(rows: 60)
         library = try Shim.compile("kill-at-call", in: campaign.directory)
+        failing = try Shim.compile("fail-files", in: campaign.directory)
     }
 
     /// Runs a command that makes `made/ledger`, and kills it at each call until it comes to its end.
@@ -40,6 +42,51 @@ struct KilledRepairTests {
         }
     }
 
+    /// The same for a command that fails at the end, and takes away what it has made.
+    ///
+    /// - Parameter first: Kills at this call, and at those behind it.
+    private func killFailing(
+        _ arguments: [String], from first: Int, options: [String]
+    ) throws -> Int {
+        var killed = first - 1
+        while true {
+            try? files.removeItem(atPath: folder)
+            try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            let ended = try Broadside.run(
+                arguments + ["--output", "\(folder)/ledger"], in: campaign.directory,
+                environment: [
+                    "LD_PRELOAD": "\(library) \(failing)", "KILL_AT": "\(killed + 1)",
+                    "FAIL_CALLS": "rename \(EIO) made/ledger",
+                ])
+            if ended.exitCode == 5 {
+                #expect(try campaign.directory.names(in: folder).isEmpty)
+                return killed
+            }
+            try #require(ended.exitCode == -SIGKILL, "call \(killed + 1): \(ended.errors)")
+            killed += 1
+            for name in try campaign.directory.names(in: folder) {
+                _ = try isWhole(name, call: killed, options)
+            }
+        }
+    }
+
+    /// Starts runs in copies that a merge left, as the part that each is of.
+    private func checkCopies(in name: String, call: Int) throws {
+        for copy in try campaign.directory.names(in: "\(folder)/\(name)")
+        where copy.hasPrefix("shard-") {
+            let place = "\(folder)/\(name)/\(copy)"
+            let left = try campaign.directory.names(in: place)
+            let part = ["--shard", "\(Int(copy.suffix(4))!)/2"]
+            for word in left.isEmpty ? ["--resume"] : ["--resume", "--resume-or-begin"] {
+                let run = try campaign.send(
+                    to: server.endpoint, [word, "--ledger", place] + part)
+                #expect(
+                    [2, 5].contains(run.exitCode),
+                    "call \(call), \(name)/\(copy): \(left): \(run.errors)")
+            }
+        }
+    }
+
     /// Starts runs in what is left, and checks what they say.
     private func isWhole(_ name: String, call: Int, _ options: [String]) throws -> Bool {
         let place = "\(folder)/\(name)"
@@ -52,6 +99,7 @@ struct KilledRepairTests {
                 ["ledger", "verify", "--ledger", place], in: campaign.directory)
             #expect(verified.exitCode == 0, "\(at): \(verified.errors)")
         }
+        try checkCopies(in: name, call: call)
         // An empty directory says nothing: a campaign may begin in it.
         for word in left.isEmpty ? ["--resume"] : ["--resume", "--resume-or-begin"] {
             let run = try campaign.send(
@@ -81,6 +129,10 @@ struct KilledRepairTests {
         try Data(bytes).write(to: URL(filePath: segment))
         let found = try kill(["ledger", "repair", "--ledger", campaign.ledger], options: limit)
         #expect(found.killed > 20 && found.whole > 2, "\(found)")
+        let failed = try killFailing(
+            ["ledger", "repair", "--ledger", campaign.ledger], from: found.killed - 3,
+            options: limit)
+        #expect(failed > found.killed)
         try expectOnce(40)
     }
 
@@ -93,6 +145,9 @@ struct KilledRepairTests {
         }
         let found = try kill(["ledger", "merge"] + parts.map { $0.1 }, options: [])
         #expect(found.killed > 20 && found.whole > 2, "\(found)")
+        let failed = try killFailing(
+            ["ledger", "merge"] + parts.map { $0.1 }, from: found.killed - 3, options: [])
+        #expect(failed > found.killed)
         try expectOnce(60)
     }
 }

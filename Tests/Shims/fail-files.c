@@ -169,3 +169,9 @@ int fsync(int file) {
     FAIL("fsync", place(room, file, NULL), -1);
     return NEXT(fsync)(file);
 }
+
+/* By the new name. */
+int rename(const char *from, const char *to) {
+    FAIL("rename", to, -1);
+    return NEXT(rename)(from, to);
+}
