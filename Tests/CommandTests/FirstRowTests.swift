@@ -115,6 +115,30 @@ struct FirstRowTests {
         }
     }
 
+    @Test(
+        "More skipped rows than are looked at first hide no row that is sent",
+        arguments: [999, 2500])
+    func manySkipped(count: Int) throws {
+        let many = try Campaign(rows: count + 1)
+        let token = many.tokens.token
+        let list = try many.directory.write(
+            "token,n\n" + (0...count).map { "\(token($0)),\($0 < count ? 1 : -1)\n" }.joined(),
+            to: "list.csv")
+        let optOuts = try many.directory.write(
+            (0..<count).map { token($0) + "\n" }.joined(), to: "outs.txt")
+        let payload = try many.directory.write(
+            #"{"aps":{"alert":"Hi {{n}}","badge":"{{n:int}}"}}"#, to: "badge.json")
+        for more in [["--dry-run"], ["--give-up-after", "1s"]] {
+            let refused = try many.send(
+                to: "localhost:1",
+                ["--tokens", list, "--payload", payload, "--suppress", optOuts] + more)
+            #expect(refused.exitCode == 2)
+            #expect(
+                refused.errors.contains("line \(count + 2) of the list: 'badge' must be"),
+                "\(refused.errors)")
+        }
+    }
+
     @Test("Of opt-outs that hold no token for some rows is warned once")
     func warnings() throws {
         let optOuts = try campaign.directory.write(

@@ -13,8 +13,9 @@ struct FirstRow {
     let payload: [UInt8]
     private let token: ShortenedToken
 
-    /// Rows of the run that are looked at for one that is sent.
+    /// Rows of the run that are looked at for one with a token and a payload, and with those that are skipped.
     static let searchLimit: UInt64 = 1000
+    private static let rowsLimit: UInt64 = 10_000_000
 
     /// - Returns: nil if the payload is the same for all rows, or none of the first rows can be sent.
     static func find(
@@ -25,11 +26,12 @@ struct FirstRow {
         var rows = try RowCursor(list, selection)
         var renderer = PayloadRenderer(set, layout: list.layout)
         var digits = TokenDigits()
-        var seen: UInt64 = 0
-        while seen < searchLimit, let row = try rows.next() {
+        var (seen, candidates): (UInt64, UInt64) = (0, 0)
+        while seen < rowsLimit, candidates < searchLimit, let row = try rows.next() {
             seen += 1
-            guard rows.disposition == .send,
-                digits.write({ rows.reader.readToken(rows.reader.field(0), into: &$0) }) == nil,
+            guard rows.disposition == .send else { continue }
+            candidates += 1
+            guard digits.write({ rows.reader.readToken(rows.reader.field(0), into: &$0) }) == nil,
                 case .made(let shape) = renderer.render(rows.reader)
             else { continue }
             return FirstRow(

@@ -42,7 +42,9 @@ final class RunRows {
     func first() throws(BroadsideError) -> FirstRow? {
         if let knownFirst { return knownFirst }
         guard plan.payloads.set.isPersonal else { return nil }
-        let first = try FirstRow.find(plan, list, firstSelection())
+        var first = try FirstRow.find(plan, list, firstSelection())
+        // Where all of those are skipped, all skips have to be known.
+        if first == nil, search != nil { first = try FirstRow.find(plan, list, selection()) }
         knownFirst = .some(first)
         return first
     }

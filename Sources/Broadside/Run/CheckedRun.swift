@@ -38,21 +38,24 @@ struct CheckedRun {
         skips = try ExclusionScan(options, payloads: payloads.set)
         rows = RunRows(plan, list, skips: skips)
         isPartSearched = options.shard != nil && list.isCutByBytes
-        if options.onlyLooks || !isPartSearched { try rows.checkFirstPayload() }
+        isBegun = try Self.isBegun(options)
+        // A campaign that was begun has the payload that was checked then.
+        if options.onlyLooks || !isPartSearched && !isBegun { try rows.checkFirstPayload() }
         context = try CampaignRun.tlsContext(options, plan.credential, resumesSessions: true)
-        guard !options.onlyLooks else {
-            isBegun = false
-            return
-        }
-        guard let ledger = options.ledger else {
+        guard !options.onlyLooks else { return }
+        guard options.ledger != nil else {
             throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
         }
         if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
         if let path = options.report { try checkWritable(path, option: "report") }
-        isBegun = options.resumes ? try LedgerDirectory.unlocked(ledger).hasManifest : false
         if !isBegun, !isPartSearched {
             try ListLook(list, plan: plan, rows: rows.rows()).check()
         }
+    }
+
+    private static func isBegun(_ options: SendOptions) throws(BroadsideError) -> Bool {
+        guard options.resumes, !options.onlyLooks, let ledger = options.ledger else { return false }
+        return try LedgerDirectory.unlocked(ledger).hasManifest
     }
 
     private static func openList(

@@ -14,9 +14,9 @@ struct PreparedRun {
     /// - Parameter directory: The ledger's, locked.
     init(_ run: CheckedRun, directory: LedgerDirectory) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
-        if run.isPartSearched {
+        if run.isPartSearched, !run.isBegun {
             try run.rows.checkFirstPayload()
-            if !run.isBegun { try ListLook(list, plan: plan, rows: run.rows.rows()).check() }
+            try ListLook(list, plan: plan, rows: run.rows.rows()).check()
         }
         session = try LedgerSession(
             plan, list: list, part: run.isBegun ? nil : run.rows.part(), skips: run.skips,
