@@ -22,6 +22,35 @@ package enum Broadside {
             .wait(limit: limit)
     }
 
+    /// Runs it to its end, and reads from the kernel how much memory it had at most.
+    ///
+    /// The process is forked by a small Python process: one that the test runner starts shares the
+    /// runner's memory for a moment, and the kernel counts that too. What is less than Python's 10 MB
+    /// can't be seen.
+    ///
+    /// - Returns: Its end, and the peak of its resident memory in bytes.
+    package static func runMeasured(
+        _ arguments: [String], in directory: TemporaryDirectory, limit: Double = 240
+    ) throws -> (finished: Finished, peakResidentBytes: Int) {
+        let peak = directory.fresh("peak")
+        let script = """
+            import os, resource, sys
+            code = os.spawnvp(os.P_WAIT, sys.argv[2], sys.argv[2:])
+            usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+            open(sys.argv[1], "w").write(str(usage.ru_maxrss * 1024))
+            sys.exit(code if code >= 0 else 128 - code)
+            """
+        let finished = try Subprocess(
+            "timeout",
+            try ["\(limit)", Tool.path(of: "python3"), "-B", "-c", script, peak, path()]
+                + arguments, in: directory
+        ).wait(limit: limit + 10)
+        guard let bytes = try Int(String(contentsOfFile: peak, encoding: .utf8)) else {
+            throw TestFailure("no peak of memory was measured: \(finished.errors.suffix(2000))")
+        }
+        return (finished, bytes)
+    }
+
     /// Starts it.
     package static func start(
         _ arguments: [String], in directory: TemporaryDirectory, input: String? = nil,

@@ -17,8 +17,6 @@ package struct Finished: Sendable {
     package var output: String
     package var errors: String
     package var seconds: Double
-    /// The most memory it had, seen a moment before its end.
-    package var peakResidentBytes: Int
 
     /// The lines on stderr that are not warnings.
     package var errorLines: [String] {
@@ -39,9 +37,8 @@ package final class Subprocess {
     private let name: String
     private let started = ContinuousClock.now
     private var exitCode: Int32?
-    private var peakResidentBytes = 0
-    /// So often its memory is looked at.
-    private static let peakIntervalMilliseconds: Int32 = 10
+    /// The longest wait for its end before the time limit is looked at.
+    private static let waitMilliseconds: Int32 = 100
 
     /// Starts `program`, a path or a name that is looked up in PATH.
     package init(
@@ -122,19 +119,6 @@ package final class Subprocess {
         unsafeBitCast($0, to: (@convention(c) (pid_t, UInt32) -> Int32).self)
     }
 
-    /// The kernel's own mark, `VmHWM`. What wait4(2) tells counts the test runner's memory too:
-    /// the process was its copy for a moment.
-    private func notePeak() {
-        guard let file = fopen("/proc/\(identifier)/status", "re") else { return }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 256)
-        while fgets(&line, 256, file) != nil {
-            guard strncmp(line, "VmHWM:", 6) == 0 else { continue }
-            peakResidentBytes = max(peakResidentBytes, Int(atol(Array(line[6...]))) * 1024)
-            return
-        }
-    }
-
     package func send(signal: Int32) {
         if isRunning { kill(identifier, signal) }
     }
@@ -154,10 +138,9 @@ package final class Subprocess {
                     "\(name) did not end within \(limit) s; stderr: \(text(errorsPath).suffix(2000))"
                 )
             }
-            notePeak()
             if end >= 0 {
                 var ended = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
-                poll(&ended, 1, Self.peakIntervalMilliseconds)
+                poll(&ended, 1, Self.waitMilliseconds)
             } else {
                 usleep(2000)
             }
@@ -165,7 +148,7 @@ package final class Subprocess {
         let elapsed = ContinuousClock.now - started
         return Finished(
             exitCode: exitCode!, output: text(outputPath), errors: text(errorsPath),
-            seconds: elapsed / .seconds(1), peakResidentBytes: peakResidentBytes)
+            seconds: elapsed / .seconds(1))
     }
 
     /// Waits until something has happened, or the process has ended.
