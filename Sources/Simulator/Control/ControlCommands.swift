@@ -1,3 +1,5 @@
+internal import Support
+
 /// What can be said to a running simulator: `status`, `scenario NAME`, `online TOKEN`,
 /// `offline TOKEN`, `saving-power TOKEN`, `awake TOKEN`. Each answer is a line of JSON with `ok`.
 struct ControlCommands: Sendable {
@@ -26,24 +28,26 @@ struct ControlCommands: Sendable {
 
     private func status() -> String {
         let counts = shared.counts
-        var text = "{\"ok\":true,\"connections\":\(shared.connections),"
-        text += "\"open_connections\":\(counts.open),\"requests\":\(counts.requests),"
-        text += "\"accepted\":\(counts.accepted),\"scenario\":"
-        if let run = shared.scenario {
-            text += Self.quoted(run.scenario.name)
-            text += ",\"strikes\":\(run.strikes.reduce(0, +))"
-        } else {
-            text += "null"
-        }
+        var line = Self.success
+        line.add("connections", shared.connections)
+        line.add("open_connections", counts.open)
+        line.add("requests", counts.requests)
+        line.add("accepted", counts.accepted)
+        let run = shared.scenario
+        line.add("scenario", run?.scenario.name)
+        if let run { line.add("strikes", run.strikes.reduce(0, +)) }
         if let devices {
             let counts = devices.counts(microseconds: start.microsecondsNow())
             devices.flush()
-            text += ",\"stored\":\(counts.stored),\"held\":\(counts.held)"
-            text += ",\"delivered\":\(counts.delivered)"
-            text += ",\"coalesced\":\(counts.coalesced),\"expired\":\(counts.expired)"
-            text += ",\"discarded\":\(counts.discarded),\"dropped\":\(counts.dropped)"
+            line.add("stored", counts.stored)
+            line.add("held", counts.held)
+            line.add("delivered", counts.delivered)
+            line.add("coalesced", counts.coalesced)
+            line.add("expired", counts.expired)
+            line.add("discarded", counts.discarded)
+            line.add("dropped", counts.dropped)
         }
-        return text + "}"
+        return line.object
     }
 
     private func scenario(_ name: String) -> String {
@@ -58,7 +62,9 @@ struct ControlCommands: Sendable {
         }
         shared.scenario = run
         shared.wake()
-        return "{\"ok\":true,\"scenario\":\(run.map { Self.quoted($0.scenario.name) } ?? "null")}"
+        var line = Self.success
+        line.add("scenario", run?.scenario.name)
+        return line.object
     }
 
     /// Says something of a device; the answer has how many notifications it got for that.
@@ -71,25 +77,21 @@ struct ControlCommands: Sendable {
         guard let devices, let count = say(devices, token, start.microsecondsNow()) else {
             return Self.failure("more devices than \(DeviceCondition.maximumSaid)")
         }
-        return "{\"ok\":true,\"delivered\":\(count)}"
+        var line = Self.success
+        line.add("delivered", count)
+        return line.object
+    }
+
+    private static var success: JSONLine {
+        var line = JSONLine()
+        line.add("ok", true)
+        return line
     }
 
     private static func failure(_ message: String) -> String {
-        "{\"ok\":false,\"error\":\(quoted(message))}"
-    }
-
-    /// A JSON string.
-    private static func quoted(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": result += "\\\(scalar)"
-            case "\u{0}"..."\u{1f}":
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result + "\""
+        var line = JSONLine()
+        line.add("ok", false)
+        line.add("error", message)
+        return line.object
     }
 }

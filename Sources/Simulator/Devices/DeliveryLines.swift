@@ -72,16 +72,7 @@ struct DeliveryLines: Sendable {
 
     /// Writes what waits.
     mutating func flush() {
-        var offset = 0
-        while offset < lines.count {
-            let count = SystemCall.write(descriptor, lines.span.rawBytes.extracting(offset...))
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                hasFailed = true
-                break
-            }
-            offset += count
-        }
+        if (try? writeAll(lines, to: descriptor, name: "--deliveries")) == nil { hasFailed = true }
         lines.removeAll(keepingCapacity: true)
     }
 

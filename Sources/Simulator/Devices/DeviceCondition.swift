@@ -12,7 +12,7 @@ struct DeviceCondition: Sendable {
         case savingPower = 2
 
         /// The option that names the devices.
-        var option: StaticString { self == .offline ? "--offline" : "--saving-power" }
+        var option: String { self == .offline ? "offline" : "saving-power" }
     }
 
     /// Devices of which something may be said.
@@ -69,7 +69,7 @@ struct DeviceCondition: Sendable {
 
     /// Takes a file's tokens, a line each, as devices for which it holds.
     mutating func read(_ path: String) throws(SimulatorError) {
-        let text = try PrivateFile.read(path, option: "\(kind.option)", limit: 256 << 20)
+        let text = try PrivateFile.read(path, option: kind.option, limit: 256 << 20)
         var line = 0
         for digits in text.split(separator: 0x0a, omittingEmptySubsequences: false) {
             line += 1
@@ -78,12 +78,12 @@ struct DeviceCondition: Sendable {
             if digits.isEmpty { continue }
             guard let token = Self.normalized(Array(digits)) else {
                 throw SimulatorError(
-                    "\(kind.option) \(path), line \(line): not a device token: write one token per line",
+                    "--\(kind.option) \(path), line \(line): not a device token: write one token per line",
                     exitCode: 2)
             }
             guard say(token, true) else {
                 throw SimulatorError(
-                    "\(kind.option) \(path): more than \(Self.maximumSaid) tokens: use a share",
+                    "--\(kind.option) \(path): more than \(Self.maximumSaid) tokens: use a share",
                     exitCode: 2)
             }
         }

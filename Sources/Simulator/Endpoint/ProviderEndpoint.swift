@@ -1,6 +1,7 @@
 internal import APNs
 internal import Glibc
 internal import Ring
+internal import Support
 internal import Synchronization
 
 /// A local APNs: the HTTP/2 provider API on a port of this machine.
@@ -123,7 +124,7 @@ public final class ProviderEndpoint: Sendable {
             for thread in threads { try thread.waitUntilReady() }
         } catch {
             end(threads, shared)
-            throw SimulatorError(error.description, exitCode: 1)
+            throw SimulatorError(error)
         }
         return threads
     }
@@ -163,7 +164,11 @@ public final class ProviderEndpoint: Sendable {
             ("journal", options.journal), ("deliveries", options.deliveries),
         ] {
             guard let path else { continue }
-            if let other = taken.first(where: { PrivateFile.isSame($0, path) }) {
+            // A file that is not there yet has its name alone.
+            let file = FileIdentity(path: path)
+            if let other = taken.first(where: {
+                $0 == path || file?.isRegular == true && FileIdentity(path: $0) == file
+            }) {
                 throw SimulatorError(
                     "--\(option) \(path) would overwrite \(other): name another file",
                     exitCode: 2)
@@ -284,7 +289,7 @@ public final class ProviderEndpoint: Sendable {
         do throws(RingError) {
             return try Socket.localAddress(of: listener)
         } catch {
-            throw SimulatorError(error.description, exitCode: 1)
+            throw SimulatorError(error)
         }
     }
 }

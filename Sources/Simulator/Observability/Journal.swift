@@ -81,15 +81,10 @@ struct JournalWriter: ~Copyable {
 
     /// Writes the lines that wait.
     mutating func flush() {
-        while buffer.count > 0 {
-            let written = SystemCall.write(descriptor, buffer.bytes)
-            if written < 0 {
-                if errno == EINTR { continue }
-                hasFailed = true
-                buffer.removeAll()
-                return
-            }
-            buffer.removeFirst(written)
+        guard buffer.count > 0 else { return }
+        if (try? writeAll(buffer.bytes, to: descriptor, name: "--journal")) == nil {
+            hasFailed = true
         }
+        buffer.removeAll()
     }
 }

@@ -14,7 +14,7 @@ extension Scenario {
                 exitCode: 2)
         }
         return try read(
-            try PrivateFile.read(text, option: "--scenario"), name: text,
+            try PrivateFile.read(text, option: "scenario"), name: text,
             place: "--scenario \(text)")
     }
 

@@ -9,7 +9,7 @@ extension StateDirectory {
     /// names is taken, none is created.
     func store(_ files: [(name: String, bytes: [UInt8], isPrivate: Bool)]) throws(SimulatorError) {
         for name in ["other", "config.json"] + files.map(\.name)
-        where PrivateFile.exists(file(name)) {
+        where try PrivateFile.exists(file(name)) {
             throw PrivateFile.foreign(file(name))
         }
         let encoder = JSONEncoder()
@@ -54,7 +54,7 @@ extension StateDirectory {
             TokenTrust.bytes(ofDigits: Array(digits.utf8).span.rawBytes)
         }
         let identity = try serverIdentity()
-        let authority = try PrivateFile.read(file("ca.pem"), option: "--state")
+        let authority = try PrivateFile.read(file("ca.pem"), option: "state")
         do throws(TLSError) {
             var configuration = ServerConfiguration(identity: identity)
             configuration.clientCertificates = .requested(authorities: authority)
@@ -70,15 +70,15 @@ extension StateDirectory {
 
     private func serverIdentity() throws(SimulatorError) -> TLSIdentity {
         TLSIdentity(
-            certificateChain: try PrivateFile.read(file("server.pem"), option: "--state"),
-            privateKey: try PrivateFile.read(file("server.key"), option: "--state"))
+            certificateChain: try PrivateFile.read(file("server.pem"), option: "state"),
+            privateKey: try PrivateFile.read(file("server.key"), option: "state"))
     }
 
     /// What the legacy gateway and the feedback service show: a client certificate is demanded, and
     /// their protocols are older than ALPN.
     func legacyContext() throws(SimulatorError) -> TLSContext {
         let identity = try serverIdentity()
-        let authority = try PrivateFile.read(file("ca.pem"), option: "--state")
+        let authority = try PrivateFile.read(file("ca.pem"), option: "state")
         do throws(TLSError) {
             var configuration = ServerConfiguration(identity: identity)
             configuration.clientCertificates = .required(authorities: authority)
@@ -92,7 +92,7 @@ extension StateDirectory {
     private func key(
         _ keyID: String, team: String, publicHalf: String
     ) throws(SimulatorError) -> ProviderKey {
-        let pem = try PrivateFile.read(file(publicHalf), option: "--state")
+        let pem = try PrivateFile.read(file(publicHalf), option: "state")
         do throws(TLSError) {
             let key = try VerifyingKey(pem: pem)
             return ProviderKey(keyID: keyID, teamID: team) { message, signature in

@@ -38,11 +38,11 @@ extension StateDirectory {
 
     private func tokenKey() throws(SimulatorError) -> [UInt8] {
         let path = file("token.key")
-        if !PrivateFile.exists(path) {
+        if try !PrivateFile.exists(path) {
             try PrivateFile.create(
                 path, randomBytes(AuthenticatedCipher.keyCount), mode: 0o600)
         }
-        let key = try PrivateFile.read(path, option: "--state")
+        let key = try PrivateFile.read(path, option: "state")
         guard key.count == AuthenticatedCipher.keyCount else {
             throw SimulatorError(
                 "\(path): not a key of \(AuthenticatedCipher.keyCount) bytes: move it away to "
@@ -65,7 +65,7 @@ private struct TokenList {
     ///
     /// Each line of one that is our own opens with our key, as the device of its line number.
     func isOutdated(_ trust: TokenTrust) throws(SimulatorError) -> Bool {
-        guard PrivateFile.exists(path) else { return true }
+        guard try PrivateFile.exists(path) else { return true }
         var lines = 0
         var isSame = true
         let isOwn = try PrivateFile.forEachLine(path) { line in

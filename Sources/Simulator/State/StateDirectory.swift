@@ -95,13 +95,13 @@ public struct StateDirectory: Sendable {
             throw SimulatorError(
                 "--state \(path) is a file: name a directory, or one that can be made", exitCode: 2)
         }
-        if !PrivateFile.exists("\(path)/config.json") {
+        if try !PrivateFile.exists("\(path)/config.json") {
             config = Config(
                 key_id: Self.identifier(), team_id: Self.identifier(),
                 topic: "com.example.Broadside", other_topic: "com.example.Other", other_keys: nil)
             try fill()
         } else {
-            let bytes = try PrivateFile.read("\(path)/config.json", option: "--state")
+            let bytes = try PrivateFile.read("\(path)/config.json", option: "state")
             guard let config = try? JSONDecoder().decode(Config.self, from: Data(bytes)),
                 ProviderTokenClaims.isIdentifier(config.key_id),
                 ProviderTokenClaims.isIdentifier(config.team_id)
@@ -163,7 +163,7 @@ public struct StateDirectory: Sendable {
                 ),
             ]
             let revoked = try Certificate.all(pem: revokedClient.certificateChain)[0]
-            config.revoked = [Self.hexadecimal(sha256(revoked.der))]
+            config.revoked = [hexadecimal(sha256(revoked.der))]
             let key = try SigningKey(PrivateKey.generate())
             let publicHalf = try key.verifyingKey
             files = [
@@ -211,9 +211,5 @@ public struct StateDirectory: Sendable {
         keys[4].entry.related_key_id = keys[5].entry.key_id
         keys[5].entry.related_key_id = keys[4].entry.key_id
         return keys
-    }
-
-    private static func hexadecimal(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

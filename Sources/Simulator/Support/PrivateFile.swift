@@ -4,6 +4,7 @@ internal import Support
 /// Whole files of a few kilobytes.
 enum PrivateFile {
     static let limit = 1 << 20
+    private static let pieceCount = 1 << 16
 
     /// Creates a file with a mode from its first instant on. One that is there already stays as it
     /// is, and so does what a symbolic link names.
@@ -30,13 +31,17 @@ enum PrivateFile {
         // Whatever the umask.
         _ = fchmod(descriptor, mode)
         var waiting: [UInt8] = []
-        try body { bytes throws(SimulatorError) in
-            waiting += bytes
-            guard waiting.count >= pieceCount else { return }
-            try writeAll(waiting, to: descriptor, path)
+        func writeWaiting() throws(SimulatorError) {
+            try SimulatorError.converted { () throws(BroadsideError) in
+                try writeAll(waiting, to: descriptor, name: path)
+            }
             waiting.removeAll(keepingCapacity: true)
         }
-        try writeAll(waiting, to: descriptor, path)
+        try body { bytes throws(SimulatorError) in
+            waiting += bytes
+            if waiting.count >= pieceCount { try writeWaiting() }
+        }
+        try writeWaiting()
         isWhole = true
     }
 
@@ -48,8 +53,7 @@ enum PrivateFile {
         let descriptor = SystemCall.open(
             path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0, !path.hasPrefix("/dev/"),
-            let information = SystemCall.status(of: descriptor),
-            information.st_mode & S_IFMT == S_IFREG
+            FileIdentity(descriptor: descriptor)?.isRegular == true
         else { return descriptor }
         // Of another user's file the mode stays.
         _ = fchmod(descriptor, 0o600)
@@ -65,34 +69,8 @@ enum PrivateFile {
     }
 
     /// Whether something has this name, a symbolic link to nowhere too.
-    static func exists(_ path: String) -> Bool {
-        SystemCall.linkStatus(path) != nil
-    }
-
-    /// Whether two paths name one regular file, by links too.
-    static func isSame(_ path: String, _ other: String) -> Bool {
-        // A file that is not there yet has its name alone.
-        if path == other { return true }
-        guard let left = SystemCall.status(path), let right = SystemCall.status(other),
-            left.st_mode & S_IFMT == S_IFREG
-        else { return false }
-        return left.st_dev == right.st_dev && left.st_ino == right.st_ino
-    }
-
-    private static let pieceCount = 1 << 16
-
-    private static func writeAll(
-        _ bytes: [UInt8], to descriptor: Int32, _ path: String
-    ) throws(SimulatorError) {
-        var offset = 0
-        while offset < bytes.count {
-            let rest = bytes.span.rawBytes.extracting(offset...)
-            let count = SystemCall.write(descriptor, rest)
-            guard count > 0 else {
-                throw SimulatorError("\(path): \(describe(errno: errno))", exitCode: 5)
-            }
-            offset += count
-        }
+    static func exists(_ path: String) throws(SimulatorError) -> Bool {
+        try SimulatorError.converted { () throws(BroadsideError) in try fileExists(path) }
     }
 
     /// Visits the lines of a file without their ends; false if one of them, or what follows the
@@ -100,20 +78,21 @@ enum PrivateFile {
     static func forEachLine(
         _ path: String, _ isExpected: ([UInt8]) -> Bool
     ) throws(SimulatorError) -> Bool {
+        let name = InputName(path, option: "state")
         let descriptor = SystemCall.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ELOOP { return false }
-            throw SimulatorError("--state \(path): \(describe(errno: errno))", exitCode: 2)
+            throw SimulatorError(.file(name, errno: errno, "name a readable file"))
         }
         defer { _ = close(descriptor) }
-        guard let information = SystemCall.status(of: descriptor),
-            information.st_mode & S_IFMT == S_IFREG
-        else { return false }
+        guard FileIdentity(descriptor: descriptor)?.isRegular == true else { return false }
         var waiting: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: pieceCount)
         while true {
-            let count = SystemCall.read(descriptor, &piece)
-            guard count > 0 else { return count == 0 && waiting.isEmpty }
+            let count = try SimulatorError.converted { () throws(BroadsideError) in
+                try readPiece(descriptor, &piece, shownAs: name)
+            }
+            guard count > 0 else { return waiting.isEmpty }
             waiting += piece[..<count]
             var start = 0
             while let end = waiting[start...].firstIndex(of: 0x0a) {
@@ -130,18 +109,8 @@ enum PrivateFile {
     static func read(
         _ path: String, option: String, limit: Int = PrivateFile.limit
     ) throws(SimulatorError) -> [UInt8] {
-        let descriptor = SystemCall.open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw SimulatorError("\(option) \(path): \(describe(errno: errno))", exitCode: 2)
+        try SimulatorError.converted { () throws(BroadsideError) in
+            try readFile(path, option: option, limit: limit)
         }
-        defer { _ = close(descriptor) }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: pieceCount)
-        while bytes.count < limit {
-            let count = SystemCall.read(descriptor, &piece)
-            guard count > 0 else { break }
-            bytes += piece[..<count]
-        }
-        return bytes
     }
 }

@@ -1,4 +1,5 @@
-internal import Glibc
+internal import Ring
+internal import Support
 
 /// Why the simulator could not start, in one line that says how to fix it.
 public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -15,11 +16,21 @@ public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertibl
 
     /// The message.
     public var description: String { message }
-}
 
-/// What an error number means, in words.
-func describe(errno number: Int32) -> String {
-    // SAFETY: strerror(3) returns a text of this thread's (glibc 2.32 on) that ends with a zero
-    // byte; it is copied.
-    unsafe String(cString: strerror(number))
+    /// An error of what every command uses.
+    init(_ error: BroadsideError) { self.init(error.message, exitCode: error.exitCode) }
+
+    /// The kernel refused what the simulator cannot do without.
+    init(_ error: RingError) { self.init(error.description, exitCode: 1) }
+
+    /// Does work whose errors are those of every command, and throws them as the simulator's.
+    static func converted<Value>(
+        _ work: () throws(BroadsideError) -> Value
+    ) throws(SimulatorError) -> Value {
+        do throws(BroadsideError) {
+            return try work()
+        } catch {
+            throw SimulatorError(error)
+        }
+    }
 }

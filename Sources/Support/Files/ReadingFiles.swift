@@ -32,13 +32,24 @@ package func readFile(
     var bytes: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 65_536)
     while true {
-        let count = SystemCall.read(descriptor, &piece)
-        if count < 0, errno == EINTR { continue }
-        guard count >= 0 else { throw .file(name, errno: errno, "name a readable file") }
+        let count = try readPiece(descriptor, &piece, shownAs: name)
         if count == 0 { return bytes }
         bytes += piece[..<count]
         guard bytes.count <= limit else {
             throw .request(name, ": larger than \(limit) bytes: is it the right file?")
         }
+    }
+}
+
+/// The next bytes of an open file, at the beginning of `room`.
+///
+/// - Returns: How many they are; 0 at the file's end.
+package func readPiece(
+    _ descriptor: Int32, _ room: inout [UInt8], shownAs name: InputName
+) throws(BroadsideError) -> Int {
+    while true {
+        let count = SystemCall.read(descriptor, &room)
+        if count >= 0 { return count }
+        guard errno == EINTR else { throw .file(name, errno: errno, "name a readable file") }
     }
 }
