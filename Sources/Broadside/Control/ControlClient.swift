@@ -13,8 +13,8 @@ public enum ControlClient {
     /// - Returns: The response, one line of JSON.
     /// - Throws: Exit code 1 if nothing listens there, or no response comes.
     public static func ask(path: String, request: String) throws(BroadsideError) -> String {
-        do throws(ControlQuestion.Failure) {
-            return try outcome(ControlQuestion(path, request: request)).get()
+        do throws(UnixLineClient.Failure) {
+            return try outcome(UnixLineClient(path, request: request)).get()
         } catch {
             guard case .unreachable(let code) = error else {
                 throw noResponse(error, path, "the process that listens on \(path)")
@@ -35,8 +35,8 @@ public enum ControlClient {
     public static func ask(ledger path: String, request: String) throws(BroadsideError) -> String {
         let directory = try LedgerDirectory.openToRead(path)
         let socket = try directory.controlPath(limit: unixPathLimit)
-        let question = ControlQuestion(socket, request: request, in: directory)
-        do throws(ControlQuestion.Failure) {
+        let question = UnixLineClient(socket, request: request, keeping: directory)
+        do throws(UnixLineClient.Failure) {
             return try outcome(question).get()
         } catch {
             guard case .unreachable(let code) = error else {
@@ -67,11 +67,11 @@ public enum ControlClient {
         ledgers paths: [String], request: String, _ read: (String) -> Value?
     ) -> [Value?] {
         var values = [Value?](repeating: nil, count: paths.count)
-        ControlQuestion.ask(paths.count) { index in
+        UnixLineClient.ask(paths.count) { index in
             guard let directory = try? LedgerDirectory.openToRead(paths[index]),
                 let socket = try? directory.controlPath(limit: unixPathLimit)
             else { return nil }
-            return ControlQuestion(socket, request: request, in: directory)
+            return UnixLineClient(socket, request: request, keeping: directory)
         } _: { index, outcome in
             values[index] = (try? outcome.get()).flatMap(read)
         }
@@ -79,10 +79,10 @@ public enum ControlClient {
     }
 
     private static func outcome(
-        _ question: ControlQuestion
-    ) -> Result<String, ControlQuestion.Failure> {
-        var outcome = Result<String, ControlQuestion.Failure>.failure(.ended)
-        ControlQuestion.ask(1) { _ in
+        _ question: UnixLineClient
+    ) -> Result<String, UnixLineClient.Failure> {
+        var outcome = Result<String, UnixLineClient.Failure>.failure(.ended)
+        UnixLineClient.ask(1) { _ in
             question
         } _: {
             outcome = $1
@@ -91,11 +91,11 @@ public enum ControlClient {
     }
 
     private static func noResponse(
-        _ failure: ControlQuestion.Failure, _ path: String, _ process: String
+        _ failure: UnixLineClient.Failure, _ path: String, _ process: String
     ) -> BroadsideError {
         let message =
             failure == .silent
-            ? "\(process) does not respond within \(ControlQuestion.patience) s: if it is suspended, "
+            ? "\(process) does not respond within \(UnixLineClient.patience) s: if it is suspended, "
                 + "kill -CONT with its process ID continues it"
             : "\(path) sends no response: the process may just have ended"
         return BroadsideError(message, exitCode: 1)

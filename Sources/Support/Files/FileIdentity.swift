@@ -28,6 +28,12 @@ package struct FileIdentity: Equatable {
         self.init(information)
     }
 
+    /// What has a name, a link itself; nil where there is none.
+    init?(link path: String) {
+        guard let information = SystemCall.linkStatus(path) else { return nil }
+        self.init(information)
+    }
+
     package static func == (first: Self, second: Self) -> Bool {
         first.device == second.device && first.inode == second.inode
     }

@@ -1,38 +1,10 @@
 internal import Glibc
-import Ledgers
-import Support
 
-/// A connection to a control socket, which never waits.
-final class UnixConnection {
-    let descriptor: Int32
-
-    /// nil if it can't be made; errno says why: `EAGAIN` if the queue of a process is full that takes no
-    /// connections, `ECONNREFUSED` if nothing listens.
-    init?(_ path: String) {
-        guard let address = unixAddress(path) else {
-            errno = ENAMETOOLONG
-            return nil
-        }
-        descriptor = socket(
-            AF_UNIX,
-            Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-                | Int32(SOCK_NONBLOCK.rawValue), 0)
-        guard descriptor >= 0, SystemCall.connect(descriptor, address) == 0 else { return nil }
-    }
-
-    deinit {
-        guard descriptor >= 0 else { return }
-        let code = errno
-        close(descriptor)
-        errno = code
-    }
-}
-
-/// A request to a process with a control socket, and the wait for its response. One thread asks many
+/// A line to a process with a `UnixLineServer`, and the wait for its response. One thread asks many
 /// at the same time, so that processes that are suspended cost as much time as one of them.
-struct ControlQuestion {
+package struct UnixLineClient {
     /// Why there is no response.
-    enum Failure: Error, Equatable {
+    package enum Failure: Error, Equatable {
         /// Nothing listens; the errno says why.
         case unreachable(Int32)
         /// It took no connection, or sent no response, in time.
@@ -42,18 +14,18 @@ struct ControlQuestion {
     }
 
     /// The response, a line of JSON, or why there is none; nil while it is awaited.
-    private(set) var outcome: Result<String, Failure>?
+    private var outcome: Result<String, Failure>?
 
     private let path: String
     private let request: [UInt8]
     /// Keeps what the path leads through.
-    private let directory: LedgerDirectory?
+    private let kept: AnyObject?
     private let deadline: UInt64
     private var connection: UnixConnection?
     private var received: [UInt8] = []
 
     /// Seconds that a process has to take the connection and to respond.
-    static let patience = 10
+    package static let patience = 10
     /// The longest response that is read, in bytes.
     static let responseLimit = 1 << 20
     /// Questions that wait for a response at the same time; each needs two descriptors.
@@ -63,11 +35,11 @@ struct ControlQuestion {
 
     /// - Parameters:
     ///   - path: The socket.
-    ///   - directory: The ledger in which it is, if the path leads through its descriptor.
-    init(_ path: String, request: String, in directory: LedgerDirectory? = nil) {
+    ///   - kept: What has to stay for the path to lead to it.
+    package init(_ path: String, request: String, keeping kept: AnyObject? = nil) {
         self.path = path
         self.request = Array(request.utf8) + [0x0a]
-        self.directory = directory
+        self.kept = kept
         deadline = Clock.now().nanoseconds + UInt64(Self.patience) * second
     }
 
@@ -77,11 +49,11 @@ struct ControlQuestion {
     ///   - count: How many.
     ///   - question: Makes the question with a number; nil: there is nobody to ask.
     ///   - take: Takes the outcome of a question.
-    static func ask(
-        _ count: Int, _ question: (Int) -> ControlQuestion?,
+    package static func ask(
+        _ count: Int, _ question: (Int) -> UnixLineClient?,
         _ take: (Int, Result<String, Failure>) -> Void
     ) {
-        var waiting: [(index: Int, question: ControlQuestion)] = []
+        var waiting: [(index: Int, question: UnixLineClient)] = []
         var room = [UInt8](repeating: 0, count: 65_536)
         var next = 0
         while next < count || !waiting.isEmpty {
@@ -99,7 +71,7 @@ struct ControlQuestion {
     }
 
     /// Waits until one of them may proceed.
-    private static func awaitAny(_ questions: [ControlQuestion]) {
+    private static func awaitAny(_ questions: [UnixLineClient]) {
         guard let deadline = questions.map(\.deadline).min() else { return }
         let now = Clock.now().nanoseconds
         var milliseconds = (deadline - min(deadline, now)) / millisecond + 1

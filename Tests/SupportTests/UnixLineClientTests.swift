@@ -1,14 +1,11 @@
 import Foundation
-import Ledgers
-import Support
-import Synchronization
 import TestSupport
 import Testing
 
-@testable import Broadside
+@testable import Support
 
 /// Many processes are asked at the same time, and none keeps the others from being asked.
-@Suite struct ControlQuestionTests {
+@Suite struct UnixLineClientTests {
     /// A socket that somebody listens on; -1 as the descriptor on failure.
     private static func listen(_ path: String, queue: Int32) throws -> Int32 {
         let address = try #require(unixAddress(path))
@@ -38,8 +35,8 @@ import Testing
             }
         }
         var responses: [Int: String] = [:]
-        ControlQuestion.ask(count) { index in
-            ControlQuestion(paths[index], request: "status")
+        UnixLineClient.ask(count) { index in
+            UnixLineClient(paths[index], request: "status")
         } _: { index, outcome in
             responses[index] = try? outcome.get()
         }
@@ -67,9 +64,9 @@ import Testing
         let names = [
             "silent", "full", "gone", "ending", "nowhere", String(repeating: "x", count: 200),
         ]
-        var failures: [String: ControlQuestion.Failure] = [:]
-        ControlQuestion.ask(names.count) { index in
-            ControlQuestion(path(names[index]), request: "status")
+        var failures: [String: UnixLineClient.Failure] = [:]
+        UnixLineClient.ask(names.count) { index in
+            UnixLineClient(path(names[index]), request: "status")
         } _: { index, outcome in
             if case .failure(let failure) = outcome { failures[names[index]] = failure }
         }
