@@ -56,4 +56,26 @@ struct ThreadLimitTests {
         #expect(enough > 2 && codes[enough...].allSatisfy { $0 == 0 }, "\(codes)")
         #expect(try server.finish().count == 300 * (codes.count - enough))
     }
+
+    @Test(
+        "A simulator that is given too few threads says so",
+        .enabled(if: geteuid() == 0, "another user's processes are started by root"),
+        arguments: [1, 3])
+    func simulator(limit: Int) throws {
+        let directory = try TemporaryDirectory()
+        #expect(chown(directory.path, uid_t(Self.user), gid_t(Self.user)) == 0)
+        let ended = try Subprocess(
+            "setpriv",
+            [
+                "--reuid=\(Self.user)", "--regid=\(Self.user)", "--clear-groups", "prlimit",
+                "--nproc=\(limit):\(limit)", Broadside.path(), "simulate", "--listen",
+                "127.0.0.1:0", "--state", "\(directory.path)/state", "--threads", "4", "--control",
+                "\(directory.path)/control",
+            ], in: directory
+        ).wait(limit: 60)
+        #expect(ended.exitCode == 1 && ended.errorLines.count == 1, "\(ended.errors)")
+        #expect(ended.errors.contains("a thread can't be started: Resource temporarily"))
+        #expect(ended.errors.contains("or use fewer --threads"))
+        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/control"))
+    }
 }

@@ -22,15 +22,11 @@ final class ControlSocket: Sendable {
         }
         // SAFETY: from here on it is the thread's alone.
         nonisolated(unsafe) let server = made
-        do throws(RingError) {
-            thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
-                isReady()
-                while unsafe server.wait(orFor: stopDescriptor) { unsafe server.serve(answer) }
-                unsafe server.end()
-                return SimulatorTotals()
-            }
-        } catch {
-            throw SimulatorError(error)
+        thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
+            isReady()
+            while unsafe server.wait(orFor: stopDescriptor) { unsafe server.serve(answer) }
+            unsafe server.end()
+            return SimulatorTotals()
         }
     }
 

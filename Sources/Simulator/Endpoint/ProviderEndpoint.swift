@@ -108,7 +108,7 @@ public final class ProviderEndpoint: Sendable {
         context: @escaping @Sendable (Int) -> WorkerContext
     ) throws(SimulatorError) -> [EndpointThread] {
         var threads: [EndpointThread] = []
-        do throws(RingError) {
+        do throws(SimulatorError) {
             for (number, listener) in listeners.enumerated() {
                 let thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
                     defer { Socket.close(listener) }
@@ -124,7 +124,7 @@ public final class ProviderEndpoint: Sendable {
             for thread in threads { try thread.waitUntilReady() }
         } catch {
             end(threads, shared)
-            throw SimulatorError(error)
+            throw error
         }
         return threads
     }

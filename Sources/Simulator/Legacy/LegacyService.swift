@@ -24,16 +24,17 @@ final class LegacyService: Sendable {
         _ kind: Kind, listen: SocketAddress, tls: TLSContext, legacy: LegacyContext
     ) throws(SimulatorError) {
         let option = kind == .gateway ? "--binary-listen" : "--feedback-listen"
+        let listener: Int32
         do throws(RingError) {
-            let listener = try Socket.listen(on: listen)
+            listener = try Socket.listen(on: listen)
             address = try Socket.localAddress(of: listener).description
-            thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
-                isReady()
-                let loop = Loop(kind, listener: listener, tls: tls, legacy: legacy)
-                return loop.run(stopDescriptor: stopDescriptor)
-            }
         } catch {
             throw SimulatorError("\(option): \(error.description)", exitCode: 1)
+        }
+        thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
+            isReady()
+            let loop = Loop(kind, listener: listener, tls: tls, legacy: legacy)
+            return loop.run(stopDescriptor: stopDescriptor)
         }
     }
 

@@ -11,14 +11,8 @@ final class EndpointThread: Sendable {
         @Sendable (Int32, @escaping () -> Void) throws(RingError) -> SimulatorTotals
 
     private struct State {
-        var isReady = false
         var error: RingError?
         var totals = SimulatorTotals()
-    }
-
-    private final class Start {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
     private final class Shared: Sendable {
@@ -34,42 +28,33 @@ final class EndpointThread: Sendable {
     }
 
     private let shared: Shared
-    private let handle: pthread_t
+    private let thread: WorkerThread
 
-    init(_ body: @escaping Body) throws(RingError) {
-        let shared = try Shared()
+    init(_ body: @escaping Body) throws(SimulatorError) {
+        let shared: Shared
+        do throws(RingError) {
+            shared = try Shared()
+        } catch {
+            throw SimulatorError(error)
+        }
         self.shared = shared
-        let start = Start {
-            do throws(RingError) {
-                let totals = try body(shared.stop.descriptor) {
-                    shared.state.withLock { $0.isReady = true }
+        thread = try SimulatorError.converted { () throws(BroadsideError) in
+            try WorkerThread(fewer: "threads") {
+                do throws(RingError) {
+                    let totals = try body(shared.stop.descriptor) { shared.ready.signal() }
+                    shared.state.withLock { $0.totals = totals }
+                } catch {
+                    shared.state.withLock { $0.error = error }
                     shared.ready.signal()
                 }
-                shared.state.withLock { $0.totals = totals }
-            } catch {
-                shared.state.withLock { $0.error = error }
-                shared.ready.signal()
             }
         }
-        var handle = pthread_t()
-        // SAFETY: the argument is retained once, for the thread, which releases it; a thread that
-        // can't be made traps.
-        let argument = unsafe Unmanaged.passRetained(start).toOpaque()
-        let error = unsafe pthread_create(
-            &handle, nil,
-            { argument in
-                let start = unsafe Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
-                start.run()
-                return nil
-            }, argument)
-        precondition(error == 0, "a thread can't be started: \(describe(errno: error))")
-        self.handle = handle
     }
 
     /// Waits until connections are accepted; throws why they never will be.
-    func waitUntilReady() throws(RingError) {
+    func waitUntilReady() throws(SimulatorError) {
         while SystemCall.readCounter(shared.ready.descriptor) < 0, errno == EINTR {}
-        if let error = shared.state.withLock({ $0.error }) { throw error }
+        if let error = shared.state.withLock({ $0.error }) { throw SimulatorError(error) }
     }
 
     /// Tells the thread to look at what it shares: it may be told to end.
@@ -79,7 +64,7 @@ final class EndpointThread: Sendable {
 
     /// Waits for its end. Called once.
     func join() -> SimulatorTotals {
-        pthread_join(handle, nil)
+        thread.join()
         return shared.state.withLock { $0.totals }
     }
 }

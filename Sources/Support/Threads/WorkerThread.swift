@@ -4,29 +4,43 @@ internal import Synchronization
 /// A thread that runs one closure. A caller that must not wait for it lets it go: then it ends
 /// with its closure, or with the process.
 package final class WorkerThread: @unchecked Sendable {
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-        let hasEnded = Atomic<Bool>(false)
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    private final class End: Sendable {
+        let isReached = Atomic<Bool>(false)
     }
 
-    private let body: Body
+    /// What the thread alone keeps: with its end everything is let go of that the closure used, even if
+    /// that is what keeps this.
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        let end: End
+
+        init(_ run: @escaping @Sendable () -> Void, _ end: End) {
+            self.run = run
+            self.end = end
+        }
+    }
+
+    private let end = End()
     private var handle = pthread_t()
     private var isJoined = false
 
+    /// - Parameters:
+    ///   - option: The option that asks for many threads, for the error.
+    ///   - run: What it runs.
     /// - Throws: Where the system gives no more threads (exit 1).
-    package init(_ run: @escaping @Sendable () -> Void) throws(BroadsideError) {
-        body = Body(run)
+    package init(
+        fewer option: String = "reactors", _ run: @escaping @Sendable () -> Void
+    ) throws(BroadsideError) {
         // SAFETY: the thread takes the reference that is passed to it, once; where none was
         // started, it is released here. `handle` is set before pthread_create returns, and the
         // thread does not read it.
-        let retained = unsafe Unmanaged.passRetained(body)
+        let retained = unsafe Unmanaged.passRetained(Body(run, end))
         let error = unsafe pthread_create(
             &handle, nil,
             { argument in
                 let body = unsafe Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue()
                 body.run()
-                body.hasEnded.store(true, ordering: .releasing)
+                body.end.isReached.store(true, ordering: .releasing)
                 return nil
             }, retained.toOpaque())
         guard error == 0 else {
@@ -34,7 +48,8 @@ package final class WorkerThread: @unchecked Sendable {
             isJoined = true
             throw BroadsideError(
                 "a thread can't be started: \(describe(errno: error)): raise the limit on processes "
-                    + "(ulimit -u, a container's pids limit), or use fewer --reactors", exitCode: 1)
+                    + "(ulimit -u, a container's pids limit), or use fewer --\(option)",
+                exitCode: 1)
         }
     }
 
@@ -43,7 +58,7 @@ package final class WorkerThread: @unchecked Sendable {
     }
 
     /// True once its closure has returned.
-    package var hasEnded: Bool { body.hasEnded.load(ordering: .acquiring) }
+    package var hasEnded: Bool { end.isReached.load(ordering: .acquiring) }
 
     /// Starts so many threads at the same time, and ends them: better known before a run than in it.
     ///

@@ -1,0 +1,24 @@
+import Foundation
+import Testing
+
+@testable import Support
+
+/// A thread that runs one closure.
+@Suite(.timeLimit(.minutes(60))) struct WorkerThreadTests {
+    private final class Thing: Sendable {}
+
+    @Test func `What it used is let go of with its end, and not with that of its owner`() throws {
+        var thing: Thing? = Thing()
+        weak let seen = thing
+        let gate = BlockingQueue<Void>()
+        let thread = try WorkerThread { [thing] in
+            _ = gate.take()
+            withExtendedLifetime(thing) {}
+        }
+        thing = nil
+        #expect(seen != nil && !thread.hasEnded)
+        gate.close()
+        thread.join()
+        #expect(seen == nil && thread.hasEnded)
+    }
+}
