@@ -10,7 +10,7 @@ import Testing
     @Test func `What it used is let go of with its end, and not with that of its owner`() throws {
         var thing: Thing? = Thing()
         weak let seen = thing
-        let gate = BlockingQueue<Void>()
+        let gate = BoundedQueue<Void>(limit: 1)
         let thread = try WorkerThread { [thing] in
             _ = gate.take()
             withExtendedLifetime(thing) {}

@@ -8,9 +8,12 @@ internal import Synchronization
 /// Results arrive in the reactor's inbox. Nobody waits for these threads: a name server that is
 /// silent keeps `getaddrinfo` for a minute, a file system that hangs keeps `read` for good.
 package final class ReactorServices: @unchecked Sendable {
+    /// Look-ups for which a reactor waits at the same time.
+    private static let lookupsAtOnce = 1
+
     private let route: Route
-    private let lookups = BlockingQueue<Inbox>()
-    private let chunkRequests = BlockingQueue<(rowLimit: Int, inbox: Inbox)>()
+    private let lookups: BoundedQueue<Inbox>
+    private let chunkRequests: BoundedQueue<(rowLimit: Int, inbox: Inbox)>
     private let published: Mutex<[ReactorReport]>
     private let events = Mutex(EventBuffer())
     private var reader: WorkerThread?
@@ -19,6 +22,8 @@ package final class ReactorServices: @unchecked Sendable {
 
     package init(route: Route, reactors: Int) {
         self.route = route
+        lookups = BoundedQueue(limit: reactors * Self.lookupsAtOnce)
+        chunkRequests = BoundedQueue(limit: reactors * ChunkQueue.aheadMost)
         published = Mutex(Array(repeating: ReactorReport(), count: reactors))
     }
 

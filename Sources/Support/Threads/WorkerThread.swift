@@ -66,7 +66,7 @@ package final class WorkerThread: @unchecked Sendable {
     package static func checkThatSystemGives(_ count: Int) throws(BroadsideError) {
         let before = taskCount
         defer { awaitTasks(before) }
-        let gate = BlockingQueue<Void>()
+        let gate = BoundedQueue<Void>(limit: 1)
         var threads: [WorkerThread] = []
         defer {
             gate.close()

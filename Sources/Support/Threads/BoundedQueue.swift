@@ -1,16 +1,19 @@
 /// Jobs for a thread that may block: what reactors must not do themselves goes in here.
 ///
-/// Its length is bounded by what asks: each reactor has at most a few jobs under way.
-package final class BlockingQueue<Element>: @unchecked Sendable {
+/// Who puts a job here never waits: that there is room is the rule of those who ask.
+package final class BoundedQueue<Element>: @unchecked Sendable {
+    private let limit: Int
     private let monitor = Monitor()
     // Behind `monitor`:
     private var elements: [Element] = []
     private var isClosed = false
 
-    package init() {}
+    /// - Parameter limit: The most jobs that those who ask have waiting.
+    package init(limit: Int) { self.limit = limit }
 
     package func put(_ element: Element) {
         monitor.locked {
+            precondition(elements.count < limit, "more jobs wait than are ever asked for")
             elements.append(element)
             monitor.signal()
         }

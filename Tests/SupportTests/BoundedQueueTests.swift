@@ -4,9 +4,9 @@ import Synchronization
 import Testing
 
 /// Jobs that wait for a thread.
-@Suite(.timeLimit(.minutes(60))) struct BlockingQueueTests {
+@Suite(.timeLimit(.minutes(60))) struct BoundedQueueTests {
     @Test func `Each job is taken once, those of one giver in their order`() {
-        let queue = BlockingQueue<(giver: Int, number: Int)>()
+        let queue = BoundedQueue<(giver: Int, number: Int)>(limit: 4_000)
         let taken = Mutex<[[Int]]>(Array(repeating: [], count: 4))
         let done = DispatchGroup()
         done.enter()
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `A close wakes all who wait, and leaves nothing to take`() {
-        let queue = BlockingQueue<Int>()
+        let queue = BoundedQueue<Int>(limit: 3)
         let done = DispatchGroup()
         for _ in 0..<3 {
             done.enter()
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func `All that wait are taken at once, in their order, and none after a close`() {
-        let queue = BlockingQueue<Int>()
+        let queue = BoundedQueue<Int>(limit: 3)
         #expect(queue.takeWaiting() == [])
         for number in 0..<3 { queue.put(number) }
         #expect(queue.take() == 0)
