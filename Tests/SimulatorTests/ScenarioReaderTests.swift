@@ -1,4 +1,5 @@
 import APNs
+import Support
 import Testing
 
 @testable import Simulator
@@ -203,7 +204,7 @@ import Testing
             var random: UInt64 = 1
             func share() -> Double {
                 random &+= 0x9e37_79b9_7f4a_7c15
-                return Double(TokenOutcome.splitmix64(random) >> 11) * 0x1p-53
+                return Double(splitmix64(random) >> 11) * 0x1p-53
             }
             return (0..<20_000).map { _ in Double(latency.sample(share(), share())) }
                 .reduce(0, +) / 20_000

@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import Simulator
@@ -8,7 +9,7 @@ import Testing
         var random: UInt64 = 1
         var expected: [(UInt64, UInt32)] = []
         for number in UInt32(0)..<5000 {
-            random = TokenOutcome.splitmix64(random)
+            random = splitmix64(random)
             // Few distinct times, so that many are equal.
             let due = random % 64
             expected.append((due, number))

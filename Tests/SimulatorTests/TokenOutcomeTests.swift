@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import Simulator
@@ -47,7 +48,7 @@ import Testing
     ]
 
     @Test func generatorStartsAsPublished() {
-        #expect(TokenOutcome.splitmix64(0) == 0xe220_a839_7b1d_cdaf)
+        #expect(splitmix64(0) == 0xe220_a839_7b1d_cdaf)
     }
 
     @Test(arguments: cases) func fateIsAsComputed(_ one: Case) throws {

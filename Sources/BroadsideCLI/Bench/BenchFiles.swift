@@ -42,7 +42,8 @@ final class BenchFiles {
             lines.reserveCapacity((end - rows) * 65)
             for row in rows..<end {
                 for part in 0..<4 {
-                    var word = Self.mix(UInt64(row) << 2 | UInt64(part))
+                    // The same tokens every time, and no two alike in what matters here.
+                    var word = splitmix64(UInt64(row) << 2 | UInt64(part))
                     for _ in 0..<16 {
                         lines.append(digits[Int(word & 15)])
                         word >>= 4
@@ -64,23 +65,12 @@ final class BenchFiles {
     private func append(_ bytes: [UInt8], to file: String) throws(BroadsideError) {
         let descriptor = SystemCall.open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         defer { if descriptor >= 0 { close(descriptor) } }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = SystemCall.write(descriptor, Array(rest).rawSpan)
-            guard count > 0 else {
-                throw BroadsideError(
-                    "\(file) can't be written: make room, or name another place with "
-                        + "TMPDIR", exitCode: 5)
-            }
-            rest = rest.dropFirst(count)
+        do throws(BroadsideError) {
+            try writeAll(bytes, to: descriptor, name: file)
+        } catch {
+            throw BroadsideError(
+                "\(file) can't be written: make room, or name another place with TMPDIR",
+                exitCode: 5)
         }
-    }
-
-    /// splitmix64: the same tokens every time, and no two alike in what matters here.
-    private static func mix(_ value: UInt64) -> UInt64 {
-        var z = value &+ 0x9e37_79b9_7f4a_7c15
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
     }
 }

@@ -136,9 +136,9 @@ struct BenchResult: Encodable {
         var lines = [
             (
                 "notifications",
-                "\(Self.grouped(Double(notifications))) in \(Self.tenths(seconds)) s"
+                "\(grouped(notifications)) in \(Self.tenths(seconds)) s"
             ),
-            ("rate", "\(Self.grouped(notifications_per_second)) per second"),
+            ("rate", "\(grouped(wholeNumber(notifications_per_second))) per second"),
             ("connections", "\(connections)"),
             ("CPU each", "\(Self.hundredths(cpu_microseconds_per_notification)) us"),
         ]
@@ -180,7 +180,7 @@ struct BenchResult: Encodable {
             let name = "  to \(Self.significant(column.up_to_ms))"
             let width = (column.answers * Self.barWidth + most - 1) / most
             let bar = String(repeating: "\u{2588}", count: width)
-            return (name, bar + (width > 0 ? " " : "") + Self.grouped(Double(column.answers)))
+            return (name, bar + (width > 0 ? " " : "") + grouped(column.answers))
         }
     }
 
@@ -192,16 +192,6 @@ struct BenchResult: Encodable {
         let places = value < 1 ? 1000.0 : value < 10 ? 100 : value < 100 ? 10 : 1
         let rounded = (value * places).rounded() / places
         return places == 1 ? "\(Int(rounded))" : "\(rounded)"
-    }
-
-    /// A whole number in groups of three digits.
-    static func grouped(_ value: Double) -> String {
-        var text = ""
-        for (index, digit) in "\(Int(value.rounded()))".reversed().enumerated() {
-            if index > 0, index % 3 == 0 { text.append(",") }
-            text.append(digit)
-        }
-        return String(text.reversed())
     }
 
     static func tenths(_ value: Double) -> String { "\((value * 10).rounded() / 10)" }

@@ -61,7 +61,7 @@ struct BenchRun {
         let rate = found.answered / max(elapsed - 2 * answer / 1000, elapsed / 4)
         let measured = try measure(
             for: seconds, rate: rate,
-            after: "\(BenchResult.grouped(rate)) per second in the warm-up")
+            after: "\(grouped(wholeNumber(rate))) per second in the warm-up")
         if measured.summary.rejected > 0 {
             standardErrorLine(
                 "broadside: warning: \(measured.summary.rejected) of "
@@ -134,7 +134,7 @@ struct BenchRun {
             let rows = max(1, min(BenchFiles.rowsLimit, Int(rate * seconds)))
             try files.extendList(to: rows, signals)
             standardErrorLine(
-                "broadside: \(finding): sending \(BenchResult.grouped(Double(rows))) notifications")
+                "broadside: \(finding): sending \(grouped(rows)) notifications")
             looks -= 1
             let measured = try measure(
                 rows: rows, name: looks == 0 ? "measured" : "measured-\(looks)",
@@ -144,7 +144,7 @@ struct BenchRun {
                 return measured
             }
             rate = Double(rows) / elapsed
-            finding = "\(BenchResult.grouped(rate)) per second in \(BenchResult.tenths(elapsed)) s"
+            finding = "\(grouped(wholeNumber(rate))) per second in \(BenchResult.tenths(elapsed)) s"
         }
     }
 

@@ -3,7 +3,7 @@ import APNs
 extension ListPruner {
     /// Goes through lines; where the last one that is whole ends.
     mutating func goThroughLines(
-        _ window: ListWindow, from start: Int, isLast: Bool, removed: inout [UInt8]
+        _ window: PrunerWindow, from start: Int, isLast: Bool, removed: inout [UInt8]
     ) -> Int {
         let end = window.count
         var offset = start
@@ -30,7 +30,7 @@ extension ListPruner {
 
     /// Passes by lines of exactly 64 digits whose token surely lives: nearly all lines of nearly
     /// all lists. Where the line end has to be is known, so none is searched: 64 digits hold none.
-    private mutating func passLivingTokens(_ window: ListWindow, _ offset: inout Int) {
+    private mutating func passLivingTokens(_ window: PrunerWindow, _ offset: inout Int) {
         var rows: UInt64 = 0
         while window.count - offset >= 66 {
             let line = window.bytes(offset..<offset + 66)

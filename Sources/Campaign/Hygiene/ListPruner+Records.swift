@@ -4,7 +4,7 @@ import Support
 extension ListPruner {
     /// Goes through the records of a list with columns; where the last one that is whole ends.
     mutating func goThroughRecords(
-        _ window: ListWindow, from start: Int, isLast: Bool, removed: inout [UInt8]
+        _ window: PrunerWindow, from start: Int, isLast: Bool, removed: inout [UInt8]
     ) -> Int {
         // SAFETY: nothing reads with it after this window.
         unsafe window.open(&reader, from: start, line: line)
@@ -51,7 +51,7 @@ extension ListPruner {
     }
 
     /// Whether a row is longer than rows may be, its line feed not counted.
-    private func isLong(_ window: ListWindow, _ row: RowReader.Row, _ next: Int) -> Bool {
+    private func isLong(_ window: PrunerWindow, _ row: RowReader.Row, _ next: Int) -> Bool {
         let count = next - row.start
         guard count > RowChunk.rowByteCountMax else { return false }
         return count > RowChunk.storedCountMax
@@ -59,14 +59,14 @@ extension ListPruner {
     }
 
     /// Whether the row read last ends with a line end, and not because the window does.
-    private func isWhole(_ window: ListWindow, _ next: Int) -> Bool {
+    private func isWhole(_ window: PrunerWindow, _ next: Int) -> Bool {
         if reader.isRowOpen { return false }
         return window.byte(at: next - 1) == UInt8(ascii: "\n")
     }
 
     /// Where behind the last row only blank lines follow, the last of which may be a row's
     /// beginning.
-    private mutating func endOfLastLine(_ window: ListWindow, from start: Int) -> Int {
+    private mutating func endOfLastLine(_ window: PrunerWindow, from start: Int) -> Int {
         var place = window.count
         while place > start, window.byte(at: place - 1) != 0x0a { place -= 1 }
         if place < window.count { line -= 1 }

@@ -89,7 +89,7 @@ public struct ListPruner: ~Copyable {
         _ window: UnsafeMutableRawBufferPointer, isLast: Bool, removed: inout [UInt8]
     ) -> Outcome {
         // SAFETY: the memory is the caller's for this call, and nothing keeps the window longer.
-        guard let window = unsafe ListWindow(window) else {
+        guard let window = unsafe PrunerWindow(window) else {
             return Outcome(keptCount: 0, consumedCount: 0)
         }
         runStart = 0
@@ -121,7 +121,7 @@ public struct ListPruner: ~Copyable {
     }
 
     /// Looks at what is new in a window; false where there is a fault.
-    private mutating func check(_ window: ListWindow, isLast: Bool) -> Bool {
+    private mutating func check(_ window: PrunerWindow, isLast: Bool) -> Bool {
         if fault != nil { return false }
         if checkedCount < window.count {
             checkedLine += window.check(&checker, from: checkedCount)
@@ -145,20 +145,20 @@ public struct ListPruner: ~Copyable {
     }
 
     /// Appends to what goes, if it is wanted.
-    mutating func handOut(_ window: ListWindow, _ range: Range<Int>, to removed: inout [UInt8]) {
+    mutating func handOut(_ window: PrunerWindow, _ range: Range<Int>, to removed: inout [UInt8]) {
         guard collectsRemoved else { return }
         window.append(range, to: &removed)
         if notesRanges { removedRanges.handedOut.append(range) }
     }
 
-    private func startsWithByteOrderMark(_ window: ListWindow) -> Bool {
+    private func startsWithByteOrderMark(_ window: PrunerWindow) -> Bool {
         let mark = ListFormat.byteOrderMark
         return window.count >= mark.count
             && mark.indices.allSatisfy { window.byte(at: $0) == mark[$0] }
     }
 
     /// Takes a row that is longer than rows may be for what it is: none with a token.
-    private mutating func beginLongRow(_ window: ListWindow, from start: Int) {
+    private mutating func beginLongRow(_ window: PrunerWindow, from start: Int) {
         var scanner = RowScanner(format: layout.format)
         var scan = start
         let found = window.nextEnd(&scanner, from: &scan)
@@ -169,7 +169,7 @@ public struct ListPruner: ~Copyable {
     }
 
     /// Passes by what a window has of such a row; how much that is.
-    private mutating func passLongRow(_ window: ListWindow, from start: inout Int) -> Int {
+    private mutating func passLongRow(_ window: PrunerWindow, from start: inout Int) -> Int {
         guard var scanner = longRow else { return start }
         longRow = nil
         if let found = window.nextEnd(&scanner, from: &start) {
@@ -181,20 +181,20 @@ public struct ListPruner: ~Copyable {
     }
 
     /// Moves the bytes that stay and come before `end` behind those that stayed before.
-    func moved(_ window: ListWindow, upTo end: Int) -> Int {
+    func moved(_ window: PrunerWindow, upTo end: Int) -> Int {
         let count = end - runStart
         if keptEnd != runStart, count > 0 { window.move(runStart..<end, to: keptEnd) }
         return keptEnd + count
     }
 
-    mutating func moveRun(_ window: ListWindow, upTo end: Int) {
+    mutating func moveRun(_ window: PrunerWindow, upTo end: Int) {
         keptEnd = moved(window, upTo: end)
         runStart = end
     }
 
     /// Takes a row out.
     mutating func remove(
-        _ window: ListWindow, _ start: Int, _ end: Int, reason: UInt8, removed: inout [UInt8]
+        _ window: PrunerWindow, _ start: Int, _ end: Int, reason: UInt8, removed: inout [UInt8]
     ) {
         counts.removed += 1
         counts.removedByReason[Int(reason)] += 1

@@ -1,3 +1,5 @@
+import Support
+
 /// Whether a row is sent again, and when.
 public struct RetryPolicy: Sendable, Equatable {
     /// `--max-attempts`: how often a row is sent at least before it fails.
@@ -78,10 +80,7 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
 
     /// The next 64 bits.
     public mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
+        defer { state &+= 0x9e37_79b9_7f4a_7c15 }
+        return splitmix64(state)
     }
 }

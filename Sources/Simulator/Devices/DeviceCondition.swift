@@ -1,4 +1,5 @@
 internal import APNs
+internal import Support
 
 /// Which devices are offline, or save power: what was said of each, else a pure function of the
 /// token, so that anybody can compute it.
@@ -45,8 +46,8 @@ struct DeviceCondition: Sendable {
         guard share > 0,
             let head = TokenOutcome.head(ofDigits: token.span.rawBytes)
         else { return false }
-        var hash = TokenOutcome.splitmix64(head ^ seed)
-        for _ in 0..<kind.rawValue { hash = TokenOutcome.splitmix64(hash) }
+        var hash = splitmix64(head ^ seed)
+        for _ in 0..<kind.rawValue { hash = splitmix64(hash) }
         return Double(hash) * 0x1p-64 < share
     }
 

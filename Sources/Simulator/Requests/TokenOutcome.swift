@@ -1,4 +1,5 @@
 internal import APNs
+internal import Support
 
 /// What becomes of a device token: a pure function of the token, so that anybody can compute which
 /// rows of a list must be refused.
@@ -24,17 +25,9 @@ struct TokenOutcome: Sendable {
         self.seed = seed
     }
 
-    /// The first output of splitmix64 seeded with `seed`; 0 gives e220a8397b1dcdaf.
-    static func splitmix64(_ seed: UInt64) -> UInt64 {
-        var z = seed &+ 0x9e37_79b9_7f4a_7c15
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
-    }
-
     /// The answer to a notification for a token, given as its first 8 bytes.
     func answer(head: UInt64) -> Answer {
-        let h = Self.splitmix64(head ^ seed)
+        let h = splitmix64(head ^ seed)
         // Scaling by a power of two is exact, so this is h / 2^64 rounded once.
         let u = Double(h) * 0x1p-64
         if u < badToken { return .refused(.badDeviceToken) }

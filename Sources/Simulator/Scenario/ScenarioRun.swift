@@ -1,3 +1,4 @@
+internal import Support
 internal import Synchronization
 
 /// A scenario that is being played, as all threads count it.
@@ -81,7 +82,7 @@ struct ScenarioCounters {
 
     init(run: ScenarioRun?, connection: UInt64) {
         self.run = run
-        random = TokenOutcome.splitmix64((run?.scenario.seed ?? 0) ^ connection)
+        random = splitmix64((run?.scenario.seed ?? 0) ^ connection)
     }
 
     /// The fault that strikes the next request; nil where none does.
@@ -94,7 +95,7 @@ struct ScenarioCounters {
             let trigger = fault.trigger
             guard trigger.holds(at: elapsed) else { continue }
             let number = trigger.scope == .global ? global : requests
-            if trigger.share != nil { random = TokenOutcome.splitmix64(random) }
+            if trigger.share != nil { random = splitmix64(random) }
             let chance = Double(random >> 11) * 0x1p-53
             guard trigger.holds(number: number, chance: chance), run.strike(index) else { continue }
             return fault.action

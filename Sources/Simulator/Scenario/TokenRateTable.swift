@@ -1,3 +1,5 @@
+internal import Support
+
 /// How many requests each device token had lately, for "TooManyRequests".
 ///
 /// A fixed number of places: two tokens that share one push each other out, so that now and then a
@@ -17,7 +19,7 @@ struct TokenRateTable {
     /// Counts a request; false where it is one too many. The window starts with its first request.
     mutating func allows(_ mark: UInt64, _ rate: TokenRate, now: UInt64) -> Bool {
         if places.isEmpty { places = Array(repeating: Place(), count: Self.places) }
-        let index = Int(TokenOutcome.splitmix64(mark) % UInt64(Self.places))
+        let index = Int(splitmix64(mark) % UInt64(Self.places))
         if places[index].mark != mark
             || now >= places[index].start + rate.intervalNanoseconds
         {

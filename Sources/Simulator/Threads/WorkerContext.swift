@@ -1,5 +1,6 @@
 internal import APNs
 internal import HPACK
+internal import Support
 
 /// What the sessions of one thread share: the checks, the queue of answers, the journal, counts.
 ///
@@ -90,7 +91,7 @@ final class WorkerContext {
         let jitter = options.latencyJitterNanoseconds
         guard jitter > 0 else { return now + options.latencyNanoseconds }
         random &+= 0x9e37_79b9_7f4a_7c15
-        let spread = TokenOutcome.splitmix64(random) % (2 * jitter + 1)
+        let spread = splitmix64(random) % (2 * jitter + 1)
         let delay = options.latencyNanoseconds + spread
         return now + (delay > jitter ? delay - jitter : 0)
     }
@@ -98,7 +99,7 @@ final class WorkerContext {
     private func dueTime(_ latency: Latency, next: inout UInt64) -> UInt64 {
         func share() -> Double {
             random &+= 0x9e37_79b9_7f4a_7c15
-            return Double(TokenOutcome.splitmix64(random) >> 11) * 0x1p-53
+            return Double(splitmix64(random) >> 11) * 0x1p-53
         }
         var due = now + latency.sample(share(), share())
         due += latency.perWaitingNanoseconds &* UInt64(queue.count)
@@ -156,8 +157,8 @@ final class WorkerContext {
 
     private func newIdentifier() -> NotificationIDText {
         random &+= 2
-        let high = TokenOutcome.splitmix64(random)
-        let low = TokenOutcome.splitmix64(random &+ 1)
+        let high = splitmix64(random)
+        let low = splitmix64(random &+ 1)
         let text: StaticString = "0123456789ABCDEF"
         let digits = text.rawBytes
         return NotificationIDText { position in

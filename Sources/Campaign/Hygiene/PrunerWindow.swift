@@ -3,7 +3,7 @@ import Support
 
 /// The part of a list that a `ListPruner` has at hand, in memory of its caller; every access is held
 /// against the count.
-@safe struct ListWindow {
+@safe struct PrunerWindow {
     // SAFETY: the caller's, `count` bytes, who keeps them alive and to itself as long as the window
     // lasts.
     private let start: UnsafeMutableRawPointer
