@@ -36,7 +36,4 @@ public enum Endpoints {
         let isSandbox = labels.contains("sandbox") || labels.contains("development")
         return isSandbox ? .development : .production
     }
-
-    /// The path of a device push without the token's digits.
-    public static let devicePath = "/3/device/"
 }

@@ -21,8 +21,6 @@ public struct NotificationID: Sendable, Hashable {
     public static let textCount = 36
     /// Where in the text the row's digits start.
     public static let rowDigitsOffset = 24
-    /// How many digits the row has.
-    static let rowDigitCount = 12
     /// The highest part: it has 10 bits.
     public static let partMax: UInt16 = 1023
     /// The first row number that has no id.

@@ -80,9 +80,6 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     /// Whether a row that ended by it may have been processed: its response was lost.
     public var leavesDoubt: Bool { self == .timeout || self == .connectionLost }
 
-    /// Whether the provider API uses this text in an answer's body.
-    public var isOfProviderAPI: Bool { rawValue < 96 }
-
     /// The text as APNs spells it, and as exports and summaries show it.
     public var text: String { String(describing: spelling) }
 

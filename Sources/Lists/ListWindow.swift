@@ -14,7 +14,6 @@ package import Support
     // the first `filled` bytes are set.
     private var memory: UnsafeMutableRawBufferPointer
     private var filled = 0
-    private var isConsumed = false
     /// Where the window starts in the list.
     private(set) var offset: UInt64 = 0
     /// Whether nothing follows the window.

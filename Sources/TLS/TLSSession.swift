@@ -224,17 +224,6 @@ internal import COpenSSL
         ErrorQueue.clear()
     }
 
-    /// Gives back the two record buffers, about 33 of a session's 52 KiB, until they are needed
-    /// again. For connections that fall idle: an active one would only allocate them anew. Does
-    /// nothing while part of a record is held.
-    mutating func releaseBuffers() {
-        guard isEstablished, failure == nil else { return }
-        ErrorQueue.clear()
-        // SAFETY: `session` lives as long as this value; buffers in use stay.
-        _ = unsafe SSL_free_buffers(session)
-        ErrorQueue.clear()
-    }
-
     // MARK: What was agreed
 
     /// The protocol that ALPN selected, `h2`; nil where none was.
