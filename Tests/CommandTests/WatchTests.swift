@@ -9,7 +9,9 @@ struct WatchTests {
     /// are what they were.
     private static let terminal = """
         import fcntl, os, pty, select, signal, struct, sys, termios, time
-        columns, narrower, interrupt = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "yes"
+        columns, narrower = int(sys.argv[1]), int(sys.argv[2])
+        # A key, and what is written before the next one is typed.
+        keys = [pair.split("=", 1) for pair in sys.argv[3].split("|") if pair]
         master, slave = pty.openpty()
         def resize(columns):
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -21,13 +23,16 @@ struct WatchTests {
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
             os.dup2(slave, 0); os.dup2(slave, 2)
             os.execv(sys.argv[4], sys.argv[4:])
-        text, end, acted = b"", time.time() + 60, False
+        text, end, acted, since = b"", time.time() + 60, False, 0
         while time.time() < end:
             if select.select([master], [], [], 0.1)[0]: text += os.read(master, 65536)
             if not acted and b" in flight" in text:
                 acted = True
                 if narrower: resize(narrower)
-                if interrupt: os.write(master, b"\\x03")
+            if acted and keys and (not since or awaited in text[since:]):
+                key, awaited = [part.encode() for part in keys.pop(0)]
+                since = len(text)
+                os.write(master, b"\\x03" if key == b"^C" else key)
             if os.waitpid(child, os.WNOHANG)[0]: break
         while select.select([master], [], [], 0.2)[0]: text += os.read(master, 65536)
         sys.stdout.write("sane\\n" if termios.tcgetattr(slave) == before else "changed\\n")
@@ -37,13 +42,13 @@ struct WatchTests {
 
     private func atTerminal(
         _ campaign: Campaign, _ arguments: [String], columns: Int, narrower: Int = 0,
-        interrupt: Bool = false, environment: [String: String] = [:]
+        keys: [(key: String, awaited: String)] = [], environment: [String: String] = [:]
     ) throws -> String {
         let process = try Subprocess(
             "python3",
             [
-                "-c", Self.terminal, "\(columns)", "\(narrower)", interrupt ? "yes" : "no",
-                try Broadside.path(),
+                "-c", Self.terminal, "\(columns)", "\(narrower)",
+                keys.map { "\($0.key)=\($0.awaited)" }.joined(separator: "|"), try Broadside.path(),
             ] + arguments, in: campaign.directory,
             environment: ["LANG": "C.UTF-8", "TERM": "xterm", "LC_ALL": "", "NO_COLOR": ""].merging(
                 environment
@@ -118,9 +123,37 @@ struct WatchTests {
             campaign.arguments(
                 to: server.endpoint,
                 ["--rate", "150", "--connections", "1", "--progress", "auto", "--yes"]),
-            columns: 120, narrower: 50, interrupt: true, environment: ["NO_COLOR": "1"])
+            columns: 120, narrower: 50, keys: [("^C", "")], environment: ["NO_COLOR": "1"])
         #expect(!output.contains("\u{1b}[1m") && !output.contains("\u{1b}[32m"))
         #expect(output.contains("\u{1b}[J"))
+        #expect(output.contains("--resume continues"), "\(output)")
+    }
+
+    @Test(
+        "Keys pause, continue, slow down, explain and stop a run")
+    func keys() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 3000)
+        let output = try atTerminal(
+            campaign,
+            campaign.arguments(
+                to: server.endpoint,
+                ["--rate", "100", "--connections", "1", "--progress", "auto", "--yes"]),
+            columns: 80,
+            keys: [
+                ("p", "paused: r continues"), ("r", "bottleneck"), ("-", "limit 80/s"),
+                ("?", "pauses the run"), ("q", "q stops it"), ("x", "p pause, q stop"),
+                ("q", "q stops it"), ("q", "no new requests"),
+            ])
+        for said in [
+            "the operator paused the run", "the operator continued the run",
+            "the operator set the rate to 80 requests per second",
+            "no new requests: stopped by broadside control",
+        ] {
+            #expect(output.contains(said), "\(said) in \(output)")
+        }
+        // The plan is said before the first row, and again.
+        #expect(output.matches(of: /list  +/).count >= 2, "\(output)")
         #expect(output.contains("--resume continues"), "\(output)")
     }
 

@@ -61,9 +61,11 @@ struct LiveRun {
     ///
     /// - Returns: The exit code.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
-        if let size = prepared.size {
-            standardError(
-                plan.description(of: list, size: size, alert: prepared.alert, for: STDERR_FILENO))
+        let planText = prepared.size.map { size in
+            plan.description(of: list, size: size, alert: prepared.alert, for: STDERR_FILENO)
+        }
+        if let planText {
+            standardError(planText)
             let call = "broadside control --ledger \(shellWord(session.directory.path))"
             standardError(
                 folded(
@@ -105,7 +107,7 @@ struct LiveRun {
         for thread in threads { thread.start() }
         let monitor = RunMonitor(
             plan, session: session, coordinator: coordinator, services: services, source: source,
-            outlets: outlets, alert: prepared.alert, start: start,
+            outlets: outlets, alert: prepared.alert, planText: planText, start: start,
             wake: { for thread in threads { thread.wake() } })
         watch(threads, signals, monitor)
         for thread in threads { thread.join() }

@@ -34,6 +34,11 @@ final class RunMonitor {
     private let telemetryFile: BackgroundFile<[UInt8]>
     private let metricsFile: BackgroundFile<String>?
     private var hasEnded = false
+    /// Where a person types; nil if nobody watches, or standard input is something else.
+    private let terminal: TerminalKeys?
+    private var keys: RunKeys?
+    /// What was said of the run before it began, to be said once more.
+    private let planText: String?
 
     /// Time between two writes of the telemetry.
     private static var saveInterval: UInt64 { 15 * second }
@@ -45,7 +50,7 @@ final class RunMonitor {
     init(
         _ plan: Plan, session: LedgerSession, coordinator: RunCoordinator,
         services: ReactorServices,
-        source: ListSource, outlets: RunOutlets, alert: AlertText?, start: Now,
+        source: ListSource, outlets: RunOutlets, alert: AlertText?, planText: String?, start: Now,
         wake: @escaping () -> Void
     ) {
         self.plan = plan
@@ -73,10 +78,15 @@ final class RunMonitor {
         sampler = RunSampler(session.surroundings(plan, source: source), start: start)
         growth = GrowthWatch(plan, target: coordinator.connectionTarget)
         progress = Progress(plan.options.progress)
+        self.planText = planText
+        // A list that is typed there is not to be taken for keys.
+        terminal = progress.isLive && plan.options.tokens != .file("-") ? TerminalKeys() : nil
+        keys = terminal.map { _ in RunKeys() }
         log = EventLog(
             plan.options.log, progress: plan.options.progress,
             campaign: hexadecimal(session.campaign), name: session.manifest.name,
-            labels: session.manifest.labels ?? [:])
+            labels: session.manifest.labels ?? [:],
+            isOnTerminal: progress.isLive)
         telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
         telemetry.begin(
             session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
@@ -109,6 +119,7 @@ final class RunMonitor {
     /// Called again and again while the run goes on.
     func look(_ now: Now) {
         for control in outlets.controls { control.serve { [self] line in answer(line, now) } }
+        takeKeys(now)
         takeEvents(now)
         telemetryFile.takeResult()
         guard sampler.isDue(now) else { return }
@@ -117,13 +128,15 @@ final class RunMonitor {
         tellOfList(now)
         tellOfToken(now)
         publishMetrics()
-        progress.show(sampler.snapshot)
+        keys?.forget(now.nanoseconds)
+        progress.show(sampler.snapshot, keys: keys)
         if now.nanoseconds >= nextSave { save(now) }
     }
 
     /// The reactors have ended: nothing is redrawn any more.
     func reactorsEnded(_ now: Now) {
         hasEnded = true
+        terminal?.restore()
         takeEvents(now)
         sample(now)
         progress.finish()
@@ -237,12 +250,21 @@ final class RunMonitor {
             fields.status = record?.status
             fields.reason = record?.reason
             fields.counts = sampler.snapshot.counts
-            tell(
-                .stopping, "no new requests: \(coordinator.stopCause?.message ?? "stopped")", now,
-                fields)
+            tell(.stopping, "no new requests: \(stoppingText)", now, fields)
         }
         sumUpRetries(now)
-        log.flush(now: now.nanoseconds)
+        log.flush(now: now.nanoseconds, isEnd: hasEnded)
+    }
+
+    /// Why the run stops, and what it waits for now.
+    private var stoppingText: String {
+        let cause = coordinator.stopCause?.message ?? "stopped"
+        let inFlight = services.report.statistics.inFlight
+        guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }
+        let seconds = plan.options.requestTimeout / second
+        return
+            "\(cause); \(grouped(UInt64(inFlight))) in flight, whose responses are awaited for up to "
+            + "\(seconds) s; a second signal (Ctrl-C) does not wait, and leaves them unknown"
     }
 
     private func tell(
@@ -326,10 +348,7 @@ final class RunMonitor {
             answer.add("ok", true)
             if request == .status {
                 answer.add("campaign", hexadecimal(session.campaign))
-                var status = sampler.snapshot
-                status.phase = phase
-                status.rateLimit = coordinator.milliRate.map { Double($0) / 1000 }
-                answer.append(status.json)
+                answer.append(snapshotNow.json)
             } else {
                 answer.add("phase", phase.rawValue)
                 answer.add("rate_limit", coordinator.milliRate.map { Double($0) / 1000 }, places: 3)
@@ -340,6 +359,55 @@ final class RunMonitor {
             answer.add("error", error.message)
         }
         return answer.object
+    }
+
+    /// The latest look, with what was asked for since.
+    private var snapshotNow: RunSnapshot {
+        var snapshot = sampler.snapshot
+        snapshot.phase = phase
+        snapshot.rateLimit = coordinator.milliRate.map { Double($0) / 1000 }
+        return snapshot
+    }
+
+    /// Does what the keys ask for that were typed at the terminal.
+    private func takeKeys(_ now: Now) {
+        guard let terminal else { return }
+        let typed = terminal.take()
+        guard !typed.isEmpty, !coordinator.isStopping else { return }
+        for byte in typed {
+            guard let action = keys?.take(byte, now: now.nanoseconds) else { continue }
+            perform(action, now)
+        }
+        progress.showKeys(snapshotNow, keys: keys)
+    }
+
+    private func perform(_ action: RunKeys.Action, _ now: Now) {
+        let request: ControlRequest
+        switch action {
+        case .pause: request = .pause
+        case .resume: request = .resume
+        case .stop: request = .stop
+        case .help:
+            standardError([RunKeys.help, planText].compactMap(\.self).joined(separator: "\n"))
+            return
+        case .faster, .slower:
+            let snapshot = snapshotNow
+            guard
+                let rate = RunKeys.rate(
+                    action, limit: snapshot.rateLimit, rate: snapshot.rateNow)
+            else {
+                standardError(
+                    action == .faster
+                        ? "the run has no rate limit" : "the rate is not known yet: try again")
+                return
+            }
+            request = .rate(rate)
+        }
+        do throws(BroadsideError) {
+            try obey(request, now)
+        } catch {
+            standardErrorLine("broadside: \(error.message)")
+        }
     }
 
     private func obey(_ request: ControlRequest, _ now: Now) throws(BroadsideError) {

@@ -14,20 +14,33 @@ package struct EventLog {
     let name: String?
     let labels: [String: String]
 
+    /// Events on connections that follow another one of their kind become one line.
+    private let sumsUp: Bool
+    /// Times are this machine's local ones.
+    private let hasLocalTimes: Bool
+
     private var windowStart: UInt64 = 0
     private var linesInWindow = 0
     private var suppressed: UInt64 = 0
     private var lastSuppressed: UInt64 = 0
+    /// At most one for each kind.
+    private var streaks: [RunEvent.Kind: Streak] = [:]
 
     /// Lines in a second; what goes beyond is counted.
     static let linesLimit = 20
+    /// Events of one kind within so long, in nanoseconds, become one line.
+    static let streakLength = 10 * second
 
     /// The log that the options ask for: all of it where they name one, else what is worth knowing
     /// to somebody who watches, and nothing where they want silence.
+    ///
+    /// - Parameter isOnTerminal: A person reads it now, not a collector of logs.
     package init(
         _ asked: EventLogFormat?, progress: ProgressMode, campaign: String, name: String?,
-        labels: [String: String] = [:]
+        labels: [String: String] = [:], isOnTerminal: Bool = false
     ) {
+        sumsUp = asked == nil
+        hasLocalTimes = asked == nil && isOnTerminal
         self.campaign = campaign
         self.name = name
         self.labels = labels
@@ -39,16 +52,44 @@ package struct EventLog {
         for line in lines(for: event, now: now) { standardError(line) }
     }
 
-    /// Says what was left out, once its second is over.
-    package mutating func flush(now: UInt64) {
-        guard let format, suppressed > 0, now - windowStart >= second else { return }
-        for line in openWindow(now, format) { standardError(line) }
+    /// Writes what waits for the end of its second, or of its ten seconds.
+    ///
+    /// - Parameter isEnd: Nothing follows: it waits no longer.
+    package mutating func flush(now: UInt64, isEnd: Bool = false) {
+        for line in linesDue(now: now, isEnd: isEnd) { standardError(line) }
     }
 
-    /// The lines that an event makes: none where it is left out, and before it a line about others
-    /// that were.
+    mutating func linesDue(now: UInt64, isEnd: Bool = false) -> [String] {
+        guard let format else { return [] }
+        var lines: [String] = []
+        for (kind, streak) in streaks.sorted(by: { $0.value.start < $1.value.start })
+        where isEnd || now - streak.start >= Self.streakLength {
+            streaks[kind] = streak.count > 0 && !isEnd ? Streak(start: now) : nil
+            if let event = streak.summary { lines += limited(event, now, format) }
+        }
+        if suppressed > 0, isEnd || now - windowStart >= second {
+            lines += openWindow(now, format)
+        }
+        return lines
+    }
+
+    /// The lines that an event makes: none where it is left out or waits to be summed up, and before it
+    /// a line about others that were left out.
     mutating func lines(for event: RunEvent, now: UInt64) -> [String] {
         guard let format, event.level >= level else { return [] }
+        if sumsUp, event.connection != nil {
+            guard streaks[event.kind] == nil else {
+                streaks[event.kind]?.add(event)
+                return []
+            }
+            streaks[event.kind] = Streak(start: now)
+        }
+        return limited(event, now, format)
+    }
+
+    private mutating func limited(
+        _ event: RunEvent, _ now: UInt64, _ format: EventLogFormat
+    ) -> [String] {
         var lines: [String] = []
         if now - windowStart >= second { lines = openWindow(now, format) }
         guard linesInWindow < Self.linesLimit else {
@@ -76,6 +117,7 @@ package struct EventLog {
         let time = timeText(event.milliseconds)
         switch format {
         case .text:
+            let time = hasLocalTimes ? localClock(event.milliseconds) : time
             let place = event.connection.map { "connection \($0): " } ?? ""
             return "\(time) \(event.level.rawValue): \(place)\(printable(event.message))"
         case .json:
@@ -90,6 +132,59 @@ package struct EventLog {
             line.append(event.fields.json)
             line.add("message", event.message)
             return line.object
+        }
+    }
+}
+
+/// Events of one kind on connections: the first was written, and those after it are summed up.
+private struct Streak {
+    /// When it began, in nanoseconds.
+    let start: UInt64
+    /// Events that were not written.
+    private(set) var count: UInt64 = 0
+    private var last: RunEvent?
+    /// All of them have the same status and reason.
+    private var isUniform = true
+
+    init(start: UInt64) { self.start = start }
+
+    mutating func add(_ event: RunEvent) {
+        if let last {
+            isUniform =
+                isUniform && last.fields.status == event.fields.status
+                && last.fields.reason == event.fields.reason
+        }
+        count += 1
+        last = event
+    }
+
+    /// One event for all; nil if there is none that was not written.
+    var summary: RunEvent? {
+        guard let last, count > 1 else { return last }
+        var summary = RunEvent(
+            last.kind, last.level, message(last), milliseconds: last.milliseconds,
+            fields: .counting(count))
+        summary.fields.status = isUniform ? last.fields.status : nil
+        summary.fields.reason = isUniform ? last.fields.reason : nil
+        return summary
+    }
+
+    private func message(_ last: RunEvent) -> String {
+        let time = "within \(EventLog.streakLength / second) s"
+        switch (last.kind, last.fields.status) {
+        case (.connectionDrained, let status?):
+            let response = "\(status) \(last.fields.reason ?? "without a known reason")"
+            return isUniform
+                ? "\(count) more connections were replaced \(time) after \(response)"
+                : "\(count) more connections were replaced \(time), the last one after \(response)"
+        case (.connectionLost, _):
+            return "\(count) more connections were lost \(time), the last one: \(last.message)"
+        case (.goAway, _):
+            return
+                "\(count) more connections ended by GOAWAY \(time), the last one: \(last.message)"
+        default:
+            return
+                "\(count) more \(last.kind.rawValue) events \(time), the last one: \(last.message)"
         }
     }
 }

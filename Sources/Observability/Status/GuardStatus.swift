@@ -30,6 +30,9 @@ public struct GuardStatus: Sendable, Equatable, Encodable {
     /// What this process counted over its responses; nil for a ledger that is read.
     package var refusals: RefusalCounts?
 
+    /// Nothing but how the canary stands.
+    init(canary: Canary) { self.canary = canary }
+
     /// What a ledger alone says.
     ///
     /// - Parameter manifest: its manifest.

@@ -24,18 +24,20 @@ struct LiveView {
     static let wideWidth = 100
     /// The most columns of the latency's picture.
     private static let latencyColumns = 24
+    /// The fewest columns of the bar.
+    private static let leastBar = 10
 
-    /// Reasons that are named; the others are summed up.
-    static let reasonsLimit = 4
-
-    /// A line an element; none is longer than the width.
-    func lines(_ snapshot: RunSnapshot, width: Int) -> [String] {
+    /// Six lines, and on a wide terminal pictures below them; none is longer than the width.
+    ///
+    /// - Parameter keys: What the run does at a key; nil if it reads none.
+    func lines(_ snapshot: RunSnapshot, width: Int, keys: RunKeys? = nil) -> [String] {
         let width = max(Folding.minimumWidth, width)
         var lines = [bar(snapshot, width: width)]
-        for group in [
-            rows(snapshot), outcome(snapshot), connections(snapshot), state(snapshot),
+        for segments in [
+            outcome(snapshot), rate(snapshot), connections(snapshot), state(snapshot, keys),
+            guards(snapshot, keys),
         ] {
-            lines += wrap(group, width: width)
+            lines.append(line(segments, width: width))
         }
         if width >= Self.wideWidth { lines += pictures(snapshot, width: width) }
         return lines
@@ -44,63 +46,77 @@ struct LiveView {
     // MARK: The bar
 
     private func bar(_ snapshot: RunSnapshot, width: Int) -> String {
-        var label = snapshot.share.map { " \(percentText($0))" } ?? " --"
-        switch (snapshot.phase, snapshot.etaSeconds) {
-        case (.paused, _): label += "  paused"
-        case (.stopping, _): label += "  stopping"
-        case (_, let eta?): label += "  \(durationText(eta)) left"
-        default: break
-        }
-        // Room for the longest label that is usual, so that the bar does not jump.
-        let labelWidth = max(label.count, min(18, width / 2))
-        let room = width - labelWidth - 2
-        guard room >= 6 else { return fit(label, width) }
-        let filled = Int((Double(room) * (snapshot.share ?? 0)).rounded(.down))
-        let (full, empty) = style.hasUnicode ? ("█", "░") : ("#", "-")
-        let done = String(repeating: full, count: filled)
-        let left = String(repeating: empty, count: room - filled)
-        return paint(Segment(text: done, emphasis: .good))
-            + paint(Segment(text: left, emphasis: .faint))
-            + paint(Segment(text: fit(label, labelWidth), emphasis: .strong))
-    }
-
-    // MARK: Groups
-
-    private func rows(_ snapshot: RunSnapshot) -> [Segment] {
+        let share = snapshot.share.map { " \(percentText($0))" } ?? " --"
         let about = snapshot.isRowsEstimate ? "about " : ""
-        let rows = snapshot.rows.map { " of \(about)\(grouped($0))" } ?? ""
-        return [
-            Segment(text: "\(grouped(snapshot.counts.settled))\(rows) rows", emphasis: .strong),
-            Segment(text: "\(rateText(snapshot.rateNow))/s now"),
-            Segment(text: "\(rateText(snapshot.rateAverage))/s average"),
-            Segment(text: "\(durationText(snapshot.elapsedSeconds)) so far", emphasis: .faint),
-        ]
+        let rows = snapshot.rows.map { " of \(about)\(grouped($0)) rows" } ?? ""
+        let left = snapshot.etaSeconds.map { "\(durationText($0)) left" }
+        let end = self.end(snapshot)
+        let state: [String?] =
+            switch snapshot.phase {
+            case .paused: ["paused"]
+            case .stopping: ["stopping"]
+            case .running, .finished: [end.map { "ends \($0)" }, left]
+            }
+        let full = state.compactMap(\.self).joined(separator: ", ")
+        let short = state.last.flatMap(\.self) ?? ""
+        // The longest label that leaves room for a bar; each has at least the share.
+        let labels = [(rows, full), (rows, short), ("", full), ("", short), ("", "")].map {
+            share + $0 + ($1.isEmpty ? "" : "  \($1)")
+        }
+        let label =
+            labels.first { $0.count + Self.leastBar <= width } ?? fit(share, width)
+        let room = width - label.count
+        guard room >= Self.leastBar else { return label }
+        let filled = Int((Double(room) * (snapshot.share ?? 0)).rounded(.down))
+        let (done, open) = style.hasUnicode ? ("█", "░") : ("#", "-")
+        return paint(Segment(text: String(repeating: done, count: filled), emphasis: .good))
+            + paint(
+                Segment(text: String(repeating: open, count: room - filled), emphasis: .faint))
+            + paint(Segment(text: label, emphasis: .strong))
     }
+
+    /// The time of day at which it will be done; nil if that can't be said.
+    private func end(_ snapshot: RunSnapshot) -> String? {
+        guard let eta = snapshot.etaSeconds, eta < Self.longestEta else { return nil }
+        let end = snapshot.wallMilliseconds + UInt64(eta * 1000)
+        return String(localDateAndTime(end).suffix(5))
+    }
+
+    // MARK: Lines
 
     private func outcome(_ snapshot: RunSnapshot) -> [Segment] {
         let counts = snapshot.counts
         var segments = [
-            Segment(text: "accepted \(grouped(counts[.accepted]))", emphasis: .good)
+            Segment(text: "accepted \(grouped(counts[.accepted]))", emphasis: .good),
+            Segment(text: "dead \(grouped(snapshot.deadRows))", emphasis: .faint),
         ]
-        for state in RowState.settledStates.dropFirst() where counts[state] > 0 {
-            let isBad = state == .failed || state == .unknown
+        if counts[.skipped] > 0 {
             segments.append(
-                Segment(
-                    text: "\(state.name) \(grouped(counts[state]))",
-                    emphasis: isBad ? .bad : .none))
+                Segment(text: "skipped \(grouped(counts[.skipped]))", emphasis: .faint))
         }
-        let reasons = snapshot.reasons
-        for reason in reasons.prefix(Self.reasonsLimit) {
+        let troubled = snapshot.troubledRows
+        segments.append(
+            Segment(
+                text: "needs attention \(grouped(troubled))",
+                emphasis: troubled > 0 ? .bad : .faint))
+        for state in [RowState.unknown, .failed] where counts[state] > 0 {
             segments.append(
-                Segment(
-                    text: "\(printable(reason.name, limit: 40)) \(grouped(reason.count))",
-                    emphasis: .faint))
+                Segment(text: "\(state.name) \(grouped(counts[state]))", emphasis: .bad))
         }
-        let rest = reasons.dropFirst(Self.reasonsLimit).reduce(0) { $0 + $1.count }
-        if rest > 0 {
-            segments.append(Segment(text: "other reasons \(grouped(rest))", emphasis: .faint))
+        segments += snapshot.troubles.map {
+            Segment(text: "\(printable($0.name, limit: 40)) \(grouped($0.count))")
         }
         return segments
+    }
+
+    private func rate(_ snapshot: RunSnapshot) -> [Segment] {
+        [
+            Segment(text: "\(rateText(snapshot.rateNow))/s now", emphasis: .strong),
+            Segment(text: "\(rateText(snapshot.rateAverage))/s average"),
+            Segment(
+                text: snapshot.rateLimit.map { "limit \(rateText($0))/s" } ?? "no rate limit"),
+            Segment(text: "\(durationText(snapshot.elapsedSeconds)) so far", emphasis: .faint),
+        ]
     }
 
     private func connections(_ snapshot: RunSnapshot) -> [Segment] {
@@ -123,40 +139,83 @@ struct LiveView {
         return segments
     }
 
-    private func state(_ snapshot: RunSnapshot) -> [Segment] {
+    private func state(_ snapshot: RunSnapshot, _ keys: RunKeys?) -> [Segment] {
         switch snapshot.phase {
         case .paused:
-            return [Segment(text: "paused: broadside control --ledger DIR resume", emphasis: .bad)]
-        case .stopping:
-            return [Segment(text: "stopping: waiting for responses in flight", emphasis: .bad)]
-        case .running, .finished:
-            guard let cause = snapshot.limitedBy else { return [] }
-            let share = percentText(snapshot.limitedNow[cause.rawValue])
-            var segments = [
+            return [
                 Segment(
-                    text:
-                        "bottleneck: \(cause.words(acceptsBySilence: snapshot.acceptsBySilence)) (\(share))"
-                )
+                    text: keys == nil
+                        ? "paused: broadside control --ledger DIR resume continues"
+                        : "paused: r continues", emphasis: .bad)
             ]
-            if let rate = snapshot.rateLimit {
-                segments.append(Segment(text: "rate at most \(rateText(rate))/s"))
+        case .stopping:
+            return [
+                Segment(
+                    text: "stopping: waiting for \(grouped(snapshot.inFlight)) responses",
+                    emphasis: .bad)
+            ]
+        case .running, .finished:
+            guard let cause = snapshot.limitedBy else {
+                return [Segment(text: "bottleneck: not known yet", emphasis: .faint)]
             }
-            return segments
+            let share = percentText(snapshot.limitedNow[cause.rawValue])
+            let name = cause.words(acceptsBySilence: snapshot.acceptsBySilence)
+            return [
+                Segment(text: "bottleneck: \(name) (\(share))"),
+                Segment(text: cause.remedy, emphasis: .faint),
+            ]
         }
+    }
+
+    private func guards(_ snapshot: RunSnapshot, _ keys: RunKeys?) -> [Segment] {
+        if let question = keys?.question {
+            return [Segment(text: question, emphasis: .strong)]
+        }
+        var segments: [Segment] = []
+        if let guards = snapshot.guards {
+            segments.append(contentsOf: Self.guardTexts(guards).map { Segment(text: $0) })
+        }
+        if keys != nil {
+            let next = snapshot.phase == .paused ? "r resume" : "p pause"
+            segments.append(Segment(text: "\(next), q stop, ? help", emphasis: .faint))
+        } else if segments.isEmpty {
+            segments.append(Segment(text: "no guard has counted anything", emphasis: .faint))
+        }
+        return segments
+    }
+
+    private static func guardTexts(_ guards: GuardStatus) -> [String] {
+        var texts: [String] = []
+        switch guards.canary {
+        case .none, .assumed: break
+        case .pending:
+            let responses = grouped(guards.canaryResponses ?? 0)
+            texts.append(
+                "canary: \(responses) responses, \(grouped(guards.canaryRefused ?? 0)) refused")
+        case .passed: texts.append("canary passed")
+        case .refused: texts.append("canary refused")
+        case .unanswered: texts.append("canary without responses")
+        }
+        if let refusals = guards.refusals, refusals.windowResponses > 0 {
+            texts.append(
+                "BadDeviceToken \(grouped(UInt64(refusals.badTokens))) of the last "
+                    + "\(grouped(UInt64(refusals.windowResponses)))")
+        }
+        return texts
     }
 
     // MARK: Pictures
 
-    /// The course of the rate, how the latencies are spread, and when it began and will end.
+    /// When it began, the course of the rate, and how the latencies are spread.
     private func pictures(_ snapshot: RunSnapshot, width: Int) -> [String] {
-        var clock = [
-            Segment(text: "started \(localDateAndTime(snapshot.startedAtMilliseconds).suffix(5))")
+        var lines = [
+            line(
+                [
+                    Segment(
+                        text: "started \(localClock(snapshot.startedAtMilliseconds))",
+                        emphasis: .faint)
+                ], width: width)
         ]
-        if let eta = snapshot.etaSeconds, eta < Self.longestEta {
-            let end = snapshot.wallMilliseconds + UInt64(eta * 1000)
-            clock.append(Segment(text: "expected end \(localDateAndTime(end).suffix(5))"))
-        }
-        var lines = wrap(clock, width: width)
         guard style.hasUnicode else { return lines }
         if let peak = snapshot.recentRates.max(), peak > 0, snapshot.recentRates.count > 1 {
             let label = "  at most \(rateText(peak))/s"
@@ -192,26 +251,23 @@ struct LiveView {
 
     // MARK: Laying out
 
-    /// Segments side by side, on as many lines as they need.
-    private func wrap(_ segments: [Segment], width: Int) -> [String] {
+    /// Segments side by side: those that have room, and at least the first one.
+    private func line(_ segments: [Segment], width: Int) -> String {
         let separator = style.hasUnicode ? " · " : ", "
-        var lines: [String] = []
         var line = ""
         var position = 0
         for segment in segments {
             let text = fit(segment.text, width)
-            let shown = Segment(text: text, emphasis: segment.emphasis)
-            if position > 0, position + separator.count + text.count <= width {
-                line += paint(Segment(text: separator, emphasis: .faint)) + paint(shown)
-                position += separator.count + text.count
-            } else {
-                if position > 0 { lines.append(line) }
-                line = paint(shown)
+            let shown = paint(Segment(text: text, emphasis: segment.emphasis))
+            if position == 0 {
+                line = shown
                 position = text.count
+            } else if position + separator.count + text.count <= width {
+                line += paint(Segment(text: separator, emphasis: .faint)) + shown
+                position += separator.count + text.count
             }
         }
-        if position > 0 { lines.append(line) }
-        return lines
+        return line
     }
 
     private func fit(_ text: String, _ width: Int) -> String {

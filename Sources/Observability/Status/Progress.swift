@@ -39,8 +39,16 @@ package struct Progress {
             hasUnicode: name.contains("utf-8") || name.contains("utf8"))
     }
 
+    /// Whether a person at a terminal watches lines that are redrawn in place.
+    package var isLive: Bool {
+        if case .live = mode { return true }
+        return false
+    }
+
     /// Shows a look; called once a second.
-    package mutating func show(_ snapshot: RunSnapshot) {
+    ///
+    /// - Parameter keys: What the run does at a key; nil if it reads none.
+    package mutating func show(_ snapshot: RunSnapshot, keys: RunKeys?) {
         switch mode {
         case .none:
             break
@@ -53,8 +61,15 @@ package struct Progress {
             standardError(LiveView.plainLine(snapshot))
         case .live(let view):
             OutputQueue.standardError.show(
-                view.lines(snapshot, width: LiveBlock.size().columns))
+                view.lines(snapshot, width: LiveBlock.size().columns, keys: keys))
         }
+    }
+
+    /// Shows at once what a key changed.
+    package func showKeys(_ snapshot: RunSnapshot, keys: RunKeys?) {
+        guard case .live(let view) = mode else { return }
+        OutputQueue.standardError.show(
+            view.lines(snapshot, width: LiveBlock.size().columns, keys: keys))
     }
 
     /// Leaves the terminal as other output expects it.

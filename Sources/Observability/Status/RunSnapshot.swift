@@ -47,7 +47,7 @@ package struct RunSnapshot: Sendable {
     /// True while `rows` is estimated from how much of the list's bytes so many rows took.
     var isRowsEstimate = false
     /// Answers a second: in the last second, and since the start.
-    var rateNow = 0.0
+    package var rateNow = 0.0
     var rateAverage = 0.0
     /// The rates of the last looks, a second each, the oldest first.
     package var recentRates: [Double] = []
@@ -74,6 +74,29 @@ package struct RunSnapshot: Sendable {
         counts.reasons.named.sorted { ($0.value, $1.key) > ($1.value, $0.key) }
             .map { (name: $0.key, count: $0.value) }
     }
+
+    /// Rows whose token belongs to no device any more: what `prune` removes unless it is told otherwise.
+    var deadRows: UInt64 {
+        reasons.filter { Self.deadReasons.contains($0.name) }.reduce(0) { $0 + $1.count }
+    }
+
+    private static let deadReasons: Set = [Reason.unregistered.text, Reason.expiredToken.text]
+
+    /// Rows that somebody has to decide about: all that are settled but for the accepted, the dead and
+    /// the skipped ones.
+    var troubledRows: UInt64 {
+        let rows = counts.settled - counts[.accepted] - counts[.skipped]
+        return rows - min(rows, deadRows)
+    }
+
+    /// What is wrong with them: the reasons, the most frequent first.
+    var troubles: [(name: String, count: UInt64)] {
+        reasons.filter {
+            !Self.deadReasons.contains($0.name) && !Self.skipReasons.contains($0.name)
+        }
+    }
+
+    private static let skipReasons: Set = [Reason.suppressed.text, Reason.duplicate.text]
 
     /// When this process began to send, milliseconds since 1970.
     var startedAtMilliseconds: UInt64 {
@@ -118,6 +141,19 @@ extension LimitedBy {
         case .window: "flow-control windows"
         case .socket: "network"
         case .cpu: "CPU of this machine"
+        }
+    }
+
+    /// What makes a run faster that this holds back, in a few words.
+    var remedy: String {
+        switch self {
+        case .input: "an unpacked list on a faster disk helps"
+        case .rate: "a higher rate helps"
+        case .connecting: "broadside doctor shows why connections take long"
+        case .retry: "APNs asks to wait: a lower rate helps"
+        case .streams, .window: "more --connections help"
+        case .socket: "--hpack compact sends fewer bytes"
+        case .cpu: "more --reactors help where cores are idle"
         }
     }
 

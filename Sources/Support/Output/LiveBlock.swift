@@ -3,22 +3,25 @@ internal import Glibc
 /// The lines at the bottom of a terminal that are redrawn in place: what to write to show others, or
 /// to make room for a text. Owned by the `OutputQueue` that writes to the terminal.
 package struct LiveBlock {
-    /// Columns that each line on the screen takes.
+    /// The lines on the screen.
+    private(set) var lines: [String] = []
+    /// Columns that each of them takes.
     private var drawn: [Int] = []
 
     /// Shows lines in place of those that are shown.
     mutating func drawing(_ lines: [String]) -> String {
         let size = Self.size()
+        let erase = eraseSequence(columns: size.columns)
         // A block higher than the screen can't be taken back.
-        let lines = lines.prefix(max(1, size.rows - 1))
-        defer { drawn = lines.map(Self.columns) }
-        return eraseSequence(columns: size.columns) + lines.joined(separator: "\n") + "\n"
+        self.lines = Array(lines.prefix(max(1, size.rows - 1)))
+        drawn = self.lines.map(Self.columns)
+        return erase + self.lines.joined(separator: "\n") + "\n"
     }
 
     /// Takes the lines back and leaves the cursor where the first one was.
     mutating func erasing() -> String {
         guard !drawn.isEmpty else { return "" }
-        defer { drawn = [] }
+        defer { (lines, drawn) = ([], []) }
         return eraseSequence(columns: Self.size().columns)
     }
 

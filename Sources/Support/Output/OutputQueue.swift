@@ -66,7 +66,7 @@ package final class OutputQueue: @unchecked Sendable {
     /// Adds a text, with its line end.
     package func put(_ text: String) {
         locked {
-            guard thread != nil else { return writeNow([text], nil, erases: true) }
+            guard thread != nil else { return writeNow([text], nil, erases: false) }
             guard byteCount + text.utf8.count <= Self.byteLimit else {
                 droppedCount += 1
                 return
@@ -141,10 +141,12 @@ package final class OutputQueue: @unchecked Sendable {
         }
     }
 
+    /// Writes texts above the lines that are shown, which follow again at once.
     private func writeNow(_ texts: [String], _ frame: [String]?, erases: Bool) {
+        let shown = erases ? [] : frame ?? block.lines
         if erases || !texts.isEmpty { write(block.erasing()) }
         for text in texts { write(text) }
-        if let frame, !frame.isEmpty { write(block.drawing(frame)) }
+        if !shown.isEmpty, frame != nil || !texts.isEmpty { write(block.drawing(shown)) }
     }
 
     private func write(_ text: String) {

@@ -20,6 +20,13 @@ package func localDateAndTime(_ milliseconds: UInt64) -> String {
     return "\(local.date) \(local.clock.prefix(5))"
 }
 
+/// The time of day at this machine's place, with the zone's name: `00:55:02 CET`.
+package func localClock(_ milliseconds: UInt64) -> String {
+    CalendarTime(time_t(clamping: milliseconds / 1000), isLocal: true).map {
+        "\($0.clock) \($0.zone)"
+    } ?? "-"
+}
+
 /// A time as a calendar and a clock show it.
 private struct CalendarTime {
     /// `2026-11-23`.

@@ -227,6 +227,57 @@ import Testing
         #expect(silent.lines(for: event(.warning), now: 0).isEmpty)
     }
 
+    @Test func `connections that break one after the other are two lines in ten seconds`() {
+        var log = EventLog(nil, progress: .auto, campaign: "", name: nil)
+        func event(_ kind: RunEvent.Kind, _ connection: Int?, _ reason: String) -> RunEvent {
+            var fields = RunEvent.Fields()
+            (fields.status, fields.reason) = (500, reason)
+            return RunEvent(
+                kind, .notice, connection: connection, "127.0.0.1:443: what happened",
+                milliseconds: 0, fields: fields)
+        }
+        let storm = (1...9).map { event(.connectionDrained, $0, "InternalServerError") }
+        #expect(storm.flatMap { log.lines(for: $0, now: second) }.count == 1)
+        // What is not about a connection waits for nothing, nor does another kind.
+        #expect(log.lines(for: event(.control, nil, "Shutdown"), now: 2 * second).count == 1)
+        #expect(log.lines(for: event(.connectionLost, 3, "Shutdown"), now: 2 * second).count == 1)
+        #expect(log.linesDue(now: 10 * second).isEmpty)
+        let summed = log.linesDue(now: 11 * second)
+        #expect(
+            summed.map { $0.dropFirst(25) } == [
+                "notice: 8 more connections were replaced within 10 s after 500 InternalServerError"
+            ], "\(summed)")
+        // The storm goes on: a line every ten seconds, until there was none in them.
+        for reason in ["InternalServerError", "Shutdown"] {
+            let more = event(.connectionDrained, 1, reason)
+            #expect(log.lines(for: more, now: 12 * second).isEmpty)
+        }
+        let mixed = log.linesDue(now: 21 * second).joined()
+        #expect(
+            mixed.hasSuffix(
+                "2 more connections were replaced within 10 s, the last one after 500 Shutdown"))
+        #expect(log.linesDue(now: 31 * second).isEmpty)
+        #expect(log.lines(for: storm[0], now: 32 * second).count == 1)
+        // One is not summed up, and the end waits for nothing.
+        #expect(log.lines(for: storm[1], now: 32 * second).isEmpty)
+        #expect(log.linesDue(now: 33 * second, isEnd: true).joined().contains("connection 2: 127"))
+        // A log that was asked for has each event.
+        var asked = EventLog(.text, progress: .auto, campaign: "", name: nil)
+        #expect(storm.flatMap { asked.lines(for: $0, now: second) }.count == 9)
+    }
+
+    @Test func `on a terminal times are local and name their zone, in a log they are UTC`() {
+        let event = RunEvent(.control, .notice, "x", milliseconds: 1_795_433_467_419)
+        let local = EventLog(
+            nil, progress: .auto, campaign: "", name: nil, isOnTerminal: true)
+        #expect(local.line(event, .text) == "\(localClock(1_795_433_467_419)) notice: x")
+        for asked in [nil, EventLogFormat.text] {
+            let log = EventLog(
+                asked, progress: .auto, campaign: "", name: nil, isOnTerminal: asked != nil)
+            #expect(log.line(event, .text) == "2026-11-23T11:31:07.419Z notice: x")
+        }
+    }
+
     @Test func `numbers are written as people read them`() {
         #expect(grouped(0 as UInt64) == "0" && grouped(999 as UInt64) == "999")
         #expect(grouped(1_234_567 as UInt64) == "1,234,567")
