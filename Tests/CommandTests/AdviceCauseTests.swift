@@ -20,6 +20,8 @@ struct AdviceCauseTests: AdviceReading {
         var fix: (String) throws -> String = { $0 }
         /// How the advised `--resume` ends then; nil: none is advised.
         var resumed: Int32? = 0
+        /// The page of a run that left no ledger, as nothing was sent.
+        var page: String?
     }
 
     /// What a case works with; servers live as long as it does.
@@ -64,6 +66,7 @@ struct AdviceCauseTests: AdviceReading {
         let scene = try Scene(rows: rows[cause] ?? 2000)
         let ending = try provoke(cause, scene)
         let campaign = scene.campaign
+        if let page = ending.page { return try expectNothingLeft(ending, scene, page) }
         let command = try advised(
             ending.run, campaign, exitCode: ending.exitCode, says: ending.says)
         try expectKept(cause, campaign)
@@ -90,6 +93,24 @@ struct AdviceCauseTests: AdviceReading {
         #expect(after.remaining == 0 && after.outcome == "complete", "\(after)")
         #expect(after.unknown == 0 || code == 6, "\(after)")
         try expectOnce(scene, retries: cause == .complete)
+    }
+
+    /// A server that was not reached before anything was sent leaves no ledger: the advised command line,
+    /// and so the corrected one, begins again.
+    private func expectNothingLeft(_ ending: Ending, _ scene: Scene, _ page: String) throws {
+        let campaign = scene.campaign
+        let looked = try paste(
+            try advised(
+                ending.run, campaign, exitCode: ending.exitCode, says: ending.says, page: page),
+            campaign)
+        #expect(looked.exitCode == ending.looks?.exitCode, "\(looked.errors)")
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        let begins = try ending.fix(try #require(commands(page).dropFirst().first))
+        #expect(!begins.contains("--resume"), "\(begins)")
+        let finished = try paste(begins, campaign)
+        #expect(finished.exitCode == ending.resumed, "\(begins)\n\(finished.errors)")
+        #expect(try campaign.statistics().outcome == "complete")
+        try expectOnce(scene, retries: false)
     }
 
     /// The ledger keeps the cause, so that a later reader gives the same advice.
@@ -189,9 +210,13 @@ struct AdviceCauseTests: AdviceReading {
             more = ["--canary", "10"]
             (says, resumed) = ("too few of the canary's rows got a response", 6)
         }
+        let report = "\(scene.directory.path)/report.html"
+        let run = try scene.campaign.send(to: endpoint, more + ["--report", report])
+        let isReached = cause == .brokenServer || cause == .canaryUnanswered
         return Ending(
-            run: try scene.campaign.send(to: endpoint, more), says: says, exitCode: 1,
-            looks: (1, "endpoint"), fix: scene.moved(from: endpoint), resumed: resumed)
+            run: run, says: says, exitCode: 1, looks: (1, "endpoint"),
+            fix: scene.moved(from: endpoint), resumed: resumed,
+            page: isReached ? nil : try String(contentsOfFile: report, encoding: .utf8))
     }
 
     private func refused(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {

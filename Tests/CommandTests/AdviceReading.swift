@@ -28,14 +28,17 @@ extension AdviceReading {
 
     /// Looks at a run that ended, and gives the advised command line.
     ///
-    /// - Parameter line: The last line, without its advice.
+    /// - Parameters:
+    ///   - line: The last line, without its advice.
+    ///   - page: The page that the run wrote; nil: the one that is made of its ledger.
     func advised(
-        _ sent: Finished, _ campaign: Campaign, exitCode: Int32, says line: String
+        _ sent: Finished, _ campaign: Campaign, exitCode: Int32, says line: String,
+        page: String? = nil
     ) throws -> String {
         #expect(sent.exitCode == exitCode, "\(sent.errors)")
         let last = try #require(sent.errorLines.last)
         #expect(last.hasPrefix("broadside: ") && last.contains(line), "\(last)")
-        let page = try report(campaign)
+        let page = try page ?? report(campaign)
         let command = try #require(commands(page).first)
         // Both say the same.
         #expect(last.hasSuffix(": " + command), "\(last)\n\(command)")

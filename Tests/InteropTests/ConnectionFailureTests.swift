@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -117,13 +118,47 @@ struct ConnectionFailureTests {
         #expect(bytes.count <= 12)
     }
 
-    @Test("A failed start is gone on with once the server is right")
-    func resumeAfterFailure() throws {
+    @Test("A server that was never reached leaves no ledger: the corrected command just works")
+    func correctedCommand() throws {
         let port = try Ports.free()
         let campaign = try expectFailure("127.0.0.1:\(port)", words: ["refused"])
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
         let server = try RecordingServer()
-        let sent = try campaign.send(to: server.endpoint, ["--resume"])
+        let sent = try campaign.send(to: server.endpoint)
         #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test("A resume that reaches no server keeps the ledger of the runs before it")
+    func failedResume() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 400)
+        let first = try campaign.send(
+            to: server.endpoint, ["--rate", "200", "--deadline", "500ms"])
+        #expect(first.exitCode == 3, "\(first.errors)")
+        let before = try campaign.statistics()
+        let failed = try campaign.send(
+            to: "127.0.0.1:\(try Ports.free())", ["--resume", "--give-up-after", "2s"])
+        #expect(failed.exitCode == 1, "\(failed.errors)")
+        #expect(try campaign.statistics().accepted == before.accepted)
+        #expect(try campaign.send(to: server.endpoint, ["--resume"]).exitCode == 0)
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test("A list from standard input is kept in the ledger of a run that reached no server")
+    func keptInput() throws {
+        let campaign = try Campaign(rows: 50)
+        let sent = try Broadside.run(
+            campaign.arguments(
+                to: "127.0.0.1:\(try Ports.free())",
+                ["--tokens", "-", "--give-up-after", "2s"]),
+            in: campaign.directory, input: campaign.list)
+        #expect(sent.exitCode == 1, "\(sent.errors)")
+        let server = try RecordingServer()
+        let resumed = try Broadside.run(
+            campaign.arguments(to: server.endpoint, ["--tokens", "-", "--resume"]),
+            in: campaign.directory)
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
         #expect(try server.tally(campaign.tokens).isExact)
     }
 }

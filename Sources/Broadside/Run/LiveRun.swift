@@ -218,9 +218,13 @@ struct LiveRun {
             conclusion.cause = Self.cause(of: error)
         }
         summary.outcome = conclusion.outcome(summary)
-        let advice = conclusion.advice(
-            StopAdvice.Circumstances(
-                plan, session, summary, wasAnswered: conclusion.wasAnswered))
+        let isDiscarded =
+            !session.isResumed
+            && conclusion.leavesNothing(keepsList: plan.options.tokens == .file("-"))
+        var circumstances = StopAdvice.Circumstances(
+            plan, session, summary, wasAnswered: conclusion.wasAnswered)
+        circumstances.hasLedger = !isDiscarded
+        let advice = conclusion.advice(circumstances)
         let message = conclusion.message(advice, summary, plan)
         monitor.end(summary, stop: conclusion.record, message: message, now: Clock.now())
         awaitTelemetry(monitor, signals)
@@ -239,7 +243,7 @@ struct LiveRun {
             standardErrorLine(warning)
         }
         if let message { standardErrorLine("broadside: \(message)") }
-        if conclusion.isWrongList, !session.isResumed { session.directory.discardCampaign() }
+        if isDiscarded { session.directory.discardCampaign() }
         let code = conclusion.exitCode(summary)
         if case .failure(let error) = untold {
             // That rows are left, and why, is worth more than that somebody was not told of it.

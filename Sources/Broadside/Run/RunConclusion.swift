@@ -56,6 +56,14 @@ struct RunConclusion {
         }
     }
 
+    /// The server was not reached before anything was sent: nobody can have received the notification.
+    var isFailedContact: Bool { cause.isGivingUp && !wasAnswered && !sentAnything }
+
+    /// Nothing was sent that a ledger would have to remember: the corrected command begins again.
+    ///
+    /// - Parameter keepsList: The ledger has the only copy of the list, which came from standard input.
+    func leavesNothing(keepsList: Bool) -> Bool { isWrongList || (isFailedContact && !keepsList) }
+
     func exitCode(_ summary: Summary) -> Int32 {
         if isWrongList { return ExitCode.badRequest }
         if cause.isAbort { return ExitCode.refused }

@@ -26,6 +26,8 @@ package struct StopAdvice {
         var command: RunCommand?
         /// Rows that are `failed` or `unknown`.
         var openStates: [RowState] = []
+        /// The ledger stays: false if nothing was sent, and it was removed again.
+        package var hasLedger = true
         /// Connections go through `--proxy`.
         package var hasProxy = false
         /// That this machine has a proxy which the run does not use; nil: it has none.
@@ -200,6 +202,12 @@ package struct StopAdvice {
             lookCloser("check --endpoint, --ca-file and what is in between;")
         case .silent, .lost: lookCloser(nil)
         case .refused, .longWait, .tokenUpdates, .other: doctor("doctor shows more")
+        }
+        guard circumstances.hasLedger else {
+            add(
+                "nothing was sent, and no ledger is left: once that is fixed, begin again",
+                circumstances.command)
+            return
         }
         resume("nothing was accepted or refused: once that is fixed, --resume continues")
     }
