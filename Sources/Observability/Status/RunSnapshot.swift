@@ -147,7 +147,7 @@ extension LimitedBy {
     /// What makes a run faster that this holds back, in a few words.
     var remedy: String {
         switch self {
-        case .input: "an unpacked list on a faster disk helps"
+        case .input: "an uncompressed list on a faster disk helps"
         case .rate: "a higher rate helps"
         case .connecting: "broadside doctor shows why connections take long"
         case .retry: "APNs asks to wait: a lower rate helps"
