@@ -34,9 +34,10 @@ import Testing
     }
 
     private static func reserve(
-        _ row: UInt64 = 0, offset: UInt64 = 0, count: UInt64 = 650, line: UInt64 = 1
+        _ row: UInt64 = 0, rows: UInt64 = 10, offset: UInt64 = 0, count: UInt64 = 650,
+        line: UInt64 = 1
     ) -> [UInt64] {
-        [first(.reserve, 0, row: row), 10 | 10 << 32, offset, count, line, 0]
+        [first(.reserve, 0, row: row), rows | 10 << 32, offset, count, line, 0]
     }
 
     private static let half = UInt64(Int64.max) / 2
@@ -56,6 +57,7 @@ import Testing
             "a fingerprint that was never sent",
             settled(.accepted, flags: SettledWord.tokenIsFingerprint, attempts: 0, token: 8)
         ),
+        ("a chunk without rows", reserve(10, rows: 0, offset: 650)),
         ("a chunk behind all bytes", reserve(offset: half + 1)),
         ("a chunk of more than all bytes", reserve(count: .max)),
         ("a chunk behind all lines", reserve(line: .max)),

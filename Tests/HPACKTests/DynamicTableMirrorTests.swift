@@ -72,6 +72,16 @@ import Testing
         #expect(third.layout == one.layout)
     }
 
+    @Test func tablesWithDifferentProviderTokensHaveDifferentLayouts() {
+        func layout(_ revision: UInt32) -> DynamicTableMirror.Layout? {
+            var mirror = DynamicTableMirror()
+            mirror.insert(.authorization, valueCount: 200, revision: revision)
+            return mirror.layout
+        }
+        #expect(layout(3) == layout(3))
+        #expect(layout(3) != layout(4))
+    }
+
     @Test func anEmptyTableHasALayoutOfItsOwn() {
         let empty = DynamicTableMirror().layout
         for name in RequestFieldName.allCases {

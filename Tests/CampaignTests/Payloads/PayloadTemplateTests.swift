@@ -158,6 +158,30 @@ import Testing
                 == ["{}\(long){{", "BadValue", "BadValue", "BadValue", "{}{{"])
     }
 
+    @Test("A column that a collapse ID lacks is named as the collapse ID's")
+    func collapseCulprit() throws {
+        let set = PayloadSet(
+            templates: [try compile(#"{"a":"{{y}}"}"#)], choice: nil,
+            collapse: try TextTemplate("id-{{x}}"), limit: 4096)
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowSplitter(format: .jsonl, pool: pool)
+        let layout = try RowLayout(format: .jsonl, names: ["token", "y", "x"])
+        var renderer = PayloadRenderer(set, layout: layout)
+        var reader = RowReader(layout: layout)
+        let token = String(repeating: "ab", count: 32)
+        let row = #"{"token":"\#(token)","y":"text","x":null}"# + "\n"
+        var reasons: [Reason] = []
+        cut(&cutter, pool: pool, pieces: [Array(row.utf8)]) { chunk in
+            reader.open(chunk)
+            while reader.next() != nil {
+                if case .invalid(let reason) = renderer.render(reader) { reasons.append(reason) }
+            }
+            _ = reader.close()
+        }
+        #expect(reasons == [.missingColumn])
+        #expect(renderer.culprit == .init(field: 2, use: .collapseID))
+    }
+
     @Test(
         "Mistakes have their place",
         arguments: [

@@ -80,4 +80,20 @@ struct LimitedByRateTests {
         #expect(run.time(limitedBy: .cpu) == 0)
         #expect(run.time(limitedBy: .rate) < 3 * second)
     }
+
+    @Test
+    func
+        `At the list's end a single row that waits to be sent again is what a connection waits for`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 20)
+        run.reply = { _ in
+            run.requests.count == 1
+                ? .status(429, "TooManyRequests", retryAfter: "5") : .status(200)
+        }
+        run.run()
+        #expect(run.isFinished && run.requests.count == 21)
+        #expect(run.time(limitedBy: .retry) > 4 * second)
+        #expect(run.time(limitedBy: .input) < second)
+    }
 }
