@@ -145,19 +145,26 @@ struct ConnectionFailureTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test("A list from standard input is kept in the ledger of a run that reached no server")
-    func keptInput() throws {
+    @Test(
+        "A ledger that somebody counts on is kept although no server was reached: --resume continues it",
+        arguments: ["a list from standard input", "--resume-or-begin", "a part"])
+    func keptLedger(_ kind: String) throws {
         let campaign = try Campaign(rows: 50)
+        var more: [String] = []
+        switch kind {
+        case "a part": more = ["--part", "1/2", "--campaign-id", "0123456789abcdef"]
+        case "--resume-or-begin": more = ["--resume-or-begin"]
+        default: more = ["--tokens", "-"]
+        }
         let sent = try Broadside.run(
             campaign.arguments(
-                to: "127.0.0.1:\(try Ports.free())",
-                ["--tokens", "-", "--give-up-after", "2s"]),
+                to: "127.0.0.1:\(try Ports.free())", more + ["--give-up-after", "2s"]),
             in: campaign.directory, input: campaign.list)
         #expect(sent.exitCode == 1, "\(sent.errors)")
         let server = try RecordingServer()
+        more.removeAll { $0 == "--resume-or-begin" }
         let resumed = try Broadside.run(
-            campaign.arguments(to: server.endpoint, ["--tokens", "-", "--resume"]),
-            in: campaign.directory)
+            campaign.arguments(to: server.endpoint, more + ["--resume"]), in: campaign.directory)
         #expect(resumed.exitCode == 0, "\(resumed.errors)")
         #expect(try server.tally(campaign.tokens).isExact)
     }

@@ -219,8 +219,7 @@ struct LiveRun {
         }
         summary.outcome = conclusion.outcome(summary)
         let isDiscarded =
-            !session.isResumed
-            && conclusion.leavesNothing(keepsList: plan.options.tokens == .file("-"))
+            !session.isResumed && conclusion.leavesNothing(isExpected: plan.expectsLedger)
         var circumstances = StopAdvice.Circumstances(
             plan, session, summary, wasAnswered: conclusion.wasAnswered)
         circumstances.hasLedger = !isDiscarded

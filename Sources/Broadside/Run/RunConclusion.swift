@@ -61,8 +61,8 @@ struct RunConclusion {
 
     /// Nothing was sent that a ledger would have to remember: the corrected command begins again.
     ///
-    /// - Parameter keepsList: The ledger has the only copy of the list, which came from standard input.
-    func leavesNothing(keepsList: Bool) -> Bool { isWrongList || (isFailedContact && !keepsList) }
+    /// - Parameter isExpected: Somebody counts on the ledger once there was one.
+    func leavesNothing(isExpected: Bool) -> Bool { isWrongList || (isFailedContact && !isExpected) }
 
     func exitCode(_ summary: Summary) -> Int32 {
         if isWrongList { return ExitCode.badRequest }
@@ -108,5 +108,14 @@ struct RunConclusion {
         if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
         let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)
         return what.map { $0 + (advice.lastWords.map { ": \($0)" } ?? "") }
+    }
+}
+
+extension Plan {
+    /// Whether somebody counts on the ledger once there was one: a script that began with
+    /// `--resume-or-begin` and continues with `--resume`, the other parts of a campaign, or a list that came
+    /// from standard input, of which the ledger has the only copy.
+    var expectsLedger: Bool {
+        options.ledgerUse != .begin || options.part != nil || options.tokens == .file("-")
     }
 }

@@ -8,7 +8,7 @@ enum WatchOptions {
         options: [
             .choice(
                 "progress", \.progress,
-                "auto: a live view on a terminal, else a line now and then; json: one JSON line per second"
+                "auto: a live view on a terminal, with keys (? lists them), else a line now and then; json: one JSON line per second"
             ),
             .choice(
                 "log", \.log,
