@@ -69,8 +69,7 @@ struct ProbeTests {
         #expect(part.errors.contains("--then-prune"), "\(part.errors)")
         #expect(!FileManager.default.fileExists(atPath: output))
 
-        let probed = try probe(
-            campaign, to: server.endpoint, ["--then-prune", output, "--resume"])
+        let probed = try probe(campaign, to: server.endpoint, ["--then-prune", output])
         #expect(probed.exitCode == 0, "\(probed.errors)")
         let dead = Set(try server.finish().filter { $0[5] == "410" }.map { $0[4] })
         #expect(dead.count > 200 && dead.count < 800)

@@ -82,7 +82,8 @@ struct SilentNamesTests {
             "\(sent.errors)")
         #expect(sent.errors.contains("to the look-up of \(Names.name))"), "\(sent.errors)")
         #expect(sent.errors.contains("/etc/resolv.conf"), "\(sent.errors)")
-        #expect(try campaign.statistics().remaining == 20)
+        // Nothing was sent: no ledger is left.
+        #expect(access(campaign.ledger, F_OK) != 0)
     }
 
     @Test("A slow name server is asked once for all reactors", .enabled(if: isAllowed))
