@@ -21,11 +21,13 @@ struct StatusTests {
         var error: String?
     }
 
-    private func status(_ arguments: [String], in directory: TemporaryDirectory) throws -> Finished
-    {
+    private func status(
+        _ arguments: [String], in directory: TemporaryDirectory, zone: String = "UTC"
+    ) throws -> Finished {
         let script = "cd '\(directory.path)' && exec \"$@\""
         return try Subprocess(
-            "sh", ["-c", script, "sh", Broadside.path(), "status"] + arguments, in: directory
+            "sh", ["-c", script, "sh", Broadside.path(), "status"] + arguments, in: directory,
+            environment: ["TZ": zone]
         ).wait(limit: 60)
     }
 
@@ -111,6 +113,10 @@ struct StatusTests {
         #expect(line.state == "complete" && line.unknown == 0 && line.failed == 0)
         let table = try status(["ledger"], in: directory).output
         #expect(table.contains("100% of 300") && !table.contains("unknown"), "\(table)")
+        // A zone without summer time, five and a half hours before UTC.
+        let local = try status(["ledger"], in: directory, zone: "Asia/Kolkata").output
+        #expect(local.contains(#/\d{4}-\d\d-\d\d \d\d:\d\d IST  /#), "\(local)")
+        #expect(table.contains(#/\d\d:\d\d UTC  /#), "\(table)")
     }
 
     @Test(

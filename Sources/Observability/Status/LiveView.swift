@@ -79,7 +79,7 @@ struct LiveView {
     private func end(_ snapshot: RunSnapshot) -> String? {
         guard let eta = snapshot.etaSeconds, eta < Self.longestEta else { return nil }
         let end = snapshot.wallMilliseconds + UInt64(eta * 1000)
-        return String(localDateAndTime(end).suffix(5))
+        return String(localClock(end).prefix(5))
     }
 
     // MARK: Lines

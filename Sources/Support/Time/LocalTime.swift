@@ -12,12 +12,12 @@ package func localTime(_ milliseconds: UInt64) -> String? {
     return "\(local.date)\u{a0}\(local.clock)\u{a0}\(local.zone)"
 }
 
-/// Date and time of day at this machine's place: `2026-11-23 19:00`.
+/// Date and time of day at this machine's place, with the zone's name: `2026-11-23 19:00 CET`.
 package func localDateAndTime(_ milliseconds: UInt64) -> String {
     guard let local = CalendarTime(time_t(clamping: milliseconds / 1000), isLocal: true) else {
         return "-"
     }
-    return "\(local.date) \(local.clock.prefix(5))"
+    return "\(local.date) \(local.clock.prefix(5)) \(local.zone)"
 }
 
 /// The time of day at this machine's place, with the zone's name: `00:55:02 CET`.

@@ -35,7 +35,7 @@ import Testing
     @Test func `at 80 columns six lines say everything`() {
         var snapshot = Self.snapshot()
         snapshot.wallMilliseconds = 1_795_433_467_419
-        let end = localDateAndTime(1_795_433_467_419 + 93_000).suffix(5)
+        let end = localClock(1_795_433_467_419 + 93_000).prefix(5)
         let lines = Self.plain.lines(snapshot, width: 80)
         #expect(
             lines == [
