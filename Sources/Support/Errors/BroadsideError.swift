@@ -25,6 +25,7 @@ public struct BroadsideError: Error, Sendable {
     ///   - option: Its long name, without dashes.
     ///   - problem: What follows the name in the message: what is wrong, and how to fix it.
     package init(option: String, _ problem: String, exitCode: Int32) {
+        assert(!option.hasPrefix("-"), "an option is named without its dashes")
         self.init("--\(option) \(problem)", exitCode: exitCode)
         self.option = option
     }

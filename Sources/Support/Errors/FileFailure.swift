@@ -11,6 +11,7 @@ package enum FileFailure: Sendable {
 
     /// - Parameter number: What `errno` was.
     package init(errno number: Int32) {
+        assert(number >= 0, "an error number is not the negative result of a call")
         switch number {
         case ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EEXIST, ENOTEMPTY, EXDEV,
             EBADF, EINVAL, ENXIO, ENODEV, ESPIPE, EFBIG, EOVERFLOW, EILSEQ, EADDRINUSE,

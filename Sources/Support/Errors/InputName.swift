@@ -6,6 +6,7 @@ package struct InputName: Sendable, CustomStringConvertible {
 
     /// A file that an option names. What may be a secret in a name's place is left out.
     package init(_ file: String, option: String) {
+        assert(!option.hasPrefix("-"), "an option is named without its dashes")
         self.option = option
         description =
             FileValue.isShown(file, option: option) ? "--\(option) \(file)" : "--\(option)"

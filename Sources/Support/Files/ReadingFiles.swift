@@ -29,6 +29,7 @@ package func readFile(
 package func readFile(
     _ descriptor: Int32, shownAs name: InputName, limit: Int
 ) throws(BroadsideError) -> [UInt8] {
+    assert(descriptor >= 0 && limit >= 0, "only an open file is read")
     var bytes: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 65_536)
     while true {

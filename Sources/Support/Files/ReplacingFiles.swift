@@ -59,6 +59,7 @@ private func writeToSpecialFile(
         let count = SystemCall.write(descriptor, bytes.rawSpan.extracting(written...))
         if count > 0 {
             written += count
+            assert(written <= bytes.count, "no more is written than was asked for")
         } else if count < 0, errno == EAGAIN {
             let ready = SystemCall.poll(descriptor, POLLOUT, patienceMilliseconds)
             guard ready != 0 else { throw failure("its reader takes nothing") }

@@ -18,6 +18,7 @@ package func writeAll(_ bytes: RawSpan, to descriptor: Int32, name: String) thro
 package func writeUnlessClosed(
     _ bytes: RawSpan, to descriptor: Int32, name: String
 ) throws(BroadsideError) -> Bool {
+    assert(descriptor >= 0, "only an open file is written to")
     var written = 0
     while written < bytes.byteCount {
         let count = SystemCall.write(descriptor, bytes.extracting(written...))
@@ -27,6 +28,7 @@ package func writeUnlessClosed(
             throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
         }
         written += count
+        assert(written <= bytes.byteCount, "no more is written than was asked for")
     }
     return true
 }

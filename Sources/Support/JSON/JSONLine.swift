@@ -34,6 +34,7 @@ package struct JSONLine {
 
     /// Adds a value that is JSON already.
     package mutating func addRaw(_ key: String, _ value: String) {
+        assert(!value.isEmpty, "a key has a value, if only null")
         if !text.isEmpty { text += "," }
         text += "\(Self.quoted(key)):\(value)"
     }

@@ -10,6 +10,7 @@
 
     /// Empty, with room for so many bytes.
     package init(byteCount: Int) {
+        assert(byteCount > 0, "a buffer without room looks like the end of a file")
         capacity = byteCount
         // SAFETY: no byte is read before `fill` has set it: `count` is 0.
         unsafe memory = .allocate(byteCount: byteCount, alignment: 4_096)

@@ -27,6 +27,7 @@ package struct LiveBlock {
 
     /// A terminal that became narrower shows a long line on several rows.
     private func eraseSequence(columns: Int) -> String {
+        assert(columns > 0, "a terminal has columns")
         guard !drawn.isEmpty else { return "" }
         let rows = drawn.reduce(0) { $0 + max(1, ($1 + columns - 1) / columns) }
         return "\r\u{1b}[\(rows)A\u{1b}[J"

@@ -122,9 +122,11 @@ package final class OutputQueue: @unchecked Sendable {
     /// Waits for something to write, and takes all of it.
     private func takeAll() -> (texts: [String], frame: [String]?, erases: Bool) {
         locked {
+            assert(!isWriting, "one thread writes, and one piece at a time")
             while texts.isEmpty, frame == nil, !erasesFrame {
                 monitor.wait()
             }
+            assert(!texts.isEmpty || byteCount == 0, "the size is that of the waiting texts")
             defer {
                 texts = []
                 byteCount = 0

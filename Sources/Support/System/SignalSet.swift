@@ -34,6 +34,7 @@ package struct SignalSet {
 
     /// Takes one of them, which has to be blocked; nil where none came in time.
     package func take(nanoseconds: Int) -> Int32? {
+        assert(nanoseconds >= 0, "a wait in the past returns at once, forever")
         var mask = mask
         var limit = timespec(
             tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)

@@ -40,6 +40,7 @@ package enum Folding {
 
     /// A word that is longer than a line stays whole: names of files are copied.
     static func lines(of line: Substring, indent: Int, columns: Int) -> String {
+        assert(indent >= 0 && indent < columns, "an indented line has room for words")
         var result = ""
         var rest = line
         var room = columns

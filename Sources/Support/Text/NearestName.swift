@@ -44,6 +44,10 @@ enum NearestName {
                 row[column + 1] = min(substitution, row[column] + 1, diagonal + 1)
             }
         }
+        assert(
+            row[target.count] >= abs(first.utf8.count - target.count), "each added letter counts")
+        assert(
+            row[target.count] <= max(first.utf8.count, target.count), "at most each letter differs")
         return row[target.count]
     }
 }

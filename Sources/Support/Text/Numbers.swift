@@ -6,6 +6,7 @@ package func grouped(_ value: UInt64) -> String {
         if index > 0, (digits.count - index) % 3 == 0 { text.append(UInt8(ascii: ",")) }
         text.append(digit)
     }
+    assert(text.count == digits.count + (digits.count - 1) / 3, "one comma per three digits")
     return String(decoding: text, as: UTF8.self)
 }
 
@@ -68,6 +69,7 @@ package func decimalNumber(_ text: String) -> Double? {
 
 /// A number with so many decimals.
 package func decimal(_ value: Double, places: Int) -> String {
+    assert((0...15).contains(places), "a Double has no more digits")
     var scale = 1.0
     for _ in 0..<places { scale *= 10 }
     let scaled = wholeNumber(value * scale)
@@ -84,5 +86,6 @@ package func hexadecimal(_ bytes: [UInt8]) -> String {
     for byte in bytes {
         text += (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
+    assert(text.utf8.count == 2 * bytes.count, "two digits per byte")
     return text
 }

@@ -8,6 +8,9 @@ package enum SecretText {
         var result: [UInt8] = []
         var offset = 0
         while let secret = firstSecret(in: bytes, from: offset) {
+            assert(
+                secret.lowerBound >= offset && !secret.isEmpty && secret.upperBound <= bytes.count,
+                "a secret is in the rest of its text")
             result += bytes[offset..<secret.lowerBound]
             result += "…".utf8
             offset = secret.upperBound

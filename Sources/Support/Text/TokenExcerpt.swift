@@ -19,6 +19,7 @@ package func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
             rest.removeFirst(count)
         }
     }
+    assert(shown.count < limit + 11, "an excerpt stays short")
     let words = printable(String(decoding: shown, as: UTF8.self))
     return rest.isEmpty || words.hasSuffix("…") ? words : words + "…"
 }

@@ -64,6 +64,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         while let job = next(state) {
             let result = work(job)
             state.monitor.locked {
+                assert(state.isWorking, "a result is that of the job which was taken")
                 state.result = result
                 state.isWorking = false
             }
@@ -75,6 +76,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         state.monitor.locked {
             while state.job == nil, !state.isClosed { state.monitor.wait() }
             guard !state.isClosed, let job = state.job else { return nil }
+            assert(!state.isWorking, "one job at a time")
             state.job = nil
             state.isWorking = true
             return job

@@ -27,6 +27,7 @@ package final class SideWork<Value>: @unchecked Sendable {
     }
 
     private func finish(_ result: Value) {
+        assert(!isDone.load(ordering: .relaxed), "work ends once")
         value = result
         isDone.store(true, ordering: .releasing)
     }

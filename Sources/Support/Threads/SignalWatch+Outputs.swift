@@ -20,6 +20,7 @@ extension SignalWatch {
             if let result = side.result { return try result.get() }
             let hasStop = isStopTaken(milliseconds: 100)
             let now = Clock.now().nanoseconds
+            assert(now >= start, "the monotonic clock does not go back")
             if hasStop, isUrgent { Self.hurry() }
             if hasStop { end = min(end, now + Self.urgentPatience) }
             guard now < end else {

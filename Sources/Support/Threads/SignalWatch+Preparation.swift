@@ -35,6 +35,7 @@ extension SignalWatch {
                 taken.append(signal)
             }
             let now = Clock.now().nanoseconds
+            assert(now >= start, "the monotonic clock does not go back")
             let isLate = deadline.map { now - start >= $0 } ?? false
             if isLate || !taken.isEmpty, endOfPatience == .max {
                 Self.isStopWanted.store(true, ordering: .relaxed)

@@ -11,6 +11,7 @@ package func universalTime(_ milliseconds: UInt64) -> String {
     let month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9
     let year = yearOfEra + days / 146_097 * 400 + (month <= 2 ? 1 : 0)
     let day = dayOfYear - (153 * fromMarch + 2) / 5 + 1
+    assert((1...12).contains(month) && (1...31).contains(day), "a date of the calendar")
     func padded(_ number: UInt64, _ digits: Int = 2) -> String {
         let text = String(number)
         return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
