@@ -71,6 +71,7 @@ package import Support
         guard next < count, try entry(next) >> 1 < end else { return }
         var dispositions =
             chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
+        assert(dispositions.count == chunk.rowCount, "each row has one disposition")
         // What is held by nobody else is changed in its place.
         chunk.dispositions = nil
         defer { chunk.dispositions = dispositions }
@@ -92,15 +93,20 @@ package import Support
             let middle = (low + high) / 2
             if try entry(middle) >> 1 < row { low = middle + 1 } else { high = middle }
         }
+        assert(low == high && low <= count, "the search ends at one entry")
         return low
     }
 
     private func entry(_ index: UInt64) throws(BroadsideError) -> UInt64 {
         if index < windowStart || index >= windowStart + UInt64(window.count) { try load(index) }
+        assert(
+            index >= windowStart && index - windowStart < UInt64(window.count),
+            "the window holds the entry")
         return window[Int(index - windowStart)]
     }
 
     private func load(_ index: UInt64) throws(BroadsideError) {
+        assert(index < count, "only entries of the index are loaded")
         window = Array(repeating: 0, count: Int(min(UInt64(Self.windowCount), count - index)))
         windowStart = index
         guard Self.read(descriptor, UInt64(Self.headerByteCount) + index * 8, &window) else {
@@ -133,6 +139,7 @@ package import Support
         }
 
         mutating func append(row: UInt64, isDuplicate: Bool) throws(BroadsideError) {
+            assert(pending.last.map { $0 >> 1 < row } ?? true, "rows come in order, each once")
             pending.append(row << 1 | (isDuplicate ? 1 : 0))
             if pending.count == windowCount { try flush() }
         }

@@ -60,6 +60,7 @@ struct LineEnds: Sendable {
             // SAFETY: so many bytes are set, and are set again.
             var text = unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             try replace(&text, bytes, next: offset + UInt64(count))
+            assert(text.count == count, "line ends are replaced in place")
             unsafe buffer.copyBytes(from: text)
         }
         return count

@@ -84,6 +84,7 @@ package import Support
     /// - Returns: nil at the gap's end.
     /// - Throws: Exit code 5 if the list can't be read, 2 behind a fault.
     package func cutRows(atMost rowLimit: Int) throws(BroadsideError) -> RowChunk? {
+        assert(rowLimit > 0, "a chunk has rows")
         let left = rows.end - min(rows.end, position.row)
         guard left > 0 else { return nil }
         // Of so many rows, only one is wanted.
@@ -145,6 +146,7 @@ package import Support
                 break
             }
             // SAFETY: so many bytes are set, and nothing changes them while the span lives.
+            assert(consumed <= bufferCount, "only what was read is consumed")
             let bytes = unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<bufferCount]))
             switch splitter.next(bytes, at: &consumed) {
@@ -160,6 +162,7 @@ package import Support
 
     /// Reads on; false at the end of what is wanted.
     private func fillBuffer() throws(BroadsideError) -> Bool {
+        assert(consumed == bufferCount, "what was read is consumed first")
         bufferOffset += UInt64(bufferCount)
         consumed = 0
         // If reading fails, nothing of what came before may be taken for what follows.
@@ -169,6 +172,7 @@ package import Support
         // its beginning on: those that the span has, until they are consumed.
         bufferCount = unsafe try list.read(
             at: bufferOffset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
+        assert(bufferCount >= 0 && bufferCount <= room, "so many bytes were not asked for")
         takeInHash()
         return bufferCount > 0
     }

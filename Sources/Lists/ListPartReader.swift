@@ -141,6 +141,7 @@ package struct ListPartReader: LedgerListReader {
         }
         guard let read else { return nil }
         let reservation = read.reservation
+        assert(reservation.firstRow >= gap.firstRow, "a chunk is in its gap")
         self.gap = gap.rest(behind: reservation)
         rows.read(read, layout: list.layout)
         cursor.giveBack(read)

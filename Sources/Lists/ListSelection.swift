@@ -26,6 +26,7 @@ package struct ListSelection: Sendable {
         var dispositions = [RowDisposition](repeating: .settled, count: chunk.rowCount)
         let divisor = rows.selection.divisor
         let first = chunk.start.row % divisor
+        assert(rows.selection.remainder < divisor, "a shard is one of those that there are")
         var place = Int((rows.selection.remainder + divisor - first) % divisor)
         while place < chunk.rowCount {
             dispositions[place] = .send

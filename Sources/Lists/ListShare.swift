@@ -28,6 +28,7 @@ public struct ListShard: Sendable, Equatable {
 
     /// The last row of the list, not included, where only the shard's first rows are wanted.
     package func rowsLimit(_ limit: UInt64, part: ListGap, of list: TokenList) -> UInt64 {
+        assert(limit > 0, "a campaign has a row")
         if list.isCutByBytes { return part.firstRow + limit }
         let (rows, overflow) = (limit - 1).multipliedReportingOverflow(by: UInt64(count))
         return overflow ? .max : rows + UInt64(index)
@@ -59,6 +60,7 @@ extension TokenList {
         guard let shard, isCutByBytes, let byteCount else { return .wholeList }
         let first = byteCount * UInt64(shard.index - 1) / UInt64(shard.count)
         let last = byteCount * UInt64(shard.index) / UInt64(shard.count)
+        assert(first <= last && last <= byteCount, "a shard is in its list")
         let cursor = ListCursor(self)
         var reader = RowReader(layout: layout)
         var start = shard.index == 1 ? ListPosition() : nil
@@ -73,6 +75,7 @@ extension TokenList {
         }
         let from = start ?? cursor.position
         let to = isLast ? nil : end ?? cursor.position
+        assert(to.map { $0.byteOffset >= from.byteOffset } ?? true, "a part ends behind its start")
         return ListGap(from: from, to: to)
     }
 

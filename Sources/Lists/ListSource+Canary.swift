@@ -76,6 +76,7 @@ extension ListSource {
         canary.openByteCount = canary.gaps.reduce(0) { $0 &+ byteCount($1) }
         canary.placeCount =
             canSpreadCanary ? Int(min(canary.rowsLeft, CanaryRows.placeLimit)) : 1
+        assert(canary.placeCount > 0, "there are rows to send first")
         canary.rowsAtPlace = rowsAtPlace(canary)
     }
 
@@ -115,6 +116,9 @@ extension ListSource {
         canary.rowsAtPlace -= own
         if canary.rowsAtPlace == 0 {
             canary.place += 1
+            assert(
+                canary.rowsLeft == 0 || canary.place < canary.placeCount,
+                "the last place takes the rest")
             canary.rowsAtPlace = rowsAtPlace(canary)
         }
         return chunk
@@ -128,6 +132,7 @@ extension ListSource {
 
     /// What is left of a gap remains; the next one is looked at.
     private func endGap(_ gap: ListGap, _ canary: inout CanaryRows) {
+        assert(canary.gaps.first == gap, "gaps end in their order")
         let left = canary.rest.map { gap.rest(from: $0) } ?? gap
         // The last gap stays even without rows: who counts the list's rows goes through it.
         if left.firstRow != left.endRow { canary.remains.append(left) }

@@ -244,6 +244,12 @@ internal import Synchronization
         chunk.dispositions = again.dispositions
         chunk.attempts = again.attempts.contains { $0 > 0 } ? again.attempts : nil
         chunk.reopens = known.reopens
+        assert(
+            (chunk.attempts?.count ?? chunk.rowCount) == chunk.rowCount, "each row has its attempts"
+        )
+        assert(
+            (chunk.dispositions?.count ?? chunk.rowCount) == chunk.rowCount,
+            "each row has one disposition")
         return chunk
     }
 }

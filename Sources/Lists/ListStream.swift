@@ -124,6 +124,8 @@ import Support
 
     /// Adds to the window's end; sets `isAtEnd` or `failure` where nothing follows.
     private func decodeMore() throws(BroadsideError) {
+        assert(inputRange.upperBound <= Self.inputByteCount, "the input holds what it has room for")
+        assert(windowCount <= Self.windowByteCount, "the window holds what it has room for")
         if windowCount == Self.windowByteCount {
             let half = Self.windowByteCount / 2
             // SAFETY: both halves lie inside the window.
@@ -158,6 +160,9 @@ import Support
                 let progress = try unsafe decompressor?.decode(
                     RawSpan(_unsafeBytes: source), into: room)
             else { return }
+            assert(
+                progress.consumed <= source.count && progress.produced <= room.count,
+                "the decoder stays in its buffers")
             inputRange = (inputRange.lowerBound + progress.consumed)..<inputRange.upperBound
             windowCount += progress.produced
             let isOver = isInputAtEnd && progress.produced == 0

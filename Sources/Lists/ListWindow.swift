@@ -73,6 +73,7 @@ package import Support
                 return filled > 0
             }
             filled += count
+            assert(unsafe filled <= memory.count, "so many bytes were not asked for")
         }
         return true
     }
@@ -80,6 +81,7 @@ package import Support
     /// Goes on behind the first `count` bytes.
     package mutating func consume(_ count: Int) {
         precondition(count <= filled)
+        assert(count >= 0, "nothing is put back")
         let rest = filled - count
         // SAFETY: the window is full, so that all bytes that are copied are set, and the new memory
         // has room for twice as many; spans of the old one borrow this value.

@@ -59,10 +59,12 @@ package struct RecordSorter: ~Copyable {
     package mutating func append(_ record: Record) throws(BroadsideError) {
         if records.count == limit { try spill() }
         records.append(record)
+        assert(records.count <= limit, "what is in memory stays within the limit")
     }
 
     private mutating func spill() throws(BroadsideError) {
         if descriptor < 0 { try open() }
+        assert(!records.isEmpty, "a run has records")
         records.sort()
         let count = records.count
         do throws(BroadsideError) {
@@ -122,6 +124,9 @@ package struct RecordSorter: ~Copyable {
     }
 
     private func next(_ run: inout Run) throws(BroadsideError) -> Record? {
+        assert(
+            run.position <= run.end && run.taken <= run.records.count,
+            "a run is read within its bounds")
         if run.taken == run.records.count {
             let count = min(Self.readCount, run.end - run.position)
             if count == 0 { return nil }

@@ -68,6 +68,9 @@ package struct RowCursor: ~Copyable {
         progress?.update(chunk.end.byteOffset)
         chunkOffset = chunk.start.byteOffset
         dispositions = chunk.dispositions
+        assert(
+            (dispositions?.count ?? chunk.rowCount) == chunk.rowCount,
+            "each row has one disposition")
         reader.open(chunk)
         return true
     }

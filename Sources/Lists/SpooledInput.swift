@@ -34,6 +34,7 @@ package enum SpooledInput {
                     return "byte \(offset + UInt64(compared + place) + 1) is another one"
                 }
                 compared += found
+                assert(compared <= count, "so many bytes were not asked for")
             }
             offset += UInt64(count)
         }
