@@ -27,6 +27,7 @@ final class ClaimFolder {
     ///   - path: The folder's path.
     ///   - manifest: The ledger's.
     init(_ descriptor: Int32, path: String, manifest: Manifest) {
+        assert(descriptor >= 0 && path.hasPrefix("/"), "claims are in an open folder")
         self.descriptor = descriptor
         self.path = path
         let part = manifest.identity.part.map { "-\($0.index)-\($0.count)" } ?? ""
@@ -87,6 +88,7 @@ final class ClaimFolder {
     ///
     /// - Returns: Its descriptor; else the number of the error, negative: EEXIST if there is one.
     func make(_ number: UInt32, nonce: String, ledger: String) -> Int32 {
+        assert(number > 0 && !nonce.isEmpty, "claims are counted from 1")
         let file = SystemCall.open(
             name(number), in: descriptor, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             0o600)
@@ -113,6 +115,7 @@ final class ClaimFolder {
     ///
     /// - Returns: 0, or the number of the error.
     func remove(below number: UInt32) throws(BroadsideError) -> Int32 {
+        assert(number > 0, "claims are counted from 1")
         for older in try numbers() where older < number {
             let file = SystemCall.open(
                 name(older), in: descriptor,
@@ -142,6 +145,7 @@ package final class HeldClaim {
     ///   - folder: Where it is.
     ///   - number: Its number.
     init(_ descriptor: Int32, in folder: ClaimFolder, number: UInt32) {
+        assert(descriptor >= 0 && number > 0, "a held claim is an open file")
         self.descriptor = descriptor
         self.folder = folder
         self.number = number

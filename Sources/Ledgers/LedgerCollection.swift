@@ -42,6 +42,7 @@ public struct LedgerCollection {
             guard !seen.contains(identity) else { continue }
             seen.append(identity)
             paths.append(path)
+            assert(paths.count == seen.count, "each ledger has one path")
         }
     }
 

@@ -108,6 +108,7 @@ extension LedgerDirectory {
             guard code == 0 else { throw claimFailure(folder, next, code) }
         }
         try step(.removed)
+        assert(claim.map { $0.number < held.number } ?? true, "the numbers of claims only grow")
         claim = held
         return warning
     }

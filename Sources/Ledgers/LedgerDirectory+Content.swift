@@ -199,6 +199,7 @@ extension LedgerDirectory {
     /// Makes the directory known as a ledger's, and its name survive a power cut, before anything else is
     /// made in it.
     func prepare() throws(BroadsideError) {
+        assert(lockDescriptor >= 0, "only a locked ledger is prepared")
         if SystemCall.status(of: lockDescriptor)?.st_size == 0 {
             try write(Self.signature)
         }

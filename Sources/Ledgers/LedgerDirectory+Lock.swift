@@ -88,6 +88,7 @@ extension LedgerDirectory {
     ///
     /// - Returns: false where it, or its lock, was removed in the meantime.
     private func takeLock(forWriting: Bool = true) throws(BroadsideError) -> Bool {
+        assert(lockDescriptor < 0, "a ledger is locked once")
         if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         if folder < 0, errno == ENOENT { return false }
         try openFolder(mustBeOwn: forWriting)

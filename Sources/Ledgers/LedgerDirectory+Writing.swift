@@ -31,6 +31,7 @@ extension LedgerDirectory {
     /// Makes a file of the directory, in place of what an earlier run left under its name; never
     /// follows a link.
     private func makeFile(_ name: String, _ access: Int32) throws(BroadsideError) -> Int32 {
+        assert(folder >= 0 && !name.contains("/"), "files are in the open folder")
         if SystemCall.unlink(name, in: folder) != 0, errno != ENOENT { throw failure(name) }
         let descriptor = SystemCall.open(
             name, in: folder, access | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -40,6 +41,9 @@ extension LedgerDirectory {
 
     /// Writes the manifest so that there is always a whole one: beside, synced, renamed.
     package func save(_ manifest: Manifest) throws(BroadsideError) {
+        assert(
+            zip(manifest.epochs, manifest.epochs.dropFirst()).allSatisfy { $0.number < $1.number },
+            "the numbers of epochs only grow")
         try checkClaim()
         try replace(Self.manifestName, with: manifest.encoded())
         try markBegun()
@@ -56,6 +60,7 @@ extension LedgerDirectory {
             let count = SystemCall.write(descriptor, bytes.rawSpan.extracting(written...))
             guard count > 0 else { throw failure(name) }
             written += count
+            assert(written <= bytes.count, "no more is written than was asked for")
         }
         try putInPlace(name, descriptor)
     }
@@ -64,6 +69,7 @@ extension LedgerDirectory {
     ///
     /// - Parameter name: The file's name in the directory.
     package func removeFile(_ name: String) {
+        assert(folder >= 0, "files are in the open folder")
         SystemCall.unlink(name, in: folder)
     }
 
@@ -79,6 +85,7 @@ extension LedgerDirectory {
 
     /// Puts a file in its place, where it survives a power cut.
     func putInPlace(_ name: String, _ descriptor: Int32) throws(BroadsideError) {
+        assert(folder >= 0 && descriptor >= 0, "files are in the open folder")
         guard fsync(descriptor) == 0,
             SystemCall.rename(".\(name).new", name, in: folder) == 0
         else { throw failure(name) }
@@ -114,6 +121,7 @@ extension LedgerDirectory {
     package func writeHeader(
         _ descriptor: Int32, campaign: UInt64, epoch: UInt32, reactor: UInt16
     ) throws(BroadsideError) {
+        assert(descriptor >= 0, "only an open file is written to")
         var writer = LedgerWriter(campaign: campaign, epoch: epoch, reactor: reactor)
         let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
         guard writer.writePending(to: descriptor) else { throw failure(name) }
@@ -122,6 +130,7 @@ extension LedgerDirectory {
 
     /// Makes a segment of a run; a descriptor to write to.
     package func createSegment(epoch: UInt32, reactor: UInt16) throws(BroadsideError) -> Int32 {
+        assert(folder >= 0, "files are in the open folder")
         let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
         let descriptor = SystemCall.open(
             name, in: folder, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -135,6 +144,7 @@ extension LedgerWriter {
     ///
     /// - Returns: false where it can't be written; errno says why.
     package mutating func writePending(to descriptor: Int32) -> Bool {
+        assert(descriptor >= 0, "only an open file is written to")
         // SAFETY: the bytes stay as they are until `writeCompleted`.
         while let next = unsafe nextWrite() {
             let written = unsafe pwrite(

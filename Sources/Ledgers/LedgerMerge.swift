@@ -45,6 +45,9 @@ public enum LedgerMerge {
         }
         let areParts = ledgers.contains { $0.manifest.identity.part != nil }
         let order = areParts ? try checkParts(ledgers) : try check(ledgers)
+        assert(
+            Set(order) == Set(ledgers.indices) && order.count == ledgers.count,
+            "each ledger has one place")
         for ledger in ledgers {
             try whileLocked(ledger) { () throws(BroadsideError) in
                 try verify(ledger.directory, ledger.manifest)
@@ -298,6 +301,8 @@ extension LedgerDirectory {
                 throw BroadsideError("\(error)", exitCode: 5)
             }
             if count == 0 { break }
+            assert(
+                offset + UInt64(count) <= byteCount ?? .max, "no more is copied than was asked for")
             try writeAll(buffer.bytes, to: descriptor, name: copy)
             offset += UInt64(count)
         }

@@ -49,6 +49,8 @@ public struct LedgerReader {
             }
         }
         try checkShards()
+        assert(
+            summary.count(.accepted) <= summary.reservedRowCount, "only reserved rows are accepted")
         var text = "sound: \(summary.reservedRowCount) rows reserved, "
         text += "\(summary.count(.accepted)) accepted"
         text += isFinished ? ", finished" : ", not finished"
@@ -256,6 +258,7 @@ package func canonicalToken(_ text: String) -> [UInt8]? {
     let digits = [UInt8](capacity: TokenText.maximumDigitCount) { digits in
         isToken = TokenText.canonicalize(bytes.rawSpan, into: &digits)
     }
+    assert(!isToken || digits.count % 2 == 0, "a byte has two digits")
     return isToken ? digits : nil
 }
 

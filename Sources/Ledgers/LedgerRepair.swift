@@ -132,6 +132,7 @@ private struct Repair {
                 let left = (gap.endRow ?? .max) - row
                 guard let chunk = try cursor.cutRows(atMost: Int(min(left, 1 << 40))) else { break }
                 chunks.append(chunk.reservation)
+                assert(chunk.end.row > row, "each chunk continues behind the last one")
                 row = chunk.end.row
                 cursor.giveBack(chunk)
             }

@@ -30,6 +30,7 @@ private final class ExportPart {
         let start = taken == 0 ? 0 : export.rows[taken - 1].end
         repeat { taken += 1 } while taken < export.rows.count && export.rows[taken].number < limit
         let end = export.rows[taken - 1].end
+        assert(start <= end, "the text of rows is in order")
         Self.withBytes(of: export) { output.append($0.extracting(start..<end)) }
     }
 
@@ -119,6 +120,7 @@ struct MergedExport {
             }
         }
         guard let first else { return nil }
+        assert(limit >= first.row, "the first row comes before the others")
         return (parts[first.place], limit)
     }
 }

@@ -75,6 +75,7 @@ final class OpenFiles: Sendable {
     /// Takes a descriptor over and begins to use it, or the one that another thread has opened meanwhile.
     private func adopt(_ descriptor: Int32, of file: ObjectIdentifier) -> Int32 {
         state.withLock { state in
+            assert(descriptor >= 0, "only an open file is kept")
             if let found = Self.take(file, of: &state) {
                 close(descriptor)
                 return found
@@ -90,6 +91,7 @@ final class OpenFiles: Sendable {
     private func end(_ file: ObjectIdentifier) {
         state.withLock { state in
             guard var found = state.files[file] else { return }
+            assert(found.readCount > 0, "each read ends once")
             found.readCount -= 1
             state.files[file] = found
         }

@@ -78,6 +78,7 @@ public final class OutputFile {
 
     /// Appends bytes.
     package func write(_ bytes: RawSpan) throws(BroadsideError) {
+        assert(!isSettled, "nothing is written behind the end")
         guard !isTerminal else { return try show(bytes) }
         guard compressor != nil else {
             try put(bytes)
@@ -110,6 +111,7 @@ public final class OutputFile {
             return
         }
         writtenCount += bytes.byteCount
+        assert(syncedCount <= writtenCount, "only what was written is synced")
         if temporary != nil, writtenCount - syncedCount >= Self.stretch { try passOn() }
     }
 
