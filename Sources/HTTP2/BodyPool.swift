@@ -34,6 +34,7 @@
     /// A place for a body. At most one a stream may be taken at a time.
     mutating func takePlace() -> UInt16 {
         if freeCount == 0 { grow() }
+        assert(freeCount > 0 && freeCount <= capacity, "a place is free")
         freeCount -= 1
         // SAFETY: `free` has `capacity` elements, and 0..<freeCount of them are set; `grow` made
         // some.
@@ -42,6 +43,7 @@
 
     /// Gives a place back that was taken.
     mutating func giveBack(_ place: UInt16) {
+        assert(freeCount < capacity && Int(place) < capacity, "each place is given back once")
         // SAFETY: each place is taken once before it is given back, so there is room for it.
         unsafe free.unsafelyUnwrapped[freeCount] = place
         freeCount += 1

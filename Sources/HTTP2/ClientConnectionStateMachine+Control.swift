@@ -179,6 +179,9 @@ extension ClientConnectionStateMachine {
     /// the answer may come.
     mutating func nextDisowned() -> Event? {
         while slotsToDisown > 0 {
+            assert(
+                slotsToDisown <= streams.slotCount,
+                "the table does not change while requests are disowned")
             let slot = streams.slot(of: streams.nextID) + streams.slotCount - slotsToDisown
             slotsToDisown -= 1
             let stream = streams[slot]

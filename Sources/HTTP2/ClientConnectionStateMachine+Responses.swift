@@ -90,6 +90,7 @@ extension ClientConnectionStateMachine {
     /// Adds to the body that is kept of a response in several frames.
     private mutating func keep(_ body: RawSpan, slot: Int) {
         let count = Int(streams[slot].bodyCount)
+        assert(count <= BodyPool.keptCount, "a body stays in its place")
         let taken = min(body.byteCount, BodyPool.keptCount - count)
         guard taken > 0 else { return }
         if streams[slot].bodyPlace == BodyPool.none {
@@ -123,6 +124,7 @@ extension ClientConnectionStateMachine {
     @inline(__always)
     private mutating func finish(_ slot: Int, answerIsKept: Bool = false) -> Event? {
         let stream = streams[slot]
+        assert(stream.state == .open && stream.status != 0, "a response has a status")
         // "A response is malformed if the value of content-length does not equal the sum of the DATA
         // frame payload lengths" (section 8.1.1), none of which some responses may have.
         if stream.contentLength >= 0, stream.contentLength != stream.receivedCount,
@@ -139,6 +141,7 @@ extension ClientConnectionStateMachine {
                 from: bodies.bytes(of: stream.bodyPlace), byteCount: answerCount)
         }
         answerRetryAfter = stream.retryAfter
+        assert(stream.sentCount <= stream.payloadCount, "no more is sent than the request has")
         if stream.sentCount < stream.payloadCount {
             // Answered before the request was complete (section 8.1): the rest is of no use.
             queueReset(streamID: stream.id, .cancel)
@@ -154,6 +157,7 @@ extension ClientConnectionStateMachine {
     /// Forgets an open stream and what is kept of its body.
     @inline(__always)
     mutating func close(_ slot: Int, _ state: Stream.State) {
+        assert(streams[slot].state == .open, "a stream is closed once")
         if streams[slot].bodyPlace != BodyPool.none {
             bodies.giveBack(streams[slot].bodyPlace)
             streams[slot].bodyPlace = BodyPool.none

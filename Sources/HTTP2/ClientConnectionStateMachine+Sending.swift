@@ -139,6 +139,7 @@ extension ClientConnectionStateMachine {
             // flow-control window" (section 6.9.2).
             let window = Int(settings.initialWindowSize) + Int(stream.windowDelta)
             let rest = Int(stream.payloadCount - stream.sentCount)
+            assert(rest > 0, "a request that is sent whole is in no list")
             let count = min(rest, window, sendWindow.available, Int(settings.maxFrameSize))
             looked += 1
             partial.turn += 1

@@ -8,10 +8,15 @@ struct FlowControlWindow: Sendable {
 
     init(available: Int) { self.available = available }
 
-    mutating func debit(_ count: Int) { available -= count }
+    mutating func debit(_ count: Int) {
+        assert(
+            count == 0 || count > 0 && count <= available, "no more is sent than the window lets")
+        available -= count
+    }
 
     /// Takes an increment; false if the window would get too large.
     mutating func credit(_ increment: Int) -> Bool {
+        assert(increment > 0, "a window grows by something")
         available += increment
         return available <= Self.limit
     }

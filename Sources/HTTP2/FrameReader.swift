@@ -47,6 +47,7 @@
     @inline(__always)
     mutating func next(in bytes: RawSpan, at offset: inout Int) -> Found {
         let available = bytes.byteCount - offset
+        assert(available >= 0, "the offset is in the input")
         guard carryCount == 0, available >= FrameHeader.byteCount else {
             return nextTorn(in: bytes, at: &offset)
         }

@@ -48,6 +48,7 @@ public struct FrameTracer: ~Copyable {
             tell(TracedFrame(header: header, fields: fields(header, payload), payload: payload))
             offset = start + header.length
         }
+        assert(offset <= pending.count, "frames are in what was taken")
         pending.removeFirst(offset)
     }
 

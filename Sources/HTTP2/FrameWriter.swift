@@ -56,6 +56,7 @@ enum FrameWriter {
     /// Moves what waits, as much as fits, behind what `output` has.
     mutating func take(into output: inout OutputRawSpan) {
         let taken = min(count, output.freeCapacity)
+        assert(start <= end, "what was taken was there")
         for offset in start..<start + taken {
             // SAFETY: `start..<end` is set, and is within the storage.
             unsafe output.append(storage.load(fromByteOffset: offset, as: UInt8.self))
@@ -71,6 +72,7 @@ enum FrameWriter {
     mutating func begin(
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int
     ) -> Bool {
+        assert(length >= 0 && streamID >> 31 == 0, "a frame header that can be written")
         let size = FrameHeader.byteCount + length
         // SAFETY: what waits is within the storage, and so is the same count from its beginning on;
         // memmove copes with their overlap.
@@ -123,8 +125,12 @@ extension ClientConnectionStateMachine {
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int,
         _ body: (inout ControlOutput) -> Void
     ) {
+        let before = output.count
         guard output.begin(type, flags: flags, streamID: streamID, length: length) else { return }
         body(&output)
+        assert(
+            output.count == before + FrameHeader.byteCount + length,
+            "a frame is as long as its header says")
     }
 
     mutating func queueWindowUpdate(streamID: UInt32, increment: UInt32) {

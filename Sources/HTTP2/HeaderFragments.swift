@@ -31,6 +31,7 @@
     }
 
     mutating func begin(streamID: UInt32, endsStream: Bool) {
+        assert(self.streamID == 0 && streamID != 0, "one header block at a time")
         // SAFETY: allocated once for the life of this value; `count` becomes 0: no byte is read
         // before it is set.
         if unsafe storage == nil {
@@ -44,6 +45,7 @@
 
     /// Adds a piece; false if the block gets too large.
     mutating func append(_ fragment: RawSpan) -> Bool {
+        assert(streamID != 0, "a fragment belongs to a block that was begun")
         frameCount += 1
         guard frameCount <= Self.frameLimit, fragment.byteCount <= Self.byteLimit - count else {
             return false
@@ -60,6 +62,7 @@
 
     /// The block is complete: what it belongs to.
     mutating func finish() -> (streamID: UInt32, endsStream: Bool) {
+        assert(streamID != 0, "a block ends once")
         defer { streamID = 0 }
         return (streamID, endsStream)
     }

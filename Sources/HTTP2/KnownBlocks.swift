@@ -81,6 +81,9 @@
         let byteCount = block.byteCount
         guard Self.byteCounts.contains(byteCount), !headers.isMalformed else { return }
         let place = byteCount & (Self.entryCount - 1)
+        assert(
+            headers.identifier.map { $0.upperBound <= byteCount } ?? true,
+            "the identifier is in its block")
         for offset in 0..<byteCount {
             let isFree = headers.identifier?.contains(offset) ?? false
             let isChecked = isFree && !headers.isIdentifierHuffman

@@ -64,6 +64,7 @@ struct ResponseHeaders {
 
     /// A field that is a static entry as a whole.
     mutating func takeStatic(_ index: Int) {
+        assert((1...StaticTable.count).contains(index), "an index of the static table")
         switch index {
         case 8: takeStatus(200)
         case 9: takeStatus(204)
@@ -165,6 +166,7 @@ struct ResponseHeaders {
     }
 
     private mutating func takeStatus(_ value: UInt16) {
+        assert((100...999).contains(value), "a status has three digits")
         // Once, and "all pseudo-header fields MUST appear in a field block before all regular field
         // lines" (section 8.3).
         if status != 0 || sawRegularField { isMalformed = true }

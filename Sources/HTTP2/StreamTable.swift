@@ -129,6 +129,7 @@ struct Stream {
 
     /// Opens a stream and returns its slot.
     mutating func open(tag: UInt32, payloadCount: Int, sentCount: Int) -> Int {
+        assert(sentCount >= 0 && sentCount <= payloadCount, "no more is sent than the request has")
         if openCount > mask >> 1 { grow() }
         while self[slot(of: nextID)].state == .open { nextID += 2 }
         precondition(nextID <= Self.lastID, "the ids are used up")
@@ -137,6 +138,7 @@ struct Stream {
         if openCount == 0 { oldestID = id }
         openCount += 1
         let slot = slot(of: id)
+        assert(self[slot].state != .open, "an open stream keeps its slot")
         var stream = Stream()
         stream.id = id
         stream.tag = tag
@@ -145,6 +147,7 @@ struct Stream {
         stream.payloadCount = Int32(payloadCount)
         stream.windowDelta = -Int32(sentCount)
         self[slot] = stream
+        assert(openCount <= slotCount / 2, "half of the table is free")
         return slot
     }
 
@@ -168,7 +171,9 @@ struct Stream {
     }
 
     mutating func close(slot: Int, _ state: Stream.State) {
+        assert(self[slot].state == .open && state != .open, "a stream is closed once")
         self[slot].state = state
+        assert(openCount > 0, "an open stream was counted")
         openCount -= 1
     }
 
@@ -181,9 +186,11 @@ struct Stream {
             for slot in 0...mask where self[slot].state == .open {
                 lowest = min(lowest, self[slot].id)
             }
+            assert(lowest < nextID, "one of the streams is open")
             oldestID = lowest
         }
         while true {
+            assert(oldestID < nextID, "the oldest stream is one of those that were opened")
             let slot = slot(of: oldestID)
             if self[slot].id == oldestID, self[slot].state == .open { return slot }
             oldestID += 2

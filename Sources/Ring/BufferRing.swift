@@ -56,6 +56,7 @@ import Glibc
     }
 
     private func add(_ identifier: UInt16, offset: Int) {
+        assert(Int(identifier) < count, "only the ring's own buffers are lent")
         // SAFETY: `identifier` is below `count` in both callers; liburing masks the place of the
         // descriptor.
         unsafe io_uring_buf_ring_add(

@@ -20,6 +20,7 @@ extension Ring {
 
     /// Connects a socket. Result: 0, or minus ECONNREFUSED and its kin.
     public mutating func connect(_ descriptor: Int32, to address: SocketAddress, userData: UInt64) {
+        assert(descriptor >= 0, "the kernel gets an open file")
         // SAFETY: the entry is this thread's until the next submission, and its slot has 32 bytes,
         // more than the address; the kernel copies the address when it takes the entry, before the
         // slot is used again.
@@ -33,6 +34,7 @@ extension Ring {
 
     /// Accepts connections until cancelled. Result: a new descriptor, closed on exec.
     public mutating func acceptMultishot(_ descriptor: Int32, userData: UInt64) {
+        assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
             // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
             unsafe io_uring_prep_multishot_accept(
@@ -45,6 +47,7 @@ extension Ring {
     /// Result: bytes in the buffer `bufferID`; 0 when the peer closed; minus ENOBUFS when the
     /// buffers ran out. Where a completion lacks `hasMore`, arm again.
     public mutating func receiveMultishot(_ descriptor: Int32, userData: UInt64) {
+        assert(descriptor >= 0, "the kernel gets an open file")
         precondition(bufferCount > 0, "this ring has no buffers")
         queue(userData) { entry in
             // SAFETY: the entry is this call's alone (see `queue`); the kernel receives into the
@@ -64,6 +67,7 @@ extension Ring {
         _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, waitForAll: Bool = true,
         userData: UInt64
     ) {
+        assert(descriptor >= 0, "the kernel gets an open file")
         let flags = MSG_NOSIGNAL | (waitForAll ? MSG_WAITALL : 0)
         queue(userData) { entry in
             // SAFETY: the entry is this call's alone (see `queue`); the caller keeps the bytes as
@@ -111,6 +115,7 @@ extension Ring {
         _ descriptor: Int32, into memory: UnsafeMutableRawBufferPointer, at offset: UInt64,
         userData: UInt64
     ) {
+        assert(descriptor >= 0, "the kernel gets an open file")
         precondition(memory.count <= Int(Int32.max), "one read is shorter than 2 GiB")
         queue(userData) { entry in
             // SAFETY: the entry is this call's alone (see `queue`); the caller leaves the memory to
@@ -124,6 +129,7 @@ extension Ring {
     ///
     /// - Parameter dataOnly: fdatasync: leaves out times, keeps what reading back needs.
     public mutating func fsync(_ descriptor: Int32, dataOnly: Bool, userData: UInt64) {
+        assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
             // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
             unsafe io_uring_prep_fsync(entry, descriptor, dataOnly ? IORING_FSYNC_DATASYNC : 0)
@@ -163,6 +169,7 @@ extension Ring {
 
     /// Completes once when the descriptor is ready. Result: the poll(2) events that hold.
     public mutating func poll(_ descriptor: Int32, events: Int16 = 1, userData: UInt64) {
+        assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
             // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
             unsafe io_uring_prep_poll_add(entry, descriptor, UInt32(UInt16(bitPattern: events)))
@@ -192,6 +199,7 @@ extension Ring {
 
     /// Cancels every operation on a descriptor. Result: how many were found.
     public mutating func cancelAll(on descriptor: Int32, userData: UInt64) {
+        assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
             // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
             unsafe io_uring_prep_cancel_fd(entry, descriptor, IORING_ASYNC_CANCEL_ALL)

@@ -119,6 +119,7 @@ import Glibc
 
     /// Submits what is queued if not so many entries are free.
     mutating func makeRoom(for count: Int) {
+        assert(count > 0, "room is made for something")
         var attempts = 0
         // SAFETY: `ring` is set up.
         while freeCount < count {
@@ -188,6 +189,7 @@ import Glibc
             if completion.bufferID != nil { lentBufferCount += 1 }
             unsafe (batch.storage + position).initialize(to: completion)
         }
+        assert(lentBufferCount <= bufferCount, "the kernel lends each buffer once")
         unsafe io_uring_cq_advance(ring, UInt32(ready))
         batch.count = ready
         return ready
