@@ -101,6 +101,7 @@ public struct BlockWalker: Sendable {
             } else {
                 .withoutIndexing
             }
+        assert(position > start && position <= block.byteCount, "a field is in its block")
         return Field(representation, index: index, name: name, value: value)
     }
 

@@ -99,11 +99,15 @@ public struct DynamicTableMirror: Sendable {
         entries[count] = Entry(name: name, revision: revision, size: entrySize)
         count += 1
         size += entrySize
+        assert(size <= capacity, "the table stays within its capacity")
         changed()
         return true
     }
 
     private mutating func changed() {
+        assert(
+            size == (0..<count).reduce(0) { $0 + entries[$1].size },
+            "the size is that of the entries")
         generation &+= 1
         names = 0
         tokenRevision = 0
@@ -120,6 +124,7 @@ public struct DynamicTableMirror: Sendable {
     /// A lower limit drops what no longer fits, oldest first as the peer's decoder will, and makes a
     /// size update due. A higher one is an offer that is not taken: what is inserted is tiny.
     public mutating func limit(capacity newCapacity: Int) {
+        assert(newCapacity >= 0, "a table has a capacity")
         guard newCapacity < capacity else { return }
         capacity = newCapacity
         pendingSizeUpdate = newCapacity

@@ -21,6 +21,7 @@ public enum Huffman {
                 coded.append(UInt8(truncatingIfNeeded: bits >> UInt64(bitCount)))
             }
         }
+        assert(bitCount < 8, "whole bytes are written")
         if bitCount > 0 {
             // "Padding corresponding to the most significant bits of the code for the EOS symbol",
             // all of which are ones.

@@ -64,6 +64,7 @@ public enum PrefixInteger {
             }
             offset += 1
             shift += 7
+            assert(value >= first, "what follows is added")
             if byte & 0x80 == 0 { return value }
         }
     }

@@ -62,6 +62,9 @@ public enum RequestBlockEncoder {
                 to: &block.bytes)
             appendValue(field, huffman: huffman, to: &block)
         }
+        assert(
+            block.holes.allSatisfy { $0.range.upperBound <= block.bytes.count },
+            "holes are in their block")
         return block
     }
 
@@ -138,6 +141,8 @@ public enum RequestBlockEncoder {
             return
         }
         PrefixInteger.encode(codedCount, prefixBits: 7, pattern: 0x80, into: &bytes)
+        let start = bytes.count
         Huffman.encode(string, into: &bytes)
+        assert(bytes.count == start + codedCount, "the string is as long as was announced")
     }
 }
