@@ -117,6 +117,10 @@ public struct ListPruner: ~Copyable {
         }
         moveRun(window, upTo: consumed)
         checkedCount -= consumed
+        assert(checkedCount >= 0, "what is handed out was checked")
+        assert(
+            keptEnd <= consumed && consumed <= window.count,
+            "what is kept is in what was gone through")
         return Outcome(keptCount: keptEnd, consumedCount: consumed)
     }
 
@@ -183,6 +187,7 @@ public struct ListPruner: ~Copyable {
     /// Moves the bytes that stay and come before `end` behind those that stayed before.
     func moved(_ window: PrunerWindow, upTo end: Int) -> Int {
         let count = end - runStart
+        assert(count >= 0 && keptEnd <= runStart, "rows move towards the start only")
         if keptEnd != runStart, count > 0 { window.move(runStart..<end, to: keptEnd) }
         return keptEnd + count
     }
@@ -197,6 +202,7 @@ public struct ListPruner: ~Copyable {
         _ window: PrunerWindow, _ start: Int, _ end: Int, reason: UInt8, removed: inout [UInt8]
     ) {
         counts.removed += 1
+        assert(start >= runStart && end >= start, "rows are removed in their order")
         counts.removedByReason[Int(reason)] += 1
         handOut(window, start..<end, to: &removed)
         if notesRanges { removedRanges.cut.append(start..<end) }

@@ -73,6 +73,7 @@ public struct ListSurvey: ~Copyable {
         counts.valid += 1
         counts.lengths.note(count, line: row.line)
         if !digits.isEqual(to: text) { lookAtForm(text, count) }
+        assert(counts.valid + counts.invalid == counts.rows, "each row is valid or not")
         return count
     }
 

@@ -42,6 +42,7 @@ public struct ResponseTally: Sendable {
 
     /// Whether nearly all are of that kind.
     public var isMismatch: Bool {
-        count >= Self.fewest && mismatchCount * 100 >= count * Self.percent
+        assert(mismatchCount <= count, "a mismatch is one of the responses")
+        return count >= Self.fewest && mismatchCount * 100 >= count * Self.percent
     }
 }

@@ -95,6 +95,7 @@ struct BlockReader: ~Copyable {
         guard position < end else { return .end }
         guard let count = try plausibleBlock(at: position), checksumHolds(at: position, count)
         else { return .bad }
+        assert(UInt64(count) <= end - position, "a block is in its range")
         blockOffset = position
         blockByteCount = count
         recordOffset = LedgerFormat.blockHeaderByteCount

@@ -45,6 +45,7 @@ public struct CampaignRows: Hashable, Sendable {
         guard var gap = ListGap(after: previous, before: next, within: part) else { return nil }
         guard let limit else { return gap }
         if gap.firstRow >= limit { return nil }
+        assert(gap.firstRow < limit, "a gap begins before the limit")
         gap.endRow = min(gap.endRow ?? limit, limit)
         return gap
     }
@@ -84,6 +85,7 @@ public struct RowSelection: Hashable, Sendable {
         func below(_ row: UInt64) -> UInt64 {
             row / divisor + (row % divisor > remainder ? 1 : 0)
         }
+        assert(remainder < divisor, "a shard is one of those that there are")
         return below(rows.upperBound) - below(rows.lowerBound)
     }
 }

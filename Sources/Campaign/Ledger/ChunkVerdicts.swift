@@ -115,6 +115,7 @@ public struct ChunkVerdicts: ~Copyable {
         _ extent: LedgerIndex.Extent, of sound: ValidatedSegment, epoch: UInt32
     ) throws(LedgerError) {
         if readerSegment == extent.segment {
+            assert(extent.start < extent.end, "an extent holds blocks")
             reader.seek(to: extent.start, end: extent.end, clock: extent.clock)
         } else {
             readerSegment = extent.segment
@@ -253,6 +254,7 @@ public struct ChunkVerdicts: ~Copyable {
     /// The text of a row's reason, where it has none with a code; else nil.
     public func reasonText(ofRow index: Int) -> [UInt8]? {
         let range = rows[index].reasonText
+        assert(range.upperBound <= storage.count, "a reason is in what was kept")
         return range.isEmpty ? nil : Array(storage[range])
     }
 }

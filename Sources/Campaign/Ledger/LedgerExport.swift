@@ -113,6 +113,7 @@ public struct LedgerExport: ~Copyable {
         } else {
             appendOpen(&part)
         }
+        assert(part.place <= part.count, "a part has no more rows than it has")
         nextRow = part.firstRow + UInt64(part.place)
         if part.place < part.count {
             self.part = part
@@ -160,6 +161,9 @@ public struct LedgerExport: ~Copyable {
         guard let chunk else { return false }
         try verdicts.load(chunk: nextChunk)
         if list.isAvailable { try list.load(chunk, into: &listRows) }
+        assert(
+            chunk.firstRow == verdicts.firstRow && chunk.rowCount == verdicts.rows.count,
+            "the verdicts are the chunk's")
         part = Part(firstRow: chunk.firstRow, count: verdicts.rows.count)
         return true
     }
@@ -203,6 +207,7 @@ public struct LedgerExport: ~Copyable {
                 append(row)
             }
             if notesRows { rows.append((number, text.count)) }
+            assert(rows.count <= 1 || rows[rows.count - 2].number < number, "rows are in order")
         }
     }
 

@@ -121,6 +121,7 @@ extension LedgerIndex {
                 || chunkTable[chunk].extentCount >= LedgerIndex.extentsPerSegmentMax
             {
                 extents[lastExtent].end = end
+                assert(extents[lastExtent].start < end, "an extent only grows")
                 return
             }
             chunkTable[chunk].extentCount += 1
@@ -133,6 +134,7 @@ extension LedgerIndex {
             }
             chunkTable[chunk].extentCount = 1
         }
+        assert(reader.blockOffset < end, "an extent holds blocks")
         let added = Int32(extents.count)
         extents.append(
             Extent(segment: UInt32(segment), start: reader.blockOffset, end: end, clock: clock))
@@ -144,6 +146,9 @@ extension LedgerIndex {
     /// The runs that reserved a chunk, in order.
     func reservations(ofChunk index: Int) -> ArraySlice<Reservation> {
         let start = Int(chunkTable[index].firstReservation)
+        assert(
+            start + Int(chunkTable[index].reservationCount) <= reservations.count,
+            "a chunk's reservations are in the table")
         return reservations[start..<(start + Int(chunkTable[index].reservationCount))]
     }
 }

@@ -102,6 +102,7 @@ public struct LedgerIndex {
             if chunkTable[middle].endRow <= row { low = middle + 1 } else { high = middle }
         }
         guard low < chunkTable.count, chunkTable[low].firstRow <= row else { return nil }
+        assert(row < chunkTable[low].endRow, "the chunk that was found holds the row")
         return low
     }
 
@@ -152,6 +153,9 @@ public struct LedgerIndex {
         }
         try tabulate(&found)
         found = []
+        assert(
+            chunkTable.reduce(0) { $0 + Int($1.reservationCount) } == reservations.count,
+            "each reservation is a chunk's")
         for index in self.segments.indices { try collectExtents(ofSegment: index, with: &reader) }
     }
 }

@@ -57,6 +57,7 @@ public struct LedgerSummary: Sendable {
             reasons[state].add(other.reasons[state])
         }
         goneCount += other.goneCount
+        assert(numbers.reduce(0, +) == reservedRowCount, "each reserved row has one state")
     }
 
     /// Adds the rows of a chunk.
@@ -78,9 +79,11 @@ public struct LedgerSummary: Sendable {
             numbers[Int(state.rawValue)] += 1
             if state.isSettled { addReason(verdicts, at: place) }
         }
+        assert(beyondLimit <= reserved && accepted <= reserved, "no more rows than the chunk has")
         reservedRowCount += reserved
         beyondLimitCount += beyondLimit
         numbers[Int(RowState.accepted.rawValue)] += accepted
+        assert(numbers.reduce(0, +) == reservedRowCount, "each reserved row has one state")
     }
 
     /// Counts why a row was not accepted.

@@ -26,6 +26,7 @@ public struct LedgerVerification: Sendable {
             if index.rows.openCount(from: nextRow, to: verdicts.firstRow) > 0 {
                 throw LedgerVerification.open(nextRow)
             }
+            assert(verdicts.firstRow >= nextRow, "chunks are in order")
             nextRow = verdicts.firstRow + UInt64(verdicts.rows.count)
             let rows = verdicts.rows.span
             for place in rows.indices where !rows[place].state.isSettled {

@@ -141,6 +141,7 @@ extension LedgerWriter {
         append(chunk.byteCount)
         append(chunk.firstLine)
         append(chunk.hash)
+        assert(appendedPosition > writtenPosition, "a reservation waits to be written")
         return appendedPosition
     }
 

@@ -130,6 +130,9 @@ public struct LedgerWriter: ~Copyable {
             fillOffset += UInt64(flightByteCount)
             cursor = 0
         }
+        assert(
+            writtenPosition + UInt64(flightByteCount) == fillOffset,
+            "what is written and what is filled meet")
         isWriting = true
         let rest = unsafe UnsafeRawBufferPointer(
             start: UnsafeRawPointer(flightWords) + flightDoneCount,
@@ -147,6 +150,7 @@ public struct LedgerWriter: ~Copyable {
         isWriting = false
         flightDoneCount += count
         if flightDoneCount == flightByteCount { writtenPosition += UInt64(flightByteCount) }
+        assert(writtenPosition <= fillOffset, "no more is written than was appended")
     }
 
     /// Takes note that a sync of the file is done.
@@ -158,6 +162,7 @@ public struct LedgerWriter: ~Copyable {
     public mutating func syncCompleted(upTo position: UInt64) {
         precondition(position <= writtenPosition, "what was not written cannot be synced")
         syncedPosition = max(syncedPosition, position)
+        assert(markedPosition <= syncedPosition, "only what is synced is marked")
     }
 }
 
@@ -259,7 +264,9 @@ extension LedgerWriter {
 
     /// Opens a block, which records the latest sync if no block has yet.
     private mutating func openBlock() {
+        assert(blockLimit == 0, "one block is open at a time")
         if wordCapacity - cursor < LedgerWriter.blockWordCountMax { grow() }
+        assert(cursor + LedgerWriter.blockWordCountMax <= wordCapacity, "the block has room")
         blockStart = cursor
         cursor += 1
         blockLimit = blockStart + LedgerWriter.blockWordCountMax
@@ -283,6 +290,7 @@ extension LedgerWriter {
         let offset = fillOffset + UInt64(blockStart * 8)
         let crc = unsafe LedgerFormat.checksum(seed: seed, offset: offset, block: block)
         unsafe words[blockStart] = (header | UInt64(crc)).littleEndian
+        assert(cursor <= blockLimit, "a block stays within its limit")
         blockLimit = 0
     }
 

@@ -59,6 +59,7 @@ public struct ListGap: Codable, Hashable, Sendable {
 
     /// What is left of it behind rows that were read from its beginning; nil if nothing is.
     public func rest(behind read: ChunkReservation) -> ListGap? {
+        assert(read.firstRow >= firstRow, "what was read is in the gap")
         if let endRow, read.end.row >= endRow { return nil }
         return rest(from: read.end)
     }

@@ -65,6 +65,8 @@ internal import Support
     @inline(__always)
     private mutating func note(line: UInt64, byteCount: Int, isToken: Bool) {
         textEnd += byteCount
+        assert(line >= firstLine, "lines are in order")
+        assert(count < ListRows.countMax, "a chunk has no more rows")
         entries[count] =
             (line &- firstLine) << 32 | (isToken ? ListRows.isTokenBit : 0) | UInt64(textEnd)
         count += 1

@@ -130,6 +130,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         }
         version = Manifest.currentVersion
         let number = (epochs.last?.number ?? 0) + 1
+        assert(epochs.allSatisfy { $0.number < number }, "the numbers of epochs only grow")
         epochs.append(Epoch(number: number, startedAtMilliseconds: milliseconds))
         isFinished = false
         return number
@@ -145,6 +146,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         lengths: [SegmentLength], isFinished: Bool, stop: StopRecord? = nil
     ) {
         precondition(!epochs.isEmpty, "no run was begun")
+        assert(Set(lengths.map(\.reactor)).count == lengths.count, "each segment has one length")
         epochs[epochs.count - 1].segments = lengths
         epochs[epochs.count - 1].stop = stop
         self.isFinished = isFinished
@@ -204,6 +206,9 @@ public struct Manifest: Codable, Hashable, Sendable {
 
     /// Describes runs anew, as a repair found them.
     mutating func replaceEpochs(_ found: [Epoch], isFinished: Bool) {
+        assert(
+            zip(found, found.dropFirst()).allSatisfy { $0.number < $1.number },
+            "the numbers of epochs only grow")
         version = Manifest.currentVersion
         epochs = found
         self.isFinished = isFinished

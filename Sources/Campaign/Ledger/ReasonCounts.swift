@@ -37,6 +37,7 @@ public struct ReasonCounts: Sendable, Hashable {
     public mutating func add(text: String, count: UInt64) {
         let isKept = texts[text] != nil || texts.count < Self.textsLimit
         texts[isKept ? text : Self.otherTexts, default: 0] += count
+        assert(texts.count <= Self.textsLimit + 1, "texts that are not kept are counted together")
     }
 
     /// Adds what another counted.

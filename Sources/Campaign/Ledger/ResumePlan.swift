@@ -119,6 +119,10 @@ public struct ResumePlan: ~Copyable {
             if disposition.isSent { work.sendCount += 1 }
             if disposition == .becomesUnknown, row.state == .inDoubt { work.unknownCount += 1 }
         }
+        assert(work.sendCount + work.unknownCount <= chunk.rowCount, "no more work than rows")
+        assert(
+            work.dispositions.count == chunk.rowCount && work.attempts.count == chunk.rowCount,
+            "each row has its place in the plan")
         return work.sendCount + work.unknownCount > 0 ? work : nil
     }
 

@@ -30,6 +30,7 @@ public final class ChunkPool: Sendable {
             if let chunk = state.idle.popLast() { return chunk }
             if state.made == limit { return nil }
             state.made += 1
+            assert(state.made <= limit, "no more chunks than the pool may have")
             return RowChunk()
         }
     }

@@ -56,6 +56,7 @@ extension RowSplitter {
             let left = boundary.byteOffset - start.byteOffset - UInt64(filled)
             count = Int(min(UInt64(count), left))
         }
+        assert(count >= 0, "a chunk does not go beyond its end")
         if count == 0 { return }
         // SAFETY: `next` checks the offset, so that `count` bytes are left in the input, and they
         // have room in the chunk behind `filled`.
@@ -88,6 +89,7 @@ extension RowSplitter {
                 return .rowLimit
             }
         }
+        assert(rowsEnd <= filled && scan <= filled, "rows are in what was read")
         if takeFault() { return .fault }
         if let boundary, start.byteOffset + UInt64(filled) == boundary.byteOffset {
             return .boundary
@@ -138,6 +140,7 @@ extension RowSplitter {
     mutating func cutOff(carryingTo next: RowChunk? = nil) -> RowChunk? {
         guard let chunk else { preconditionFailure("there is a chunk in work") }
         let carried = filled - rowsEnd
+        assert(carried >= 0, "rows are in what was read")
         precondition(carried == 0 || next != nil, "bytes of a row would be lost")
         let isExact = boundary?.isExact ?? false
         if isAtBoundary { boundary = nil }

@@ -76,6 +76,7 @@ package final class CanaryGate: Sendable {
 
     /// Rows of the canary are on their way to a reactor, those left out that are settled already.
     package func handedOut(_ count: Int) {
+        assert(count >= 0, "rows are handed out")
         state.withLock { $0.handedOut += UInt64(count) }
     }
 
@@ -111,6 +112,7 @@ package final class CanaryGate: Sendable {
             state.answered += answered
             state.refused += refused
             state.lost += lost
+            assert(state.refused <= state.answered, "what is refused was answered")
             guard state.verdict == .pending, state.isExhausted, state.done >= state.handedOut
             else { return state.verdict }
             let sent = state.answered - answeredBefore + state.lost

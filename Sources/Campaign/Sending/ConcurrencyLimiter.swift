@@ -119,6 +119,7 @@ public struct ConcurrencyLimiter: Sendable {
     public mutating func endWindow(
         now: UInt64, allowed: Int, hint: UInt64, lag: UInt64
     ) -> Finding? {
+        assert(limit >= Self.floor, "the limit stays above its floor")
         let latency = shortest
         let wasFull = wasFull
         let away = away
@@ -185,6 +186,7 @@ public struct ConcurrencyLimiter: Sendable {
 
     /// Half as many for a window; less far where the floor is near.
     private mutating func tryLess(_ latency: UInt64, allowed: Int, lag: UInt64) {
+        assert(phase == .open || phase == .held, "one try at a time")
         let inFlight = min(limit, allowed)
         before = (limit, inFlight, latency)
         limit = max(Self.floor, inFlight / 2)
@@ -230,12 +232,14 @@ public struct ConcurrencyLimiter: Sendable {
     /// A held connection never sees its base: for one window it has half as many requests in flight
     /// as would fill the path, should the base be true.
     private mutating func look(_ latency: UInt64) {
+        assert(phase == .held, "only a held limit is tried")
         before = (limit, limit, latency)
         limit = max(Self.floor, share(of: limit, base / 2, latency))
         phase = .looking
     }
 
     private mutating func endLook(_ latency: UInt64, _ wasFull: Bool, now: UInt64) {
+        assert(phase == .looking, "a look ends once")
         // What a queue explains says only that the base is no longer than that.
         let isPath = wasFull && latency > proportionalLatency + proportionalLatency / 4
         if isPath || latency < base { base = latency }

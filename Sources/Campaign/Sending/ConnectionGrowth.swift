@@ -140,6 +140,7 @@ public struct ConnectionGrowth: Sendable {
     public init(
         connections: Int, reactors: Int, connectionsMost: Int = connectionsMost, reactorsMost: Int
     ) {
+        assert(connections >= 1 && reactors >= 1, "a run has a connection")
         self.connections = connections
         self.reactors = reactors
         self.connectionsMost = min(connectionsMost, Self.connectionsMost)
@@ -155,6 +156,7 @@ public struct ConnectionGrowth: Sendable {
     /// Takes a look in. The times of looks never fall.
     public mutating func look(_ look: Look) -> Decision {
         if case .settled(let reason) = phase { return .settled(reason) }
+        assert(last.map { $0.nanoseconds <= look.nanoseconds } ?? true, "time does not go back")
         let before = last ?? Look(nanoseconds: look.nanoseconds)
         last = look
         if look.isHeldBack {
@@ -222,6 +224,7 @@ public struct ConnectionGrowth: Sendable {
     private mutating func judge(_ look: Look, since: Look) -> Decision {
         phase = .measuring(since: look)
         let seconds = Double(look.nanoseconds - since.nanoseconds) / 1e9
+        assert(seconds > 0, "a rate is measured over some time")
         let rate = Double(look.answers - since.answers) / seconds
         if let limit = look.rateLimit, rate >= limit * Self.rateKeptShare {
             return .stay(.rateKept(perSecond: limit))

@@ -71,6 +71,7 @@ public struct RetryQueue: ~Copyable {
         let first = entries[0]
         count -= 1
         if count > 0 { sink(entries[count]) }
+        assert(count == 0 || !entries[0].isBefore(first), "entries come in their order")
         return first
     }
 
