@@ -70,6 +70,7 @@ final class AddressHealth: Sendable {
     private func change(_ body: (inout [SocketAddress: Entry]) -> Void) {
         entries.withLock { entries in
             body(&entries)
+            assert(entries.count <= Self.entriesLimit, "the oldest addresses are forgotten")
             count.store(entries.count, ordering: .relaxed)
         }
     }
@@ -165,6 +166,7 @@ final class AddressHealth: Sendable {
             {
                 entries[oldest.key] = nil
             }
+            assert(entry.notBefore > now, "a failed address is left alone for a while")
             entries[address] = entry
         }
     }

@@ -22,6 +22,7 @@ final class ConnectRateLimiter: Sendable {
                 begun.removeFirst()
             }
             begun.append(max(now, begun.last ?? 0))
+            assert(begun.count <= Self.limit, "only the last attempts are kept")
             return nil
         }
     }

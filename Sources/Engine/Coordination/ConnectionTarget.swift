@@ -19,6 +19,7 @@ package final class ConnectionTarget: Sendable {
             guard reactor < active else { return 0 }
             return connections / active + (reactor < connections % active ? 1 : 0)
         }
+        assert(first.reduce(0, +) == connections, "the shares add up")
         shares = Mutex(first)
     }
 
@@ -40,6 +41,7 @@ package final class ConnectionTarget: Sendable {
                 let least = shares[..<active].indices.min { shares[$0] < shares[$1] } ?? 0
                 shares[least] += 1
             }
+            assert(shares.reduce(0, +) >= connections, "the shares add up")
         }
         changes.add(1, ordering: .releasing)
     }

@@ -48,6 +48,7 @@ final class LossyAddresses: Sendable {
     private func change(_ body: (inout [SocketAddress]) -> Void) {
         addresses.withLock { addresses in
             body(&addresses)
+            assert(addresses.count <= Self.limit, "the oldest addresses are forgotten")
             count.store(addresses.count, ordering: .relaxed)
         }
     }

@@ -86,6 +86,9 @@ final class RowHandoff: Sendable {
         state.withLock { state in
             let row = state.rows.popLast()
             state.pieceCount -= row?.pieces.count ?? 0
+            assert(
+                state.pieceCount >= 0 && (!state.rows.isEmpty || state.pieceCount == 0),
+                "the pieces are those of the rows")
             waiting.store(state.rows.count, ordering: .releasing)
             return row
         }

@@ -119,6 +119,7 @@ struct ChunkQueue: ~Copyable {
 
     mutating func willAsk() {
         asked += 1
+        assert(aheadCount <= Self.aheadMost, "only so many chunks are read ahead")
     }
 
     /// A chunk came that is not reserved yet.
@@ -144,6 +145,9 @@ struct ChunkQueue: ~Copyable {
 
     /// The first chunk that was not reserved is, up to a position of the ledger.
     mutating func noteReserved(at position: UInt64) {
+        assert(
+            reservedCount == 0 || waiting[reservedCount - 1].reservedAt ?? .max <= position,
+            "the positions of reservations only grow")
         waiting[reservedCount].reservedAt = position
         reservedCount += 1
     }
@@ -195,6 +199,7 @@ struct ChunkQueue: ~Copyable {
         guard let first = waiting.first, let position = first.reservedAt else { return false }
         waiting.removeFirst()
         reservedCount -= 1
+        assert(reservedCount >= 0, "a chunk is read once")
         reservedAt = position
         requestCount = 0
         current = first.chunk
@@ -206,6 +211,7 @@ struct ChunkQueue: ~Copyable {
             attempts = first.chunk.attempts ?? []
             openEnd = (past.lastIndex { $0 != .settled } ?? -1) + 1
         }
+        assert(!hasDispositions || dispositions.count == placeCount, "each row has one disposition")
         reader.open(first.chunk)
         return true
     }
@@ -225,6 +231,7 @@ struct ChunkQueue: ~Copyable {
             }
             passedOver += 1
         }
+        assert(nextPlace <= placeCount, "a row is one of its chunk's")
         passedOver += placeCount - nextPlace
         nextPlace = placeCount
         return nil
@@ -277,6 +284,7 @@ struct ChunkQueue: ~Copyable {
                     continue
                 }
                 reservedCount -= 1
+                assert(reservedCount >= 0, "a chunk is read once")
                 current = next.chunk
                 nextPlace = 0
             }

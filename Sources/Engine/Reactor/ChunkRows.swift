@@ -53,6 +53,7 @@ struct ChunkRows {
         aheadLimit = max(sentPerSecond / Self.groupsPerSecond, minimum)
         taken = 0
         sent = 0
+        assert((minimum...Self.maximum).contains(limit), "a chunk has so many rows")
     }
 
     /// How many chunks to ask for together. Only rows that are sent share a sync.

@@ -129,6 +129,8 @@ import Support
     }
 
     mutating func enter(_ phase: Phase, now: UInt64) {
+        assert(now >= phaseSince, "time does not go back")
+        assert(phase != .idle, "a slot becomes free by its end")
         self.phase = phase
         phaseSince = now
         isSaturated = false

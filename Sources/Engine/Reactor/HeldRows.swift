@@ -34,6 +34,7 @@ struct HeldRows: ~Copyable {
     mutating func popFirst(in slab: borrowing RowSlab) -> RowTag? {
         guard let tag = line.popFirst(in: slab) else { return nil }
         groups[first].count -= 1
+        assert(groups[first].count >= 0, "a group has the rows that were put into it")
         if groups[first].count == 0 { first += 1 }
         if first == groups.count {
             groups.removeAll(keepingCapacity: true)

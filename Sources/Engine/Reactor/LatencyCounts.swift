@@ -25,6 +25,9 @@ package struct LatencyCounts: Sendable, Equatable {
         if buckets.isEmpty {
             buckets = other.buckets
         } else {
+            assert(
+                other.buckets.isEmpty || other.buckets.count == buckets.count,
+                "histograms have the same buckets")
             for index in other.buckets.indices { buckets[index] += other.buckets[index] }
         }
         count += other.count
@@ -45,6 +48,7 @@ package struct LatencyCounts: Sendable, Equatable {
     /// The value below which the given share of answers lies, nanoseconds; nil without answers.
     package func quantile(_ share: Double) -> UInt64? {
         guard count > 0 else { return nil }
+        assert((0...1).contains(share), "a share of the responses")
         let rank = max(1, UInt64((share * Double(count)).rounded(.up)))
         var seen: UInt64 = 0
         for index in buckets.indices {

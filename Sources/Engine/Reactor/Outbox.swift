@@ -75,6 +75,7 @@
     mutating func takeWaiting(now: UInt64) -> UnsafeRawBufferPointer? {
         if waitingSince == nil { waitingSince = now }
         guard !isSending else { return nil }
+        assert(sentCount < sealedCount, "there is something to send")
         isSending = true
         handedOver = now
         // SAFETY: bytes that were sealed and not sent; they stay as they are while `isSending`.

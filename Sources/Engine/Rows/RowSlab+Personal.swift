@@ -44,6 +44,7 @@ import Campaign
         } else {
             block = untouched
             untouched += 1
+            assert(Int(untouched) <= capacity, "a block is in the arena")
         }
         // SAFETY: `place` checks the number; blocks are aligned and longer than four bytes.
         unsafe place(block).storeBytes(of: next, as: UInt32.self)
@@ -52,6 +53,7 @@ import Campaign
 
     /// Gives a block back; what its chain goes on with.
     mutating func free(_ block: UInt32) -> UInt32 {
+        assert(freeCount < capacity, "each block is freed once")
         let next = next(block)
         // SAFETY: `place` checks the number; blocks are aligned and longer than four bytes.
         unsafe place(block).storeBytes(of: freeHead, as: UInt32.self)
@@ -108,6 +110,7 @@ extension RowSlab {
             }
             start -= BlockArena.contentCount
         }
+        assert((block == .max) == (rest <= 0), "what has no room inside is in blocks")
         self[tag].firstBlock = block
     }
 
@@ -147,6 +150,7 @@ extension RowSlab {
     /// What a place has left behind its token.
     private func personalRoom(_ tag: RowTag) -> UnsafeMutableRawBufferPointer {
         let used = Int(self[tag].tokenCount)
+        assert(used <= Self.tokenDigitsLimit, "a token is in its room")
         // SAFETY: a token has at most `tokenDigitsLimit` bytes, for which each place has room.
         return unsafe UnsafeMutableRawBufferPointer(
             start: token(tag) + used, count: Self.tokenDigitsLimit - used)

@@ -93,6 +93,7 @@ struct PendingRow {
         }
         let tag = untouched
         untouched += 1
+        assert(Int(untouched) <= capacity, "a row is in the slab")
         self[tag] = PendingRow()
         return tag
     }
@@ -151,6 +152,9 @@ struct RowQueue: Sendable {
     var isEmpty: Bool { head == .max }
 
     mutating func append(_ tag: RowTag, in slab: borrowing RowSlab) {
+        assert(
+            (head == .max) == (count == 0) && (tail == .max) == (count == 0),
+            "an empty queue has no ends")
         slab[tag].next = .max
         if tail == .max {
             head = tag
@@ -163,6 +167,9 @@ struct RowQueue: Sendable {
 
     /// Puts a row back that was taken and could not be sent.
     mutating func prepend(_ tag: RowTag, in slab: borrowing RowSlab) {
+        assert(
+            (head == .max) == (count == 0) && (tail == .max) == (count == 0),
+            "an empty queue has no ends")
         slab[tag].next = head
         head = tag
         if tail == .max { tail = tag }
@@ -175,6 +182,9 @@ struct RowQueue: Sendable {
         head = slab[tag].next
         if head == .max { tail = .max }
         count -= 1
+        assert(
+            (head == .max) == (count == 0) && (tail == .max) == (count == 0),
+            "an empty queue has no ends")
         return tag
     }
 }
