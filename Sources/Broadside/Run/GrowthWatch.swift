@@ -56,6 +56,7 @@ struct GrowthWatch {
             let before = target.total
             reason = .measuring
             target.grow(to: connections, reactors: reactors)
+            assert(target.total >= before, "connections are only added")
             let threads = reactors > 1 ? " on \(reactors) reactors" : ""
             return "from \(before) to \(connections) connections\(threads): APNs stream limits and "
                 + "flow-control windows are the bottleneck"

@@ -135,6 +135,7 @@ final class RunMonitor {
 
     /// The reactors have ended: nothing is redrawn any more.
     func reactorsEnded(_ now: Now) {
+        assert(!hasEnded, "a run ends once")
         hasEnded = true
         terminal?.restore()
         takeEvents(now)

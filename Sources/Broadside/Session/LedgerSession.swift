@@ -280,6 +280,7 @@ final class LedgerSession {
 
     /// Notes in the manifest that every segment of this run is on disk.
     func noteSegmentsMade() throws(BroadsideError) {
+        assert(manifest.epochs.last?.number == epoch, "the run that continues was begun")
         manifest.noteSegmentsMade()
         try directory.save(manifest)
     }
@@ -293,6 +294,7 @@ final class LedgerSession {
         let isSame = manifest.canaryRowCount != nil
         let rejected = earlier.count(.rejected)
         let invalid = earlier.count(.invalid)
+        assert(earlier.goneCount <= rejected, "a 410 is a rejection")
         return CanaryGate(
             rows: UInt64(rows), maximumRefusedPercent: plan.options.canaryMaxRejected,
             answered: isSame ? earlier.count(.accepted) + rejected + invalid : 0,
@@ -314,6 +316,9 @@ final class LedgerSession {
         isFinished: Bool,
         statistics: RunStatistics, stop: StopRecord
     ) throws(BroadsideError) {
+        assert(
+            !isFinishedAlready && manifest.epochs.last?.number == epoch,
+            "the run that ends was begun")
         manifest.counters.retries += statistics.retries
         manifest.counters.reconnects += statistics.reconnects
         manifest.counters.connections += statistics.connectionsOpened

@@ -67,6 +67,7 @@ package struct SettlementTimeline {
         for epoch in counts.indices {
             var wider: [UInt64: Counts] = [:]
             for (bin, count) in counts[epoch] { wider[bin / 2, default: Counts()].add(count) }
+            assert(wider.count <= counts[epoch].count, "wider bins are not more")
             counts[epoch] = wider
         }
     }

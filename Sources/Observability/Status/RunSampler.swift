@@ -83,6 +83,7 @@ package struct RunSampler {
         milliRate: UInt64?, guards: GuardStatus? = nil, now: Now
     ) {
         let before = snapshot
+        assert(now.nanoseconds >= lastLook, "time does not go back")
         let elapsed = Double(now.nanoseconds - min(now.nanoseconds, lastLook)) / 1e9
         lastLook = now.nanoseconds
         nextLook = now.nanoseconds + Self.interval
@@ -104,6 +105,9 @@ package struct RunSampler {
             let extra = snapshot.recentRates.count - RunSnapshot.recentRatesLimit
             if extra > 0 { snapshot.recentRates.removeFirst(extra) }
         }
+        assert(
+            snapshot.recentRates.count <= RunSnapshot.recentRatesLimit,
+            "only the last rates are kept")
         if snapshot.elapsedSeconds > 0 {
             snapshot.rateAverage = Double(report.latency.count + untimed) / snapshot.elapsedSeconds
         }

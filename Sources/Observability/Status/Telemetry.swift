@@ -100,6 +100,7 @@ package struct Telemetry: Codable, Sendable {
         self.settings = settings
         if runs.count == Self.runsLimit { runs.removeFirst() }
         runs.append(Run(number: number, startedAtMilliseconds: atMilliseconds))
+        assert(runs.count <= Self.runsLimit, "the oldest runs are forgotten")
     }
 
     /// Takes the latest look over.
@@ -110,6 +111,7 @@ package struct Telemetry: Codable, Sendable {
         latency = earlierLatency
         latency.add(snapshot.latencyCounts)
         let last = runs.count - 1
+        assert(last >= 0, "a run was begun")
         runs[last].elapsedSeconds = snapshot.elapsedSeconds
         runs[last].retries = report.statistics.retries
         runs[last].reconnects = report.statistics.reconnects
@@ -131,6 +133,7 @@ package struct Telemetry: Codable, Sendable {
         outcome: String, cause: String?, stop: StopRecord? = nil, counts: RowCounts? = nil,
         atMilliseconds: UInt64 = 0
     ) {
+        assert(!runs.isEmpty, "a run was begun")
         runs[runs.count - 1].outcome = outcome
         runs[runs.count - 1].failed = counts?[.failed]
         runs[runs.count - 1].unknown = counts?[.unknown]
@@ -147,6 +150,7 @@ package struct Telemetry: Codable, Sendable {
 
     /// The operator holds the run.
     package mutating func beginPause(atMilliseconds: UInt64) {
+        assert(!runs.isEmpty, "a run was begun")
         var pauses = runs[runs.count - 1].pauses ?? []
         guard pauses.count < Self.pausesLimit,
             pauses.last.map({ $0.endedAtMilliseconds != nil }) ?? true
@@ -169,6 +173,7 @@ package struct Telemetry: Codable, Sendable {
             events.remove(at: Self.eventsLimit / 2)
             eventsLost += 1
         }
+        assert(events.count < Self.eventsLimit, "there is room for one event")
         events.append(
             Event(
                 milliseconds: event.milliseconds, kind: event.kind,

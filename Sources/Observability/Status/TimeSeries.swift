@@ -43,6 +43,7 @@ package struct TimeSeries: Sendable, Equatable {
 
         /// Takes the point that follows into itself.
         mutating func merge(_ next: Point) {
+            assert(next.start >= start, "points are merged in their order")
             switch (p50, next.p50) {
             case (let own?, let other?) where answers + next.answers > 0:
                 let sum = Double(own) * Double(answers) + Double(other) * Double(next.answers)
@@ -72,6 +73,8 @@ package struct TimeSeries: Sendable, Equatable {
     static let limit = 600
 
     mutating func append(_ point: Point) {
+        assert(filled <= stride, "a point covers so many looks")
+        assert(points.last.map { $0.start <= point.start } ?? true, "points are in their order")
         if filled > 0, filled < stride {
             points[points.count - 1].merge(point)
             filled += 1
@@ -82,6 +85,7 @@ package struct TimeSeries: Sendable, Equatable {
             stride *= 2
             // The last point is a whole one: an even number was merged.
         }
+        assert(points.count < Self.limit, "the series was halved")
         points.append(point)
         filled = 1
     }
