@@ -72,6 +72,7 @@ struct DeliveryLines: Sendable {
 
     /// Writes what waits.
     mutating func flush() {
+        assert(descriptor >= 0 || lines.isEmpty, "lines are kept for a file")
         if (try? writeAll(lines, to: descriptor, name: "--deliveries")) == nil { hasFailed = true }
         lines.removeAll(keepingCapacity: true)
     }

@@ -25,6 +25,7 @@ struct DeviceCondition: Sendable {
     private var said: [[UInt8]: Bool] = [:]
 
     init(_ kind: Kind, share: Double = 0, seed: UInt64 = 0) {
+        assert((0...1).contains(share), "a share of the devices")
         self.kind = kind
         self.share = share
         self.seed = seed

@@ -115,6 +115,7 @@ final class DeviceStore: Sendable {
             state.counts.stored -= 1
             state.counts.coalesced += 1
         }
+        assert(kept.count <= Self.maximumStoredForDevice, "a device has so many notifications")
         if kept.count == Self.maximumStoredForDevice {
             kept.removeFirst()
             state.counts.stored -= 1
@@ -143,6 +144,7 @@ final class DeviceStore: Sendable {
 
     /// Whether one more can be kept; if not, it is dropped.
     private func hasRoom(_ microseconds: UInt64, _ state: inout State) -> Bool {
+        assert(state.counts.stored >= 0 && state.counts.held >= 0, "what is kept is counted once")
         func isFull() -> Bool { state.counts.stored + state.counts.held >= Self.maximumStored }
         // At most once a second: looking through all of them takes its time.
         if isFull(), microseconds >= state.sweptMicroseconds + 1_000_000 {
@@ -177,6 +179,7 @@ final class DeviceStore: Sendable {
             let valid = keepValid(kept, microseconds, &state)
             guard valid.count < kept.count else { continue }
             state.counts.stored -= kept.count - valid.count
+            assert(state.counts.stored >= 0, "what is kept is counted once")
             state.stored[token] = valid.isEmpty ? nil : valid
         }
     }
@@ -198,6 +201,7 @@ final class DeviceStore: Sendable {
             }
             guard let kept = state.stored.removeValue(forKey: token) else { return 0 }
             state.counts.stored -= kept.count
+            assert(state.counts.stored >= 0, "what is kept is counted once")
             let valid = keepValid(kept, microseconds, &state)
             deliver(valid, token, "store", microseconds, &state)
             return valid.count
@@ -226,6 +230,7 @@ final class DeviceStore: Sendable {
     ) -> Int {
         let group = state.groups.remove(token)
         state.counts.held -= group.count
+        assert(state.counts.held >= 0, "what is kept is counted once")
         let valid = keepValid(group, microseconds, &state)
         deliver(valid, token, "group", microseconds, &state)
         return valid.count
@@ -236,6 +241,9 @@ final class DeviceStore: Sendable {
         state.withLock { state in
             deliverGroups(microseconds, &state)
             sweep(microseconds, &state)
+            assert(
+                state.counts.stored == state.stored.values.reduce(0) { $0 + $1.count },
+                "the counts are those of what is kept")
             return state.counts
         }
     }

@@ -45,6 +45,7 @@ struct PowerGroups: Sendable {
         while first < queue.count, queue[first].dueMicroseconds <= microseconds {
             let entry = queue[first]
             first += 1
+            assert(first <= queue.count, "entries are passed over once")
             if first >= Self.staleLimit { removeStaleEntries() }
             if groups[entry.token]?.dueMicroseconds == entry.dueMicroseconds { return entry.token }
         }

@@ -55,6 +55,7 @@ final class EndpointConnection {
     init(
         descriptor: Int32, slot: UInt32, generation: UInt32, number: UInt64, context: TLSContext
     ) throws(TLSError) {
+        assert(descriptor >= 0, "a connection is an open socket")
         self.descriptor = descriptor
         self.slot = slot
         self.generation = generation
@@ -169,12 +170,14 @@ final class EndpointConnection {
     /// Moves what waits under the kernel's eyes; false where nothing waits.
     func prepareSend() -> Bool {
         precondition(!isSending)
+        assert(sentCount <= sending.count, "no more is sent than there is")
         if sentCount == sending.count {
             guard outgoing.count > 0 else { return false }
             sending.removeAll()
             sentCount = 0
             swap(&sending, &outgoing)
         }
+        assert(sentCount < sending.count, "there is something to send")
         return true
     }
 }

@@ -91,6 +91,7 @@ final class EndpointWorker {
     private func publish() {
         let totals = context.totals
         let open = connections.count - freeSlots.count
+        assert(open >= 0, "a slot is freed once")
         shared.publish(
             opened: open - published.open, requests: totals.requests - published.requests,
             accepted: totals.accepted - published.accepted)

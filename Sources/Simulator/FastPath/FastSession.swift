@@ -123,6 +123,7 @@ final class FastSession {
     }
 
     private func frame(_ bytes: RawSpan) {
+        assert(bytes.byteCount == FrameBytes.wholeCount(bytes), "one whole frame")
         let type = bytes[3]
         let flags = bytes[4]
         let streamID = bytes.integer(at: 5) & 0x7fff_ffff
@@ -206,6 +207,7 @@ final class FastSession {
 
     /// A request's header block is complete.
     private func began(_ streamID: UInt32, _ fragment: RawSpan, endsStream: Bool) {
+        assert(blockStreamID == 0, "a header block is whole")
         if lint != nil, let finding = lint?.check(fragment), context.options.lint == .refuse {
             fail(.protocolError, "HPACK discipline: \(finding)")
             return
@@ -231,6 +233,7 @@ final class FastSession {
             FrameBytes.appendWindowUpdate(uncredited, to: &output)
             uncredited = 0
         }
+        assert(uncredited < Self.creditThreshold, "what was received is credited")
         guard let body = FrameBytes.unpadded(payload, flags: flags, isHeaders: false) else {
             fail(.protocolError)
             return

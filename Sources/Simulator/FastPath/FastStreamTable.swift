@@ -44,6 +44,7 @@ struct FastStream {
 
     /// A place for a new stream; nil where as many are open as may be.
     mutating func insert(_ streamID: UInt32) -> Int? {
+        assert(streamID & 1 == 1, "a client opens odd streams")
         let place = place(streamID)
         guard count < limit, self[place].streamID == 0 else { return nil }
         count += 1
@@ -67,6 +68,7 @@ struct FastStream {
         let place = place(streamID)
         guard streamID != 0, self[place].streamID == streamID else { return }
         self[place].streamID = 0
+        assert(count > 0, "an open stream was counted")
         count -= 1
     }
 

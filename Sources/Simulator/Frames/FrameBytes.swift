@@ -59,6 +59,9 @@ enum FrameBytes {
     private static func appendHeader(
         count: Int, type: UInt8, flags: UInt8 = 0, streamID: UInt32 = 0, to output: inout ByteBuffer
     ) {
+        assert(
+            count >= 0 && count < 1 << 24 && streamID >> 31 == 0,
+            "a frame header that can be written")
         output.append(bigEndian: UInt32(count) << 8 | UInt32(type))
         output.append(flags)
         output.append(bigEndian: streamID)
@@ -68,6 +71,7 @@ enum FrameBytes {
     @inline(__always)
     private static func endFrame(from start: Int, type: UInt8, in output: inout ByteBuffer) {
         let count = output.count - start - 9
+        assert(count >= 0 && count < 1 << 24, "a length has 24 bits")
         output.overwrite(at: start, bigEndian: UInt32(count) << 8 | UInt32(type))
     }
 

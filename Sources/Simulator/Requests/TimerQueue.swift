@@ -25,6 +25,7 @@ struct TimerQueue: ~Copyable {
 
     /// Lays an answer aside until `due`.
     mutating func push(_ answer: PendingAnswer, due: UInt64) {
+        assert(heap.count + free.count == slab.count, "each response has one place")
         let index: Int
         if let reused = free.popLast() {
             index = reused
@@ -53,6 +54,8 @@ struct TimerQueue: ~Copyable {
             siftDown()
         }
         free.append(first.index)
+        assert(heap.isEmpty || heap[0].due >= first.due, "responses are due in their order")
+        assert(heap.count + free.count == slab.count, "each response has one place")
         return slab[first.index]
     }
 

@@ -20,6 +20,7 @@ struct TokenOutcome: Sendable {
     ///   - unregistered: the share of unregistered ones, 0 to 1.
     ///   - seed: XORed into the token's bytes.
     init(badToken: Double, unregistered: Double, seed: UInt64) {
+        assert(badToken >= 0 && unregistered >= 0, "shares of the tokens")
         self.badToken = badToken
         bound = badToken + unregistered
         self.seed = seed

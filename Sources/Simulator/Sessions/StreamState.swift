@@ -59,6 +59,7 @@ struct StreamState {
 
     /// The next bytes of the answer's body, at most `most` of them.
     mutating func readResponse(into target: inout OutputRawSpan, most: Int) {
+        assert(responseOffset <= responseCount, "no more is read than was set")
         let end = min(responseCount, responseOffset + min(most, target.freeCapacity))
         while responseOffset < end {
             target.append(responseBody[responseOffset])
@@ -112,12 +113,14 @@ struct StreamSlab {
             index = StreamIndex(value: all.count)
             all.append(StreamState())
         }
+        assert(!all[index.value].isOpen, "a stream is taken once")
         all[index.value].isOpen = true
         return index
     }
 
     /// Takes a stream back.
     mutating func giveBack(_ index: StreamIndex) {
+        assert(all[index.value].isOpen, "a stream is given back once")
         all[index.value].isOpen = false
         free.append(index)
     }

@@ -20,6 +20,7 @@ internal import Glibc
 
     /// Makes room for `room` more bytes.
     mutating func reserve(_ room: Int) {
+        assert(room >= 0 && count <= capacity, "bytes are in their buffer")
         guard capacity - count < room else { return }
         let grown = max(capacity * 2, count + room)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: grown, alignment: 16)
@@ -56,6 +57,7 @@ internal import Glibc
         var output = unsafe OutputRawSpan(buffer: free, initializedCount: 0)
         let result = body(&output)
         count += unsafe output.finalize(for: free)
+        assert(count <= capacity, "bytes are in their buffer")
         return result
     }
 
