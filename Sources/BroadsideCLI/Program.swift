@@ -20,34 +20,29 @@ enum Program {
         FeedbackCommand.description,
     ]
 
+    /// What each exit code means, of every command.
+    static let exitCodes = ExitCode.meanings
+
     /// The page that names every command.
     static func overview() -> String {
-        var page = """
-            Broadside sends a campaign to millions of Apple devices in one run, records the outcome of
-            every notification, and removes dead tokens from the list afterwards.
-
-            Usage: broadside COMMAND [OPTIONS]
-
-            Commands:
-
-            """
-        for command in commands {
-            page += CommandDescription.line(command.name, command.summary)
-        }
-        page += "\nExit codes:\n"
-        for (code, meaning) in exitCodes.enumerated() {
-            page += CommandDescription.line("\(code)", meaning)
-        }
-        page += "\nExamples:\n"
-        for command in [SendCommand.description, DoctorCommand.description] {
-            guard let example = command.examples.first else { continue }
-            page += "  \(example.purpose):\n"
-            for line in example.lines { page += "    \(line)\n" }
-        }
-        return page
-            + "\nCOMMAND -h is one screen, COMMAND --help everything. --version prints the version.\n"
-            + "help --man [COMMAND] and help --completion bash|zsh|fish are for tools/install,\n"
-            + "help --markdown for tools/reference.\n"
+        var page = HelpPage()
+        page.addParagraph(
+            "Broadside sends a campaign to millions of Apple devices in one run, records the outcome "
+                + "of every notification, and removes dead tokens from the list afterwards.")
+        page.addLine("\nUsage: broadside COMMAND [OPTIONS]")
+        page.addLine("\nCommands:")
+        page.addEntries(commands.map { ($0.name, $0.summary) })
+        page.addLine("\nExit codes:")
+        page.addEntries(exitCodes.enumerated().map { ("\($0.offset)", $0.element) })
+        page.addLine("\nExamples:")
+        page.addExamples(
+            [SendCommand.description, DoctorCommand.description].compactMap(\.examples.first))
+        page.addLine()
+        page.addParagraph(
+            "broadside COMMAND -h prints a summary, COMMAND --help all options, --version the "
+                + "version. help --man [COMMAND], help --completion bash|zsh|fish and help --markdown "
+                + "print manual pages, completions and the reference.")
+        return page.text
     }
 
     static func run(_ arguments: [String]) throws(BroadsideError) -> Int32 {
@@ -64,7 +59,7 @@ enum Program {
                 return 0
             }
             guard let document = try document(arguments.dropFirst()) else {
-                print(try command(named: arguments[1]).helpPage, terminator: "")
+                print(try command(named: arguments[1]).helpPage(), terminator: "")
                 return 0
             }
             print(document, terminator: "")
@@ -75,10 +70,10 @@ enum Program {
                 Array(arguments.dropFirst()), command: command, among: commands)
             switch parsed.help {
             case .short:
-                print(command.shortHelp, terminator: "")
+                print(command.shortHelp(), terminator: "")
                 return 0
             case .complete:
-                print(command.helpPage, terminator: "")
+                print(command.helpPage(), terminator: "")
                 return 0
             case nil: break
             }

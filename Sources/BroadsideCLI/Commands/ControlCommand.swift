@@ -15,7 +15,7 @@ enum ControlCommand {
             rate N   from now on at most N requests per second; rate unlimited removes the limit
             pause    send no new requests; responses to requests in flight are still recorded
             resume   continue after a pause
-            stop     end in order, as after Ctrl-C: wait for responses in flight;
+            stop     end cleanly, as after Ctrl-C: wait for responses in flight;
                      send --resume continues later
 
             Instead of --ledger DIR you can name the socket of a simulator or a send that was started
@@ -38,7 +38,7 @@ enum ControlCommand {
             .init(
                 "Slow it down to 2,000 requests per second",
                 "broadside control --ledger tonight rate 2000"),
-            .init("End it in order", "broadside control --ledger tonight stop"),
+            .init("Stop it cleanly", "broadside control --ledger tonight stop"),
         ],
         wordsAfterPath: ["status", "rate", "pause", "resume", "stop"],
         run: { (arguments) throws(BroadsideError) in

@@ -36,7 +36,7 @@ enum DoctorCommand {
         ],
         examples: [
             .init(
-                "Check before the first campaign that APNs accepts key, team, topic and environment",
+                "Check that APNs accepts key, team, topic and environment",
                 #"""
                 broadside doctor --environment development --topic com.example.MyApp \
                     --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
@@ -45,6 +45,10 @@ enum DoctorCommand {
             .init(
                 "Check this machine, and all that a campaign file names",
                 "broadside doctor --campaign evening.json5 --ledger tonight"),
+        ],
+        essentials: [
+            "campaign", "topic", "auth-key", "key-id", "team-id", "certificate",
+            "environment", "endpoint", "ledger", "json",
         ],
         campaignKeys: Set(
             ["topic", "push-type", "ledger"]

@@ -35,6 +35,10 @@ enum ProbeCommand {
                 """#
             ),
         ],
+        essentials: [
+            "campaign", "tokens", "topic", "auth-key", "environment", "rate",
+            "suppress", "then-prune", "dry-run", "ledger",
+        ],
         passedOverInCampaign: [
             "payload", "payload-by", "push-type", "priority", "expiration", "collapse-id",
         ],

@@ -29,7 +29,7 @@ enum SendCommand {
                     --payload payload.json --dry-run
                 """#),
             .init(
-                "Send what a campaign file describes, first to 1,000 rows; write a page about it",
+                "Send what a campaign file describes, first to 1,000 rows, and write a report",
                 #"""
                 broadside send --campaign evening.json5 --canary 1000 \
                     --ledger tonight --report tonight.html

@@ -35,6 +35,10 @@ enum SimulateCommand {
             ),
             .init("List the scenarios", "broadside simulate --scenario list"),
         ],
+        essentials: [
+            "listen", "state", "issue-tokens", "unregistered", "bad-token", "latency",
+            "max-streams", "scenario", "journal", "control",
+        ],
         run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
     private static func run(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
@@ -111,7 +115,7 @@ enum SimulateCommand {
                     guard let seed = UInt64(text) else {
                         throw .usage(
                             "seed",
-                            "'\(text)' is not a whole number from 0 to 2^64 - 1: fix the value"
+                            "'\(text)' is not a whole number from 0 to 2^64 - 1: write digits, such as 7"
                         )
                     }
                     options.seed = seed

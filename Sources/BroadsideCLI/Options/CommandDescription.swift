@@ -31,7 +31,7 @@ struct CommandDescription: Sendable {
     var subcommands: [String] = []
     /// Words that follow a path where the command takes one.
     var wordsAfterPath: [String] = []
-    /// The options that `-h` shows, ten at most; empty: all there are, or the first ten.
+    /// The options that `-h` shows, ten at most; empty in a command that has no more than ten.
     var essentials: [String] = []
     /// What the command reads of a campaign file; nil: all of it.
     var campaignKeys: Set<String>?
@@ -40,73 +40,4 @@ struct CommandDescription: Sendable {
     let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }
-}
-
-extension CommandDescription {
-    /// The most options that `-h` shows.
-    static var essentialsLimit: Int { 10 }
-
-    /// The screen that `-h` prints: usage, the options that matter, examples.
-    var shortHelp: String {
-        let shown =
-            essentials.isEmpty
-            ? Array(options.prefix(Self.essentialsLimit))
-            : essentials.compactMap { options.named($0) }
-        var page = "Usage: broadside \(name) \(usage)\n\n"
-        page += shown.count < options.count ? "Options that matter:\n" : "Options:\n"
-        for option in shown {
-            page += Self.line(option.call, String(option.help.prefix { $0 != ";" }), width: 80)
-        }
-        page += "\nExamples:\n"
-        for example in examples.prefix(3) {
-            page += "  \(example.purpose):\n"
-            for line in example.lines { page += "    \(line)\n" }
-        }
-        let more =
-            shown.count < options.count ? "all \(options.count) options, in detail" : "details"
-        return page + "\nbroadside \(name) --help: \(more)\n"
-    }
-
-    /// The page that `--help` prints.
-    var helpPage: String {
-        var page = "Usage: broadside \(name) \(usage)\n\n\(discussion)\n"
-        for section in sections {
-            page += "\n\(section.title):\n"
-            for option in section.options {
-                page += Self.line(option.call, option.help)
-            }
-        }
-        page += "\nExamples:\n"
-        for example in examples {
-            page += "  \(example.purpose):\n"
-            for line in example.lines { page += "    \(line)\n" }
-        }
-        return page
-    }
-
-    /// A name in the left column, its text wrapped in the right one.
-    static func line(_ left: String, _ right: String, width: Int = 98) -> String {
-        let column = 30
-        var result = "  " + left
-        var position = result.count
-        if position >= column {
-            result += "\n"
-            position = 0
-        }
-        for word in right.split(separator: " ") {
-            if position < column {
-                result += String(repeating: " ", count: column - position)
-                position = column
-            } else if position + 1 + word.count > width {
-                result += "\n" + String(repeating: " ", count: column)
-                position = column
-            } else {
-                result += " "
-                position += 1
-            }
-            result += word
-            position += word.count
-        }
-        return result + "\n"
-    }
 }

@@ -22,7 +22,7 @@ package func folded(_ text: String, indent: Int, for descriptor: Int32) -> Strin
 }
 
 /// The size of the terminal that a descriptor leads to, now; nil where there is none.
-func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
+package func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
     var size = winsize()
     // SAFETY: `size` is a local, what TIOCGWINSZ sets; ioctl keeps no address.
     guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {

@@ -1,4 +1,3 @@
-import Broadside
 import Support
 
 /// A command's discussion, taken apart for pages that lay it out themselves.
@@ -61,9 +60,4 @@ struct Discussion {
         }
         return result
     }
-}
-
-extension Program {
-    /// What each exit code means, of every command.
-    static let exitCodes = ExitCode.meanings
 }

@@ -1,0 +1,130 @@
+import Glibc
+import Support
+
+/// What `-h` and `--help` print, in lines as long as the terminal's.
+struct HelpPage {
+    /// Columns of a line.
+    let width: Int
+    private(set) var text = ""
+
+    init(width: Int = HelpPage.outputWidth) {
+        self.width = min(max(width, Self.widths.lowerBound), Self.widths.upperBound)
+    }
+
+    /// Narrower lines have no room for names and their meanings, longer ones are hard to read.
+    private static let widths = 40...120
+    /// The width of a pipe or a file.
+    private static let defaultWidth = 80
+
+    /// `COLUMNS`, as the shell may export it, or else the width of the terminal on standard output.
+    static var outputWidth: Int {
+        SystemCall.environment("COLUMNS").flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil }
+            ?? terminalSize(STDOUT_FILENO)?.columns ?? defaultWidth
+    }
+
+    /// A line as it is.
+    mutating func addLine(_ line: String = "") { text += line + "\n" }
+
+    /// A text between whose words lines may end.
+    mutating func addParagraph(_ paragraph: String, indent: Int = 0) {
+        text += Self.folded(paragraph, first: 0, rest: indent, width: width)
+    }
+
+    /// A name in the left column, its meaning in the right one.
+    ///
+    /// - Parameter column: Where meanings begin, if the terminal has room for that.
+    mutating func addEntry(_ name: String, _ meaning: String, column: Int = 30) {
+        let column = column * 2 + 10 > width ? 6 : column
+        let left = "  " + name
+        text += left
+        if left.count >= column { text += "\n" }
+        let blanks = left.count >= column ? column : column - left.count
+        text += String(repeating: " ", count: blanks)
+        text += Self.folded(meaning, first: column, rest: column, width: width)
+    }
+
+    /// Words and their meanings, in columns of their own.
+    mutating func addEntries(_ entries: [Discussion.Entry]) {
+        let longest = entries.map(\.word.count).max() ?? 0
+        for entry in entries { addEntry(entry.word, entry.meaning, column: longest + 4) }
+    }
+
+    mutating func addExamples(_ examples: some Sequence<CommandExample>) {
+        for example in examples {
+            addLine("  \(example.purpose):")
+            for line in example.lines { addLine("    \(line)") }
+        }
+    }
+
+    /// - Parameters:
+    ///   - first: The column in which its first line begins.
+    ///   - rest: The column in which the others begin.
+    private static func folded(_ text: String, first: Int, rest: Int, width: Int) -> String {
+        var (result, position, start) = ("", first, first)
+        for word in text.split(whereSeparator: { $0 == " " || $0 == "\n" }) {
+            if position > start {
+                if position + 1 + word.count > width {
+                    result += "\n" + String(repeating: " ", count: rest)
+                    (position, start) = (rest, rest)
+                } else {
+                    result += " "
+                    position += 1
+                }
+            }
+            result += word
+            position += word.count
+        }
+        return result + "\n"
+    }
+}
+
+extension CommandDescription {
+    /// The most options that `-h` shows.
+    static var essentialsLimit: Int { 10 }
+
+    /// The screen that `-h` prints: usage, common options, examples.
+    func shortHelp() -> String {
+        let shown =
+            essentials.isEmpty
+            ? Array(options.prefix(Self.essentialsLimit))
+            : essentials.compactMap { options.named($0) }
+        var page = HelpPage()
+        page.addParagraph("Usage: broadside \(name) \(usage)", indent: 4)
+        page.addLine()
+        page.addLine(shown.count < options.count ? "Common options:" : "Options:")
+        for option in shown {
+            page.addEntry(option.call, String(option.help.prefix { $0 != ";" }))
+        }
+        page.addLine("\nExamples:")
+        page.addExamples(examples.prefix(3))
+        let more =
+            shown.count < options.count ? "all \(options.count) options, in detail" : "details"
+        page.addLine("\nbroadside \(name) --help: \(more)")
+        return page.text
+    }
+
+    /// The page that `--help` prints.
+    func helpPage() -> String {
+        var page = HelpPage()
+        page.addParagraph("Usage: broadside \(name) \(usage)", indent: 4)
+        let discussion = Discussion(of: self)
+        for part in discussion.parts {
+            page.addLine()
+            switch part {
+            case .paragraph(let text): page.addParagraph(text)
+            case .entries(let entries): page.addEntries(entries)
+            }
+        }
+        if !discussion.exitCodes.isEmpty {
+            page.addLine("\nExit codes:")
+            page.addEntries(discussion.exitCodes)
+        }
+        for section in sections {
+            page.addLine("\n\(section.title):")
+            for option in section.options { page.addEntry(option.call, option.help) }
+        }
+        page.addLine("\nExamples:")
+        page.addExamples(examples)
+        return page.text
+    }
+}
