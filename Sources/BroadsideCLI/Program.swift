@@ -105,6 +105,9 @@ enum Program {
             throw .request("unknown command '\(name)': did you mean --version?")
         }
         let meant = calls(with: name)
+        if let advice = LikelyGuess.advice(forCommand: name) {
+            throw .request("unknown command '\(name)': \(advice)")
+        }
         guard meant.isEmpty else {
             throw .request(
                 "unknown command '\(name)': did you mean \(meant.joined(separator: " or "))?")

@@ -1,7 +1,10 @@
-/// Names that other tools have for what an option here does: too far from its name to be a slip.
+import Support
+
+/// Names that other tools have for what an option or a command here does: too far from its name to be
+/// a slip. Names of what broadside does not do yet are here too, with what to do instead.
 struct LikelyGuess {
     let guesses: [String]
-    /// The option that is meant; nil: there is none.
+    /// The option that is meant: the advice is for commands that have it; nil: for all.
     let option: String?
     /// What to write or do.
     let advice: String
@@ -12,7 +15,7 @@ struct LikelyGuess {
         self.advice = advice
     }
 
-    /// The advice for an unknown option; nil where nobody is known to guess it.
+    /// The advice for an unknown option; nil if it is not a known guess.
     static func advice(for name: String, in command: CommandDescription) -> String? {
         all.first { guess in
             guess.guesses.contains(name)
@@ -20,6 +23,36 @@ struct LikelyGuess {
                     ?? true
         }?.advice
     }
+
+    /// The advice for an unknown command; nil if it is not a known guess.
+    static func advice(forCommand name: String) -> String? {
+        commands.first { $0.guesses.contains(name) }?.advice
+    }
+
+    private static let commands: [LikelyGuess] = [
+        .init(
+            "broadcast", nil,
+            "broadside send --tokens FILE sends to every device of a list; APNs' broadcast channels, "
+                + "which need no list, are not supported yet"),
+        .init(
+            "channel channels", nil,
+            "APNs' broadcast channels are not supported yet; broadside send --tokens FILE sends to "
+                + "every device of a list"),
+        .init(
+            "night nightly", nil,
+            "it does not exist yet: a timer that runs broadside send --resume-or-begin does it"),
+        .init("push notify blast publish start", nil, "did you mean send?"),
+        .init("clean cleanup purge", nil, "did you mean prune?"),
+        .init("watch progress ps top", nil, "did you mean status?"),
+        .init("validate lint preflight", nil, "did you mean send --dry-run?"),
+        .init("simulator mock fake", nil, "did you mean simulate?"),
+        .init("benchmark", nil, "did you mean bench?"),
+        .init("completion completions", nil, "did you mean help --completion bash|zsh|fish?"),
+        .init("man", nil, "did you mean help --man?"),
+        .init(
+            "serve server daemon listen", nil,
+            "broadside is not a server: start broadside send when there is something to send"),
+    ]
 
     private static let all: [LikelyGuess] = [
         .init(
@@ -34,9 +67,17 @@ struct LikelyGuess {
         .init("cert p12 pfx pem client-cert", "certificate", "write --certificate FILE"),
         .init("ca cacert cafile ca-cert", "ca-file", "write --ca-file FILE"),
         .init(
-            "sandbox development dev", "environment", "write --environment development"),
+            "env sandbox development dev", "environment",
+            "write --environment development, or production"),
         .init("production prod", "environment", "write --environment production"),
         .init("device device-token", "to", "write --to TOKEN"),
+        .init(
+            "token", "to",
+            "write --to TOKEN for one device, --tokens FILE for a list, --auth-token-file FILE for a "
+                + "provider token"),
+        .init(
+            "config conf config-file settings yaml", "campaign",
+            "write --campaign FILE, a file of JSON5 with options by their names"),
         .init("list file input csv devices to-file to-list", "tokens", "write --tokens FILE"),
         .init(
             "message alert title body text notification badge sound data", "payload",
@@ -54,6 +95,40 @@ struct LikelyGuess {
         .init(
             "exclude blacklist optout opt-out opt-outs unsubscribed", "suppress",
             "write --suppress FILE"),
+        .init(
+            "holdout hold-out control-group", "suppress",
+            "no share of a list can be held out yet: write --suppress FILE with the tokens of the "
+                + "holdout"),
+        .init(
+            "split split-salt arm arms variant variants ab ab-test", "payload-by",
+            "there is no split yet: add a column with the variant to the list, and write "
+                + "--payload-by COLUMN=DIR"),
+        .init(
+            "where filter query segment", "tokens",
+            "rows can't be chosen by a column yet: write a list of the rows that you want"),
+        .init(
+            "skip-dead dead-for", "suppress",
+            "dead tokens are not left out by a ledger yet: write the list without them with "
+                + "broadside prune"),
+        .init(
+            "cap frequency-cap history not-in-ledger within", "suppress",
+            "there is no frequency cap yet: write --suppress FILE with the tokens that "
+                + "ledger export --state accepted names"),
+        .init(
+            "webhook hook slack callback on-complete on-finish", "summary",
+            "a run calls no webhook: write --summary FILE, and send that file on once the "
+                + "command has ended"),
+        .init(
+            "auth-key-command auth-token-command key-command", "auth-token-file",
+            "no command is run for a key yet: write --auth-token-file FILE, which is read again when "
+                + "it changes"),
+        .init(
+            "keep-tokens no-tokens", "ledger",
+            "a ledger always holds the tokens that were not accepted: remove its directory once you "
+                + "have used it"),
+        .init(
+            "ledgers date keep night-length", "resume-or-begin",
+            "there is no nightly mode yet: write --ledger nights/$(date +%F) --resume-or-begin"),
         .init("dedupe dedup unique", "duplicates", "write --duplicates skip"),
         .init("type", "push-type", "write --push-type TYPE"),
         .init("collapse", "collapse-id", "write --collapse-id ID"),
@@ -64,13 +139,26 @@ struct LikelyGuess {
             "topic-column app-column", "topic",
             "--topic is the same for all rows: two apps are two runs"),
         .init(
-            "channel channel-id broadcast", nil,
-            "broadcast channels are not supported, each notification goes to a device token"),
+            "channel channel-id broadcast storage", nil,
+            "broadcast channels are not supported yet: name a list of device tokens with --tokens"),
         .init("prometheus metrics-port", "metrics", "write --metrics :PORT or --metrics FILE"),
         .init("continue", "resume", "write --resume"),
         .init(
             "begin start-or-resume begin-or-resume resume-or-start", "resume-or-begin",
             "write --resume-or-begin: it continues the ledger, or begins if there is none"),
+        .init(
+            "follow cursor tail", "state",
+            "an export does not wait for rows yet: run it again once the run has ended"),
+        .init("arm", "state", "there are no arms yet: leave --arm out"),
+        .init(
+            "receipts opens", "all",
+            "a report does not read receipts yet: join them with the apns_id of ledger export"),
+        .init(
+            "dry-run", "max-removed",
+            "write --output /dev/null: the counts are printed, and no list is kept"),
+        .init(
+            "by newest newest-column", "registered-column",
+            "write --registered-column NAME: the newest row of each token is kept"),
         .init(
             "in-place inplace overwrite", "removed",
             "write --output FILE, and move that over the list once you have checked it"),
@@ -79,8 +167,13 @@ struct LikelyGuess {
         .init(
             "output out results", "ledger", "write --ledger DIR, a new directory for the results"),
         .init(
-            "at schedule send-at start-at when start start-time time delay", "deadline",
+            "at schedule send-at start-at when start start-time time delay on deliver-at late",
+            "deadline",
             "a run starts at once: use systemd-run --on-calendar=19:00, or cron, to start it later"
         ),
+        .init(
+            "zone-column zone-default timezone time-zone tz quiet-hours", "deadline",
+            "a run knows no time zones yet: write a list for each zone, and start each with "
+                + "systemd-run --on-calendar=19:00"),
     ]
 }
