@@ -56,7 +56,7 @@ public struct NotificationHeaders: Sendable, Equatable {
             /// The topic has a placeholder, and columns are not filled in.
             case topicIsTemplate(String)
             /// The topic is empty, or has characters other than letters, digits, `-`, `.` and `_`.
-            case topicMalformed
+            case topicMalformed(String)
             /// The push type wants a suffix that the topic lacks.
             case topicLacksSuffix(String, suffix: String, PushType)
             /// A topic of push type mdm is the certificate's com.apple.mgmt. name.
@@ -117,7 +117,7 @@ public struct NotificationHeaders: Sendable, Equatable {
         if topic.contains("{{") {
             problems.append(error(.topicIsTemplate(topic)))
         } else if topic.isEmpty || !topic.utf8.allSatisfy(Self.isOfTopic) {
-            problems.append(error(.topicMalformed))
+            problems.append(error(.topicMalformed(topic)))
         } else if let suffix = pushType.topicSuffix, !topic.hasSuffix(suffix) {
             problems.append(error(.topicLacksSuffix(topic, suffix: suffix, pushType)))
         } else if pushType == .mdm, !topic.hasPrefix("com.apple.mgmt.") {

@@ -187,7 +187,7 @@ extension MalformedRequest {
         .init(
             ["--payload", "@t-name", "--to", "aabb"], without: ["tokens"],
             says: ["@t-name", "--to"]),
-        .init(["--payload", "@t-large"], says: ["@t-large", "4104", "4096"]),
+        .init(["--payload", "@t-large"], says: ["@t-large", "4,104", "4,096"]),
         .init(["--collapse-id", "{{name}}"], says: ["--collapse-id", "'name'"]),
         .init(["--collapse-id", "a{{name"], says: ["--collapse-id", "character 2", "}}"]),
         .init(["--collapse-id", "{{n:int}}"], says: ["--collapse-id", "{{n}}"]),

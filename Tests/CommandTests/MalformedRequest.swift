@@ -66,7 +66,7 @@ extension MalformedRequest {
         .init(["--push-type", "alrt"], says: ["--push-type 'alrt'", "alert"]),
         .init(["--environment", "dev"], says: ["--environment 'dev'", "development"]),
         .init(["--progress", "yes"], says: ["--progress 'yes'"]),
-        .init(["--port", "8443"], without: ["endpoint"], says: ["--port 8443", "2197"]),
+        .init(["--port", "8443"], without: ["endpoint"], says: ["--port '8443'", "2197"]),
         .init(["--priority", "7"], says: ["--priority '7'", "10"]),
         .init(
             ["--push-type", "background", "--priority", "10", "--payload-check", "off"],
@@ -141,7 +141,7 @@ extension MalformedRequest {
         .init(["--payload", "@array"], says: ["@array", "line 1, column 1", "{"]),
         .init(["--payload", "@cut-off"], says: ["@cut-off", "line"]),
         .init(["--payload", "@byte-order-mark"], says: ["@byte-order-mark", "byte-order mark"]),
-        .init(["--payload", "@large"], says: ["@large", "4097", "4096"]),
+        .init(["--payload", "@large"], says: ["@large", "4,097", "4,096"]),
         .init(["--payload", "@huge"], says: ["@huge"]),
         .init(["--auth-key", "@nothing"], says: ["--auth-key", "@nothing", "No such file"]),
         .init(["--auth-key", "@empty"], says: ["--auth-key", "@empty"]),

@@ -26,7 +26,7 @@ struct PayloadProblemTests {
         .init(text: #"{"aps":{"alert":"x",}}"#, error: "a comma too many"),
         .init(text: #"{"aps":{"alert":"x""#, error: "line 1, column"),
         .init(text: "\u{feff}{}", error: "byte-order mark"),
-        .init(text: Files.payload(count: 4097), error: "has 4097 bytes"),
+        .init(text: Files.payload(count: 4097), error: "has 4,097 bytes"),
         .init(text: #"{"aps":{"alert":"x","badge":"3"}}"#, error: "'badge' is a string"),
         .init(text: #"{"aps":{"alert":"x","badge":-1}}"#, error: "'badge' must be a whole number"),
         .init(text: #"{"aps":{"allert":"x"}}"#, error: "did you mean alert?"),

@@ -104,7 +104,7 @@ public enum DoctorRun {
         } catch BlockingConnection.Failure.tls(let error) {
             report.add(
                 error.code == .noALPN ? "ALPN" : "TLS", .failed, error.sentence,
-                advice: "nothing was asked: fix this first")
+                advice: "no request was sent: check --endpoint, --ca-file and what is in between")
         } catch BlockingConnection.Failure.http2(let message) {
             report.add("HTTP/2", .failed, message, advice: "is this APNs? check --endpoint")
         } catch BlockingConnection.Failure.proxy(let error) {

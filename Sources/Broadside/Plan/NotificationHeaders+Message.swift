@@ -24,7 +24,9 @@ extension NotificationHeaders.Problem {
         case .topicIsTemplate(let topic):
             "'\(topic)' is the same for all rows, columns are not filled in: two apps are two "
                 + "runs, each with its own list, topic and ledger"
-        case .topicMalformed: "must be one bundle ID: ASCII letters, digits, '-' and '.'"
+        case .topicMalformed(let topic):
+            "'\(topic)' is not a bundle ID: write ASCII letters, digits, '-' and '.', such as "
+                + "com.example.MyApp"
         case .topicLacksSuffix(let topic, let suffix, let type):
             "'\(topic)' must end in \(suffix) for push type \(type.rawValue): add it, or "
                 + "fix --push-type"

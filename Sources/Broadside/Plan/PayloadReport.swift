@@ -81,7 +81,7 @@ public struct PayloadReport: Sendable {
         for problem in headers.validate(credential: .providerToken)
         where problem.field == .topic {
             let found = PayloadCheck.Problem(
-                line: nil, column: nil, message: "--topic \(topic) \(problem.message)")
+                line: nil, column: nil, message: "--topic \(problem.message)")
             if problem.isError { problems.append(found) } else { warnings.append(found) }
         }
     }
@@ -141,27 +141,34 @@ public struct PayloadReport: Sendable {
     }
 
     /// What was found, for people.
-    public var text: String {
+    public var text: String { text(problems[...]) }
+
+    /// What was found besides what `failure` says.
+    public var restText: String { text(problems.dropFirst()) }
+
+    private func text(_ shown: ArraySlice<PayloadCheck.Problem>) -> String {
         var text = ""
         func line(_ kind: String, _ problem: PayloadCheck.Problem) {
             text += ForeignText.escaped("\(kind): \(problem.description(file: file))") + "\n"
         }
-        for problem in problems { line("error", problem) }
+        for problem in shown { line("error", problem) }
         for warning in warnings { line("warning", warning) }
         if let minifiedByteCount {
             let limit = PayloadRules.maximumCount(for: pushType)
-            text += "size      \(byteCount) bytes, \(minifiedByteCount) without blanks between "
-            text += "tokens; push type \(pushType.rawValue) allows \(limit)\n"
+            text +=
+                "size      \(grouped(minifiedByteCount)) of \(grouped(limit)) bytes that push type "
+            text +=
+                "\(pushType.rawValue) allows (\(grouped(byteCount)) with blanks and line breaks)\n"
             if !columns.isEmpty {
                 let names = ForeignText.escaped(columns.joined(separator: ", "))
                 text += "template  each row adds its \(names)\n"
             }
             if minifiedByteCount > PayloadRules.maximumLegacyCount {
                 text += "legacy    too large for the binary gateway "
-                text += "(\(PayloadRules.maximumLegacyCount))\n"
+                text += "(\(grouped(PayloadRules.maximumLegacyCount)))\n"
             } else if minifiedByteCount > PayloadRules.maximumOldestLegacyCount {
                 text += "legacy    fits the binary gateway's command 2 "
-                text += "(\(PayloadRules.maximumLegacyCount)), not what is documented of "
+                text += "(\(grouped(PayloadRules.maximumLegacyCount))), not what is documented of "
                 text += "commands 0 and 1 (\(PayloadRules.maximumOldestLegacyCount))\n"
             }
         }

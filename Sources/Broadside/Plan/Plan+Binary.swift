@@ -117,9 +117,9 @@ extension PayloadFiles {
         let form = "command \(command.rawValue) of the binary protocol"
         return PayloadCheck.Problem(
             line: nil, column: nil,
-            message: "has \(template.constantCount) bytes"
+            message: "has \(grouped(template.constantCount)) bytes"
                 + (template.isPersonal ? " without what rows fill in" : "")
-                + ", and \(form) carries \(command.payloadLimit): shorten it"
+                + ", and \(form) carries \(grouped(command.payloadLimit)): shorten it"
                 + (command == .frame ? "" : ", or use --binary-command 2"))
     }
 }

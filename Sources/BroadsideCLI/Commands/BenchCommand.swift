@@ -35,6 +35,10 @@ enum BenchCommand {
                 "The same if each response takes 200 ms, as JSON",
                 "broadside bench --latency 200ms --connections 50 --json"),
         ],
+        essentials: [
+            "duration", "latency", "connections", "streams", "reactors",
+            "payload-bytes", "endpoint", "ca-file", "topic", "json",
+        ],
         run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
     private static let howMuch = OptionGroup<BenchOptions>(
@@ -47,7 +51,7 @@ enum BenchCommand {
                     throw .usage("duration", ParsedArguments.noDuration(text))
                 }
                 guard BenchOptions.durations.contains(duration) else {
-                    throw .usage("duration", "is from 100ms to 10m: fix the value")
+                    throw .usage("duration", "'\(text)' is not from 100ms to 10m: write it like 5s")
                 }
                 options.durationNanoseconds = duration
             },

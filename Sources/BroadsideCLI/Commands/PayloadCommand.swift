@@ -34,9 +34,12 @@ enum PayloadCommand {
             var values = Values.defaults
             try group.read(arguments, into: &values)
             let reports = try Self.reports(values)
-            for report in reports {
+            // Its first error follows on stderr.
+            let failed = reports.firstIndex { $0.failure != nil }
+            for (index, report) in reports.enumerated() {
                 if reports.count > 1, !values.isJSON { printText("file      \(report.file)\n") }
-                print(values.isJSON ? report.json : report.text, terminator: "")
+                let text = index == failed ? report.restText : report.text
+                print(values.isJSON ? report.json : text, terminator: "")
             }
             guard let failure = PayloadReport.failure(of: reports) else { return 0 }
             throw .request(failure)

@@ -49,11 +49,12 @@ enum CredentialOptions {
             "port", .choice(["443", "2197"]), "443|2197",
             "port of Apple's hosts (default: \(SendOptions.defaults.port))")
     ) { (arguments, options) throws(BroadsideError) in
-        guard let port = try arguments.integer("port", in: 1...65_535) else { return }
-        guard port == 443 || port == 2197 else {
-            throw .usage("port", "\(port) is not one of Apple's: use 443 or 2197, or --endpoint")
+        guard let text = arguments.string("port") else { return }
+        guard let port = UInt16(text), port == 443 || port == 2197 else {
+            throw .usage(
+                "port", "'\(text)' is not one of Apple's: use 443 or 2197, or --endpoint HOST:PORT")
         }
-        options.port = UInt16(port)
+        options.port = port
     }
 
     private static let environment = Option<SendOptions>(

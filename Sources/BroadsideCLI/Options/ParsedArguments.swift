@@ -164,10 +164,23 @@ struct ParsedArguments {
         guard let value = Int(text), range.contains(value) else {
             throw .usage(
                 name,
-                "'\(text)' is not a whole number from \(range.lowerBound) to "
-                    + "\(range.upperBound): fix the value")
+                "'\(text)' is not a whole number from \(grouped(range.lowerBound)) to "
+                    + "\(grouped(range.upperBound)): \(Self.numberAdvice(text, in: range))")
         }
         return value
+    }
+
+    /// What to write in place of a text that is not a whole number of a range.
+    private static func numberAdvice(_ text: String, in range: ClosedRange<Int>) -> String {
+        if let value = Int(text) {
+            return "write \(value < range.lowerBound ? range.lowerBound : range.upperBound) or "
+                + (value < range.lowerBound ? "more" : "less")
+        }
+        let digits = text.filter { !",._' ".contains($0) }
+        if let value = Int(digits), range.contains(value), digits != text {
+            return "did you mean \(value)?"
+        }
+        return "write digits, such as \(min(max(10, range.lowerBound), range.upperBound))"
     }
 
     /// More requests a second than any machine sends.
@@ -178,7 +191,8 @@ struct ParsedArguments {
         guard let text = string(name) else { return nil }
         guard let value = decimalNumber(text), value > 0, value <= Self.largestNumber else {
             throw .usage(
-                name, "'\(text)' is not a number above 0, at most 1000000000: write it like 5000")
+                name, "'\(text)' is not a number above 0, at most 1,000,000,000: write it like 5000"
+            )
         }
         return value
     }
@@ -225,9 +239,10 @@ struct ParsedArguments {
         guard let text = string(name) else { return nil }
         if let value = Value(rawValue: text) { return value }
         let names = Value.allCases.map(\.rawValue)
-        let nearest = nearestName(to: text, among: names).map { "did you mean \($0)? " } ?? ""
+        let nearest = nearestName(to: text, among: names).map { "did you mean \($0)?" }
         throw .usage(
-            name, "'\(text)' is unknown: \(nearest)one of \(names.joined(separator: ", "))")
+            name,
+            "'\(text)' is unknown: \(nearest ?? "use one of \(names.joined(separator: ", "))")")
     }
 }
 

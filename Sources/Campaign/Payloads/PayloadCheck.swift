@@ -74,21 +74,23 @@ public enum PayloadCheck {
     }
 
     /// Checks the size of a payload as it goes over the wire; exactly the limit is legal.
-    static func sizeProblem(count: Int, pushType: PushType) -> Problem? {
+    ///
+    /// - Parameter addition: What is to be known about the count.
+    static func sizeProblem(count: Int, pushType: PushType, addition: String = "") -> Problem? {
         let limit = PayloadRules.maximumCount(for: pushType)
         if count <= limit { return nil }
         return Problem(
             line: nil, column: nil,
-            message: "has \(count) bytes: push type \(pushType.rawValue) allows \(limit)")
+            message:
+                "has \(grouped(count)) bytes\(addition), push type \(pushType.rawValue) allows "
+                + "\(grouped(limit)): shorten it")
     }
 
     /// Checks the size of a payload's constant part: no row could make it smaller.
     public static func sizeProblem(_ template: PayloadTemplate, pushType: PushType) -> Problem? {
-        guard var problem = sizeProblem(count: template.constantCount, pushType: pushType),
-            template.isPersonal
-        else { return sizeProblem(count: template.constantCount, pushType: pushType) }
-        problem.message += ", and these are without what rows fill in"
-        return problem
+        sizeProblem(
+            count: template.constantCount, pushType: pushType,
+            addition: template.isPersonal ? " without what rows fill in" : "")
     }
 
     static func problem(_ text: RawSpan, _ offset: Int, _ message: String) -> Problem {

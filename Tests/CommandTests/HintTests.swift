@@ -1,0 +1,194 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Names that people try, and values that are wrong: one line each, which names the value once and
+/// offers one next step.
+@Suite(.timeLimit(.minutes(60)))
+struct HintTests {
+    /// A call with one name that does not exist, and the hint for it.
+    struct Hint: Sendable, CustomTestStringConvertible {
+        var call: [String]
+        var hint: String
+
+        init(_ call: String, _ hint: String) {
+            self.call = call.split(separator: " ").map(String.init)
+            self.hint = hint
+        }
+
+        var testDescription: String { call.joined(separator: " ") }
+    }
+
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    static let hints: [Hint] = [
+        .init("send --env dev", "--environment development"),
+        .init("doctor --sandbox", "--environment development"),
+        .init("send --config x", "--campaign FILE"),
+        .init("doctor --config x", "--campaign FILE"),
+        .init("send --webhook x", "--summary FILE"),
+        .init("send --slack x", "--summary FILE"),
+        .init("probe --hook x", "--summary FILE"),
+        .init("send --holdout 5", "--suppress FILE"),
+        .init("send --token x", "--to TOKEN"),
+        .init("prune --token x", "did you mean --tokens?"),
+        .init("send --split a=50", "--payload-by COLUMN=DIR"),
+        .init("send --arm a=x", "--payload-by COLUMN=DIR"),
+        .init("send --where x=1", "a list of the rows that you want"),
+        .init("send --skip-dead x", "broadside prune"),
+        .init("send --cap 1/1d", "--suppress FILE"),
+        .init("send --deliver-at 19:00", "systemd-run --on-calendar=19:00"),
+        .init("send --zone-column x", "a list for each zone"),
+        .init("send --late skip", "systemd-run --on-calendar=19:00"),
+        .init("send --auth-key-command x", "--auth-token-file FILE"),
+        .init("send --keep-tokens no", "remove its directory"),
+        .init("send --date today", "--resume-or-begin"),
+        .init("send --channel x", "--tokens"),
+        .init("send --storage newest", "--tokens"),
+        .init("ledger export --follow", "run it again once the run has ended"),
+        .init("ledger export --arm a", "leave --arm out"),
+        .init("report --receipts x", "ledger export"),
+        .init("prune --dry-run", "--output /dev/null"),
+        .init("tokens dedupe --by x", "--registered-column NAME"),
+        .init("broadcast", "broadside send --tokens FILE sends to every device of a list"),
+        .init("help broadcast", "broadcast channels"),
+        .init("channel create", "broadcast channels are not supported yet"),
+        .init("night", "broadside send --resume-or-begin"),
+        .init("push", "did you mean send?"),
+        .init("clean", "did you mean prune?"),
+        .init("watch", "did you mean status?"),
+        .init("validate", "did you mean send --dry-run?"),
+        .init("benchmark", "did you mean bench?"),
+        .init("completion", "help --completion bash|zsh|fish"),
+        .init("serve", "not a server"),
+    ]
+
+    @Test("Names that people try lead to what does that", arguments: hints)
+    func hint(hint: Hint) throws {
+        let refused = try Broadside.run(hint.call, in: directory, limit: 120)
+        #expect(refused.exitCode == 2 && refused.output.isEmpty)
+        #expect(refused.errorLines.count == 1, "\(refused.errors)")
+        let line = refused.errorLines.first ?? ""
+        #expect(line.hasPrefix("broadside: unknown "), "\(line)")
+        #expect(line.contains(hint.hint), "\(line)")
+        #expect(line.count <= 200, "\(line)")
+    }
+
+    @Test("A hint names only options that the command has, or those of a command that it names")
+    func existing() throws {
+        let pages = try Dictionary(
+            uniqueKeysWithValues: Set(Self.hints.compactMap(\.call.first) + ["send", "ledger"])
+                .map { command in
+                    let page = try Broadside.run([command, "--help"], in: directory, limit: 120)
+                    return (command, page.exitCode == 0 ? page.output : "")
+                })
+        for hint in Self.hints {
+            let line = try Broadside.run(hint.call, in: directory, limit: 120).errors
+            let named = pages.filter { line.contains(" \($0.key) --") }.map(\.value)
+            let texts = named + [pages[hint.call[0]] ?? "", pages["ledger"] ?? ""]
+            let advice = line.split(separator: ": ", maxSplits: 2).last ?? ""
+            for match in advice.matches(of: #/ --([a-z-]+)/#)
+            where !["arm", "on-calendar", "completion"].contains(match.1) {
+                #expect(texts.contains { $0.contains("  --\(match.1)") }, "\(line)")
+            }
+        }
+    }
+
+    /// A value of an option that is wrong, and what the error advises.
+    static let values: [Hint] = [
+        .init("bench --connections 10,000", "from 1 to 10,000: did you mean 10000?"),
+        .init("bench --connections 10001", "from 1 to 10,000: write 10000 or less"),
+        .init("bench --connections -5", "from 1 to 10,000: write 1 or more"),
+        .init("bench --connections many", "write digits, such as 10"),
+        .init("doctor --topic a --auth-token-file x --port 80", "use 443 or 2197, or --endpoint"),
+        .init("bench --duration 1s0", "write it like 500ms, 30s, 15m, 2h or 1d"),
+        .init("bench --duration 1h", "'1h' is not from 100ms to 10m"),
+        .init("simulate --state x --seed -1", "write digits"),
+        .init("payload check --payload x --push-type allert", "did you mean alert?"),
+        .init("payload check --payload x --push-type x", "use one of alert, background"),
+    ]
+
+    @Test("A wrong value is named once, with one next step", arguments: values)
+    func value(hint: Hint) throws {
+        let refused = try Broadside.run(hint.call, in: directory, limit: 120)
+        #expect(refused.exitCode == 2 && refused.output.isEmpty)
+        #expect(refused.errorLines.count == 1, "\(refused.errors)")
+        let line = refused.errorLines.first ?? ""
+        #expect(line.contains(hint.hint), "\(line)")
+        let value = "'\(hint.call.last ?? "")'"
+        #expect(line.ranges(of: value).count == 1, "\(line)")
+        #expect(!(line.contains("did you mean") && line.contains("one of")), "\(line)")
+    }
+
+    @Test("Every option of send with a value of some form refuses another in one line")
+    func everyOption() throws {
+        let campaign = try Campaign(rows: 1)
+        let page = try Broadside.run(["send", "--help"], in: directory).output
+        let options = page.matches(of: #/(?m)^  --([a-z-]+) (\S+)(?: .*)?$/#)
+            .map { (String($0.1), String($0.2)) }
+            .filter { ["N", "P", "D", "K/N", "TYPE", "WHEN", "KEY=VALUE"].contains($0.1) }
+        try #require(options.count > 20, "\(options)")
+        for (option, _) in options {
+            let refused = try Broadside.run(
+                campaign.arguments(
+                    to: "127.0.0.1:1", ["--\(option)", "b@d"], without: [option]),
+                in: directory, limit: 120)
+            #expect(refused.exitCode == 2, "\(option)")
+            #expect(refused.errorLines.count == 1, "\(refused.errors)")
+            #expect(
+                refused.errors.hasPrefix("broadside: --\(option) 'b@d' is "), "\(refused.errors)")
+            #expect(refused.errors.ranges(of: "b@d").count == 1, "\(refused.errors)")
+            #expect(refused.errors.ranges(of: ": ").count == 2, "\(refused.errors)")
+        }
+    }
+
+    @Test(
+        "Help is as wide as COLUMNS says, 80 without a terminal",
+        arguments: [(nil, 80), ("60", 60), ("100", 100), ("500", 120), ("0", 80), ("x", 80)])
+    func width(columns: String?, most: Int) throws {
+        var variables: [String: String] = [:]
+        if let columns { variables["COLUMNS"] = columns }
+        for page in [["send", "--help"], ["simulate", "-h"], ["help"]] {
+            let help = try Broadside.run(page, in: directory, environment: variables)
+            // Examples are never cut.
+            let cut = help.output.range(of: "\nExamples:\n")?.lowerBound
+            let lines = help.output[..<(cut ?? help.output.endIndex)].split(separator: "\n")
+            let longest = lines.map(\.count).max() ?? 0
+            #expect(longest <= most && longest > most - 20, "\(page) \(longest)")
+        }
+    }
+
+    @Test("-h shows the options that each command chose")
+    func chosen() throws {
+        let pages: [(String, [String])] = [
+            ("simulate", ["issue-tokens", "scenario", "listen", "state"]),
+            ("doctor", ["topic", "auth-key", "key-id", "team-id", "environment"]),
+            ("probe", ["campaign", "then-prune", "ledger"]),
+            ("bench", ["duration", "latency", "json"]),
+        ]
+        for (command, options) in pages {
+            let page = try Broadside.run([command, "-h"], in: directory).output
+            for option in options { #expect(page.contains("\n  --\(option)"), "\(command)") }
+            #expect(page.contains("\nCommon options:\n"), "\(command)")
+        }
+    }
+
+    @Test("Counts for people have separators, those for programs none")
+    func separators() throws {
+        let tokens = DeviceTokens(count: 1234).list()
+        let list = "\(directory.path)/tokens.txt"
+        try Data(tokens).write(to: URL(fileURLWithPath: list))
+        let check = ["tokens", "check", "--tokens", list]
+        let text = try Broadside.run(check, in: directory).output
+        #expect(text.contains("rows         1,234\n"), "\(text)")
+        #expect(text.contains("result       1,234 would be sent, 0 recorded as invalid\n"))
+        let json = try Broadside.run(check + ["--json"], in: directory).output
+        #expect(json.contains("\"rows\":1234,"), "\(json)")
+        let dedupe = try Broadside.run(
+            ["tokens", "dedupe", "--tokens", list, "--output", "\(directory.path)/once.txt"],
+            in: directory)
+        #expect(dedupe.errors.contains("kept         1,234"), "\(dedupe.errors)")
+    }
+}
