@@ -29,7 +29,7 @@ struct PackedListTests {
         #expect(found.exitCode == 0, "\(found.errors)")
         let form = packing == .plain ? "csv, token" : "csv in \(packing.rawValue), token"
         #expect(found.output.contains("format       \(form)"), "\(found.output)")
-        #expect(found.output.contains("valid        3000\n"))
+        #expect(found.output.contains("valid        3,000\n"))
         #expect(found.output.contains("duplicates   100\n  line 2902: first on line 2\n"))
         let json = try tokens(["check", "--tokens", file, "--json"]).output
         let packed = packing == .plain ? "null" : "\"\(packing.rawValue)\""

@@ -83,7 +83,7 @@ struct TokensCommandTests {
         #expect(finished.exitCode == 0 && finished.errors.isEmpty)
         #expect(finished.output.contains("csv, token in column 'token' of id, token"))
         #expect(finished.output.contains("line 3: MalformedToken \"zz\""))
-        #expect(finished.output.contains("would send 1 and record 1 as invalid"))
+        #expect(finished.output.contains("1 would be sent, 1 recorded as invalid"))
     }
 
     @Test("The request itself may be wrong")

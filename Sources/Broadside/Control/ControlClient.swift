@@ -140,7 +140,8 @@ public enum ControlClient {
                 key = raw.split(separator: "_").joined(separator: " ")
             case .string:
                 fields.append((name(path, key), unescaped(raw)))
-            case .number: fields.append((name(path, key), raw))
+            case .number:
+                fields.append((name(path, key), UInt64(raw).map { grouped($0) } ?? raw))
             case .true_: fields.append((name(path, key), "yes"))
             case .false_: fields.append((name(path, key), "no"))
             case .null: fields.append((name(path, key), "-"))

@@ -66,12 +66,12 @@ struct ExternalProviderToken: Sendable {
         let issuedAt = parsed.claims.issuedAtUnixSeconds
         if issuedAt + ProviderTokenAge.expirySeconds < nowSeconds {
             warnings.append(
-                "--auth-token-file \(path) is \((nowSeconds - issuedAt) / 60) minutes old: APNs "
-                    + "accepts tokens for an hour, so make a new one")
+                "--auth-token-file \(path) is \(ageText(nowSeconds - issuedAt)) old: APNs accepts tokens "
+                    + "for an hour, so make a new one")
         } else if issuedAt > nowSeconds + ProviderTokenAge.expirySeconds {
             warnings.append(
-                "--auth-token-file \(path) was made \((issuedAt - nowSeconds) / 60) minutes in "
-                    + "the future: check the clocks here and where it was made")
+                "--auth-token-file \(path) was made \(ageText(issuedAt - nowSeconds)) in the "
+                    + "future: check the clocks here and where it was made")
         }
         return ExternalProviderToken(
             path: path, mark: mark, claims: parsed.claims,
@@ -174,4 +174,11 @@ extension ExternalProviderTokenWatch.Reading? {
         }
         return reading
     }
+}
+
+/// Minutes, and days of an age that nobody counts in minutes.
+private func ageText(_ seconds: UInt64) -> String {
+    let minutes = seconds / 60
+    return minutes < 2 * 24 * 60
+        ? "\(grouped(minutes)) minutes" : "\(grouped(minutes / (24 * 60))) days"
 }

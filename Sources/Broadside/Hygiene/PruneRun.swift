@@ -210,16 +210,18 @@ public enum PruneRun {
     private static func summary(
         _ counts: PruneCounts, _ options: PruneOptions, hasSilence: Bool
     ) -> String {
-        var text = "rows         \(counts.rows)\nremoved      \(counts.removed)"
+        var text = "rows         \(grouped(counts.rows))\nremoved      \(grouped(counts.removed))"
         var separator = ": "
         for reason in Reason.allCases where counts.removedByReason[Int(reason.rawValue)] > 0 {
-            text += "\(separator)\(reason.text) \(counts.removedByReason[Int(reason.rawValue)])"
+            let count = counts.removedByReason[Int(reason.rawValue)]
+            text += "\(separator)\(reason.text) \(grouped(count))"
             separator = ", "
         }
-        text += "\nkept         \(counts.rows - counts.removed)"
+        text += "\nkept         \(grouped(counts.rows - counts.removed))"
         if options.registeredColumn != nil {
-            text += "\n  dead tokens registered later: \(counts.registeredLater)"
-            text += "\n  dead tokens, registration unreadable: \(counts.unreadableRegistrations)"
+            text += "\n  dead tokens registered later: \(grouped(counts.registeredLater))"
+            text += "\n  dead tokens, registration unreadable: "
+            text += grouped(counts.unreadableRegistrations)
             if let line = counts.firstUnreadableLine { text += ", the first on line \(line)" }
         }
         if hasSilence, options.registeredColumn == nil {
@@ -227,7 +229,7 @@ public enum PruneRun {
             text += "--"
         }
         if counts.withoutToken > 0 {
-            text += "\n  without a device token: \(counts.withoutToken)"
+            text += "\n  without a device token: \(grouped(counts.withoutToken))"
         }
         return text
     }

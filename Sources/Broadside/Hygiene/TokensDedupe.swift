@@ -156,13 +156,13 @@ public enum TokensDedupe {
     }
 
     private static func summary(_ result: Result, hasRegistration: Bool) -> String {
-        var text = "rows         \(result.rows)\nremoved      \(result.removed)"
-        text += "\nkept         \(result.rows - result.removed)"
+        var text = "rows         \(grouped(result.rows))\nremoved      \(grouped(result.removed))"
+        text += "\nkept         \(grouped(result.rows - result.removed))"
         if result.withoutToken > 0 {
-            text += "\n  without a device token: \(result.withoutToken)"
+            text += "\n  without a device token: \(grouped(result.withoutToken))"
         }
         if hasRegistration {
-            text += "\n  registration unreadable: \(result.unreadableRegistrations)"
+            text += "\n  registration unreadable: \(grouped(result.unreadableRegistrations))"
             if let line = result.firstUnreadableLine { text += ", the first on line \(line)" }
         }
         return text

@@ -50,13 +50,13 @@ public struct TokensReport {
         if format == .semicolonCSV { text += " with ';' between columns" }
         if format != .lines { text += ", token in column '\(printable(tokenColumn))'" }
         if !columns.isEmpty { text += " of \(shownColumns(columns))" }
-        text += "\nrows         \(counts.rows)\nvalid        \(counts.valid)\n"
-        text += "invalid      \(counts.invalid)"
+        text += "\nrows         \(grouped(counts.rows))\nvalid        \(grouped(counts.valid))\n"
+        text += "invalid      \(grouped(counts.invalid))"
         if counts.invalid > 0 {
-            text += ": \(Reason.malformedToken.text) \(counts.malformed), "
-            text += "\(Reason.missingColumn.text) \(counts.withoutColumn)"
+            text += ": \(Reason.malformedToken.text) \(grouped(counts.malformed)), "
+            text += "\(Reason.missingColumn.text) \(grouped(counts.withoutColumn))"
             if counts.malformedRows > 0 {
-                text += ", \(Reason.malformedRow.text) \(counts.malformedRows)"
+                text += ", \(Reason.malformedRow.text) \(grouped(counts.malformedRows))"
             }
         }
         text += "\n"
@@ -66,23 +66,25 @@ public struct TokensReport {
         if counts.invalid > UInt64(counts.firstBadRows.count) { text += "  and others\n" }
         // Without a token there are none.
         if !lengths.isEmpty {
-            let counts = lengths.map { "\($0.digits): \($0.rows)" }.joined(separator: ", ")
+            let counts = lengths.map { "\($0.digits): \(grouped($0.rows))" }.joined(separator: ", ")
             text += "digits       \(counts)\n"
         }
         if counts.suspicious > 0 {
-            text += "  \(counts.suspicious) of fewer than 64, which is suspicious\n"
+            text += "  \(grouped(counts.suspicious)) of fewer than 64, which is suspicious\n"
         }
-        text += "capitals     \(counts.withCapitals), sent in lower case\n"
+        text += "capitals     \(grouped(counts.withCapitals)), sent in lower case\n"
         if counts.decorated > 0 {
-            text += "decorated    \(counts.decorated), with blanks or brackets that are left out\n"
+            text +=
+                "decorated    \(grouped(counts.decorated)), with blanks or brackets that are left out\n"
         }
         if let duplicates {
-            text += "duplicates   \(duplicates.count)\n"
+            text += "duplicates   \(grouped(duplicates.count))\n"
             for place in duplicates.places {
                 text += "  line \(place.line): first on line \(place.firstLine)\n"
             }
         }
-        text += "send         would send \(counts.valid) and record \(counts.invalid) as invalid\n"
+        text +=
+            "result       \(grouped(counts.valid)) would be sent, \(grouped(counts.invalid)) recorded as invalid\n"
         return text
     }
 

@@ -214,15 +214,15 @@ public struct Summary: Sendable, Encodable {
     /// The counts, for people.
     public var countsText: String {
         var text = "campaign \(campaign): \(outcome.rawValue)\n"
-        text += line("rows", rows.map { "\($0)" } ?? "not counted")
-        text += line("accepted", "\(accepted)\(acceptsBySilence ? ", by silence" : "")")
+        text += line("rows", rows.map { grouped($0) } ?? "not known before the list is read")
+        text += line("accepted", "\(grouped(accepted))\(acceptsBySilence ? ", by silence" : "")")
         for state in RowState.settledStates.dropFirst() where counts[state] > 0 {
-            text += line(state.name, counts[state])
+            text += line(state.name, grouped(counts[state]))
         }
-        if let remaining, remaining > 0 { text += line("remaining", remaining) }
-        if inDoubt > 0 { text += line("in doubt", "\(inDoubt)\(inDoubtWords)") }
+        if let remaining, remaining > 0 { text += line("remaining", grouped(remaining)) }
+        if inDoubt > 0 { text += line("in doubt", "\(grouped(inDoubt))\(inDoubtWords)") }
         for (reason, count) in reasons.sorted(by: { ($0.value, $1.key) > ($1.value, $0.key) }) {
-            text += line("  \(reason)", count)
+            text += line("  \(reason)", grouped(count))
         }
         return text
     }
@@ -237,7 +237,7 @@ public struct Summary: Sendable, Encodable {
 
     /// What rows in doubt are, as far as it is known.
     private var inDoubtWords: String {
-        guard outcome != .running else { return " of them, in the hands of the run" }
+        guard outcome != .running else { return " of them, being sent right now" }
         let words = remaining == nil ? "" : " of them"
         // Rows are reserved well before they are sent.
         guard let inFlightMost, UInt64(inFlightMost) < inDoubt / 2 else { return words }
@@ -248,7 +248,7 @@ public struct Summary: Sendable, Encodable {
     /// What to do about rows that a relay rejected for want of a content-length; nil: there are none.
     package var lengthAdvice: String? {
         guard let count = reasons["\(LengthRequired.reason)"], count > 0 else { return nil }
-        return "\(count) rows were rejected with \(LengthRequired.status) "
+        return "\(grouped(count)) rows were rejected with \(LengthRequired.status) "
             + "\(LengthRequired.reason): \(StopAdvice.lengthRequired), in a new run"
     }
 
@@ -260,7 +260,10 @@ public struct Summary: Sendable, Encodable {
         let notificationsPerSecond = notificationsPerSecond ?? 0
         text += line("time", "\(decimal(elapsedSeconds, places: 2)) s")
         let isSlow = notificationsPerSecond > 0 && notificationsPerSecond < 10
-        let rate = decimal(notificationsPerSecond, places: isSlow ? 1 : 0)
+        let rate =
+            isSlow
+            ? decimal(notificationsPerSecond, places: 1)
+            : grouped(wholeNumber(notificationsPerSecond))
         text += line("rate", "\(rate) per second")
         if let p50 = latency.p50, let p99 = latency.p99 {
             text += line(
