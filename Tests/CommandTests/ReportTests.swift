@@ -42,7 +42,7 @@ struct ReportTests {
             let page = "\(campaign.directory.path)/\(name)"
             let text = try String(contentsOfFile: page, encoding: .utf8)
             #expect(text.contains("All 3,000 rows are settled after"))
-            #expect(text.contains("and refused \(refused)."))
+            #expect(text.contains("and rejected \(refused)."))
             for part in [
                 "Rows settled per second", "Response times", "Responses by response time",
                 "Unregistered", "Connections of the latest run",

@@ -6,14 +6,18 @@ enum ReportCommand {
     static let description: CommandDescription = CommandDescription(
         name: "report",
         summary: "a page about a ledger: outcome, curves, reasons, connections; or one about many",
-        usage: "--ledger DIR [--output FILE.html] | --all DIR... [--output FILE.html]",
+        usage: "--ledger DIR [--output FILE.html] | --all DIR... [--json] [--output FILE]",
         discussion: """
-            Writes one HTML page about a campaign, over all its runs: the outcome in one sentence,
-            curves, reasons, connections, the bottleneck, what to do next. The page loads nothing else.
-            It can be written at any time, also while the campaign is running.
+            Writes one HTML page about a campaign, over all its runs: the outcome in one sentence and
+            one bar, what needs a decision, what to do next, reasons, curves, the bottleneck. The page
+            loads nothing else. It can be written at any time, also while the campaign is running.
+            Clock times are this machine's (TZ sets the zone); the start and the end are UTC too.
 
             With --all, the page is about many nights: one row for each, newest first, and how list,
-            dead tokens, speed, duration and failures changed. Each DIR is a ledger, or a directory with
+            dead tokens, speed, duration and failures changed. A night is marked if its list, dead
+            tokens, accepted share or speed is far from the nights before it of the same campaign.
+            Numbers and dates in a name are ignored: 'Evening 1' and 'Evening 2' are one campaign.
+            With --json, each night is one line of JSON instead. Each DIR is a ledger, or a directory with
             ledgers immediately below it; other directories are named and ignored. At most 4,096
             ledgers. A night is linked to its own page if the last run wrote one with --report, or if
             there is a report.html in the ledger's directory, or a DIR.html beside DIR.
@@ -27,6 +31,7 @@ enum ReportCommand {
                 options: [
                     .init("ledger", .file(.ledger), "DIR", "the ledger's directory"),
                     .init("all", .flag, nil, "one page about the ledgers of all DIRs that follow"),
+                    .init("json", .flag, nil, "with --all: one line of JSON per night, no page"),
                     .init(
                         "output", .file(.written), "FILE", "output file (default: standard output)"),
                 ])
@@ -38,9 +43,16 @@ enum ReportCommand {
             .init(
                 "Write one page about all ledgers in a directory",
                 "broadside report --all nights --output nights.html"),
+            .init(
+                "Print the nights as JSON",
+                "broadside report --all nights --json"),
         ],
         run: { (arguments) throws(BroadsideError) in
             if arguments.has("all") { return try writeAll(arguments) }
+            if arguments.has("json") {
+                throw .usage(
+                    "json", "is for many nights: add --all, or see broadside ledger stats --json")
+            }
             try arguments.refuseWords(of: description)
             try arguments.require([RequiredOption("ledger", "DIR", or: [("all", "DIR...")])])
             let path = try arguments.required("ledger", "DIR")
@@ -70,7 +82,11 @@ enum ReportCommand {
             if let note { standardErrorLine("broadside: \(note)") }
         }
         let report = try NightsReport(ledgers)
-        try report.write(to: output, at: path)
+        if arguments.has("json") {
+            try report.writeJSON(to: output)
+        } else {
+            try report.write(to: output, at: path)
+        }
         if let failure = report.failure { throw failure }
         return 0
     }

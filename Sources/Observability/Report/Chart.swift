@@ -1,3 +1,4 @@
+internal import Glibc
 import Support
 
 /// One chart as SVG: curves, points, bars or stacked areas over an axis. Letters keep their size at any width of
@@ -25,6 +26,8 @@ struct Chart {
         var shape: Shape
         /// Values in the chart's units, from left to right; nil: a gap.
         var values: [Double?]
+        /// Where curves and points have their values, 0 to 1; nil: where the chart says.
+        var positions: [Double]?
     }
 
     /// A text at a place of the horizontal axis, 0 to 1.
@@ -45,7 +48,13 @@ struct Chart {
     var ticks: [Tick]
     /// Lines from top to bottom, with a text at their head.
     var marks: [Tick] = []
+    /// Times in which nothing was sent.
+    var bands: [TimeAxis.Band] = []
+    /// Steps of a factor of ten, not of a number.
+    var isLogarithmic = false
     var unit: String
+    /// A line below the axis.
+    var note: String?
     /// The same numbers, to be read; nil: the page has them elsewhere.
     var table: String?
 
@@ -56,18 +65,19 @@ struct Chart {
     private static let wholeHeight = height + top + 24
 
     var html: String {
-        let top = Self.niceTop(maximum)
+        let scale = scale
         return """
             <figure>
             <figcaption><h3>\(escapedHTML(title))</h3>\(legend)</figcaption>
-            <div class="chart">\(verticalAxis(top))<svg role="img" \
+            <div class="chart">\(verticalAxis(scale))<svg role="img" \
             aria-labelledby="\(identifier)-t \(identifier)-d" height="\(Self.wholeHeight)">
             <title id="\(identifier)-t">\(escapedHTML(title))</title>
             <desc id="\(identifier)-d">\(escapedHTML(description))</desc>
             <svg y="\(Self.top)" height="\(Self.height)" width="100%" \
             viewBox="0 0 1000 \(Self.height)" preserveAspectRatio="none">
-            \(shapes(top))</svg>
+            \(shading)\(shapes(scale))</svg>
             \(horizontalAxis)</svg></div>
+            \(note.map { "<p class=\"note\">\(escapedHTML($0))</p>\n" } ?? "")\
             \(numbers)</figure>
 
             """
@@ -106,13 +116,59 @@ struct Chart {
 
     // MARK: Axes
 
-    private func verticalAxis(_ top: Double) -> String {
+    /// Where values are drawn, from the bottom, 0, to the top, 1.
+    enum Scale {
+        case linear(top: Double)
+        /// Both are powers of ten.
+        case logarithmic(low: Double, high: Double)
+
+        func share(_ value: Double) -> Double {
+            switch self {
+            case .linear(let top): return min(1, max(0, value / top))
+            case .logarithmic(let low, let high):
+                guard value > low else { return 0 }
+                return min(1, log10(value / low) / log10(high / low))
+            }
+        }
+
+        /// Values that have a line.
+        var steps: [Double] {
+            switch self {
+            case .linear(let top): return (0...4).map { top * Double($0) / 4 }
+            case .logarithmic(let low, let high):
+                let parts = high / low > 50 ? [1.0] : [1, 2, 5]
+                var steps: [Double] = []
+                var decade = low
+                while decade < high * 0.99 {
+                    steps += parts.map { $0 * decade }
+                    decade *= 10
+                }
+                return steps + [high]
+            }
+        }
+    }
+
+    private var scale: Scale {
+        guard isLogarithmic else { return .linear(top: Self.niceTop(maximum)) }
+        let values = series.flatMap { $0.values.compactMap { $0 } }.filter { $0 > 0 }
+        guard let least = values.min(), let most = values.max(), most.isFinite else {
+            return .linear(top: Self.niceTop(maximum))
+        }
+        var low = 1.0
+        while low > least, low > 1e-6 { low /= 10 }
+        while low * 10 <= least { low *= 10 }
+        var high = low * 10
+        while high < most { high *= 10 }
+        return .logarithmic(low: low, high: high)
+    }
+
+    private func verticalAxis(_ scale: Scale) -> String {
         var svg = "<svg class=\"axis\" aria-hidden=\"true\" width=\"\(Self.left)\" "
         svg += "height=\"\(Self.wholeHeight)\">"
-        svg += "<text x=\"0\" y=\"10\">\(escapedHTML(unit))</text>"
-        for step in 0...4 {
-            let value = top * Double(step) / 4
-            let y = Double(Self.top) + Double(Self.height) * (1 - Double(step) / 4)
+        svg +=
+            "<text x=\"0\" y=\"10\">\(escapedHTML(unit))\(isLogarithmic ? ", logarithmic" : "")</text>"
+        for value in scale.steps {
+            let y = Double(Self.top) + Double(Self.height) * (1 - scale.share(value))
             svg += "<text x=\"\(Self.left - 6)\" y=\"\(decimal(y + 4, places: 1))\" "
             svg += "text-anchor=\"end\">\(Self.short(value))</text>"
         }
@@ -126,6 +182,14 @@ struct Chart {
             svg += "<text x=\"\(Self.percent(tick.place))\" y=\"\(Self.top + Self.height + 18)\" "
             svg += "text-anchor=\"\(anchor)\">\(escapedHTML(tick.text))</text>"
         }
+        for band in bands where band.isCut {
+            // The axis is broken: two strokes across it.
+            let y = Self.top + Self.height
+            for edge in [band.left, band.right] {
+                svg += "<text class=\"break\" x=\"\(Self.percent(edge))\" y=\"\(y + 5)\" "
+                svg += "text-anchor=\"middle\">/</text>"
+            }
+        }
         for mark in marks {
             let anchor = mark.place > 0.7 ? "end" : "start"
             svg += "<line class=\"mark\" x1=\"\(Self.percent(mark.place))\" y1=\"\(Self.top)\" "
@@ -138,53 +202,61 @@ struct Chart {
 
     // MARK: Curves
 
-    private func shapes(_ top: Double) -> String {
+    /// Gaps and pauses, behind the curves.
+    private var shading: String {
+        bands.map { band in
+            "<path class=\"band\" d=\"M\(x(band.left)) 0H\(x(band.right))V\(Self.height)"
+                + "H\(x(band.left))Z\"><title>\(escapedHTML(band.text))</title></path>\n"
+        }.joined()
+    }
+
+    private func shapes(_ scale: Scale) -> String {
         var svg = ""
-        for step in 0...4 {
-            let y = decimal(Double(Self.height) * Double(step) / 4, places: 1)
+        for step in scale.steps {
+            let y = y(step, scale)
             svg += "<path class=\"grid\" d=\"M0 \(y)H1000\"/>\n"
         }
         var base = [Double](repeating: 0, count: count)
         for one in series {
             switch one.shape {
-            case .area: svg += area(one, over: &base, top: top)
-            case .bars: svg += bars(one, over: &base, top: top)
-            case .curve: svg += curve(one, top: top)
-            case .points: svg += points(one, top: top)
+            case .area: svg += area(one, over: &base, scale)
+            case .bars: svg += bars(one, over: &base, scale)
+            case .curve: svg += curve(one, scale)
+            case .points: svg += points(one, scale)
             }
         }
         return svg
     }
 
     /// Where a curve, a point or a bar has its value.
-    private func position(_ index: Int) -> Double {
-        positions?[index] ?? (edges[index] + edges[index + 1]) / 2
+    private func position(_ index: Int, of one: Series) -> Double {
+        one.positions?[index] ?? positions?[index] ?? (edges[index] + edges[index + 1]) / 2
     }
 
-    private func y(_ value: Double, _ top: Double) -> String {
-        decimal(Double(Self.height) * (1 - min(1, value / top)), places: 1)
+    private func y(_ value: Double, _ scale: Scale) -> String {
+        decimal(Double(Self.height) * (1 - scale.share(value)), places: 1)
     }
 
     private func x(_ edge: Double) -> String { decimal(edge * 1000, places: 1) }
 
     /// Steps, as each value stands for its whole stretch.
-    private func area(_ one: Series, over base: inout [Double], top: Double) -> String {
+    private func area(_ one: Series, over base: inout [Double], _ scale: Scale) -> String {
         guard base.count > 0 else { return "" }
         var upper = ""
         var lower: [String] = []
         for index in base.indices {
             let sum = base[index] + (one.values[index] ?? 0)
-            upper += "\(index == 0 ? "M" : "L")\(x(edges[index])) \(y(sum, top))"
+            upper += "\(index == 0 ? "M" : "L")\(x(edges[index])) \(y(sum, scale))"
             upper += "H\(x(edges[index + 1]))"
             lower.append(
-                "L\(x(edges[index + 1])) \(y(base[index], top))H\(x(edges[index]))")
+                "L\(x(edges[index + 1])) \(y(base[index], scale))H\(x(edges[index]))")
             base[index] = sum
         }
         return "<path class=\"area c-\(one.color)\" d=\"\(upper)"
             + lower.reversed().joined() + "Z\"/>\n"
     }
 
-    private func curve(_ one: Series, top: Double) -> String {
+    private func curve(_ one: Series, _ scale: Scale) -> String {
         var path = ""
         var isDrawing = false
         for (index, value) in one.values.enumerated() {
@@ -192,10 +264,10 @@ struct Chart {
                 isDrawing = false
                 continue
             }
-            if one.values.count == 1 {
-                path += "M\(x(0)) \(y(value, top))H1000"
+            if count == 1, one.values.count == 1 {
+                path += "M\(x(0)) \(y(value, scale))H1000"
             } else {
-                path += "\(isDrawing ? "L" : "M")\(x(position(index))) \(y(value, top))"
+                path += "\(isDrawing ? "L" : "M")\(x(position(index, of: one))) \(y(value, scale))"
             }
             // A value between two gaps is still seen.
             if !isDrawing { path += "h0.5" }
@@ -205,20 +277,21 @@ struct Chart {
     }
 
     /// Lines without a length: their round ends are the points.
-    private func points(_ one: Series, top: Double) -> String {
+    private func points(_ one: Series, _ scale: Scale) -> String {
         var path = ""
         for (index, value) in one.values.enumerated() {
             guard let value else { continue }
-            path += "M\(x(position(index))) \(y(value, top))h0"
+            path += "M\(x(position(index, of: one))) \(y(value, scale))h0"
         }
         return "<path class=\"curve points c-\(one.color)\" d=\"\(path)\"/>\n"
     }
 
-    private func bars(_ one: Series, over base: inout [Double], top: Double) -> String {
+    private func bars(_ one: Series, over base: inout [Double], _ scale: Scale) -> String {
         var path = ""
         for (index, value) in one.values.enumerated() {
             guard let value, value > 0 else { continue }
-            path += "M\(x(position(index))) \(y(base[index], top))V\(y(base[index] + value, top))"
+            path +=
+                "M\(x(position(index, of: one))) \(y(base[index], scale))V\(y(base[index] + value, scale))"
             base[index] += value
         }
         return "<path class=\"curve bars c-\(one.color)\" d=\"\(path)\"/>\n"

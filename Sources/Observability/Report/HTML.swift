@@ -58,14 +58,23 @@ func optionsUnbroken(_ html: String) -> String {
 }
 
 /// A table with a heading a column; the first column is text, the others are numbers.
-func tableHTML(_ headings: [String], _ rows: [[String]], textColumns: Set<Int> = [0]) -> String {
+///
+/// - Parameter isStacked: On a narrow screen each row is a list of its headings and cells.
+func tableHTML(
+    _ headings: [String], _ rows: [[String]], textColumns: Set<Int> = [0], isStacked: Bool = false
+) -> String {
+    func label(_ name: String, _ index: Int) -> String {
+        guard isStacked, name == "td" else { return "" }
+        return " data-label=\"\(escapedHTML(headings[index]))\""
+    }
     func cell(_ name: String, _ index: Int, _ text: String) -> String {
         let isText = textColumns.contains(index)
         let isWide = isText && index > 0 && index == headings.count - 1
         let kind = isWide ? " class=\"w\"" : isText ? "" : " class=\"n\""
-        return "<\(name)\(kind)>\(escapedHTML(text))</\(name)>"
+        return "<\(name)\(kind)\(label(name, index))>\(escapedHTML(text))</\(name)>"
     }
-    var html = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>"
+    var html =
+        "<div class=\"\(isStacked ? "scroll stack" : "scroll")\" tabindex=\"0\"><table><thead><tr>"
     for (index, heading) in headings.enumerated() { html += cell("th", index, heading) }
     html += "</tr></thead><tbody>\n"
     for row in rows {

@@ -20,7 +20,7 @@ extension NightsPage {
                 "list", "Rows of the list", unit: "rows",
                 course.map { $0.figures.rows.map { Double($0) } }, words: { grouped(UInt64($0)) }),
             chart(
-                "dead", "Share of dead tokens", unit: "% of settled rows", color: "bad",
+                "dead", "Share of dead tokens", unit: "% of settled rows", color: "dead",
                 course.map { $0.figures.deadShare.map { $0 * 100 } },
                 words: { Self.share($0 / 100) }),
             chart(
@@ -72,23 +72,57 @@ extension NightsPage {
         _ identifier: String, _ title: String, unit: String, color: String = "first",
         _ values: [Double?], words: (Double) -> String
     ) -> Chart? {
-        let known = values.compactMap { $0 }
-        guard let first = known.first, let last = known.last, let least = known.min(),
-            let most = known.max()
-        else { return nil }
-        let isSmoothed = known.count >= Self.smoothedFrom
+        guard values.contains(where: { $0 != nil }) else { return nil }
+        let drawn = drawnGroups
+        let positions = positions
+        var series: [Chart.Series] = []
+        var texts: [String] = []
+        for (index, group) in drawn.enumerated() {
+            let own = group.places.map { values[$0] }
+            let known = own.compactMap { $0 }
+            guard let first = known.first, let last = known.last, let least = known.min(),
+                let most = known.max()
+            else { continue }
+            let places = group.places.map { positions[$0] }
+            let isSmoothed = known.count >= Self.smoothedFrom
+            let isOnly = drawn.count == 1
+            let color = isOnly ? color : Self.groupColors[index % Self.groupColors.count]
+            series.append(
+                Chart.Series(
+                    name: isOnly
+                        ? (isSmoothed ? "a night" : "") : group.isMixed ? group.name : "",
+                    color: color, shape: .points, values: own, positions: places))
+            texts.append(
+                (isOnly ? "" : "\(group.name): ")
+                    + "\(words(first)) in the first night, \(words(last)) in the latest; from "
+                    + "\(words(least)) to \(words(most)).")
+            // Different campaigns are not joined by a line.
+            guard isOnly || !group.isMixed else { continue }
+            series.append(
+                Chart.Series(
+                    name: isOnly
+                        ? (isSmoothed ? "median of \(Self.window) nights" : "") : group.name,
+                    color: color, shape: .curve, values: isSmoothed ? Self.smoothed(own) : own,
+                    positions: places))
+        }
+        texts.append("The numbers are in the table below.")
         return Chart(
-            identifier: identifier, title: title,
-            description: "\(words(first)) in the first night, \(words(last)) in the latest; from "
-                + "\(words(least)) to \(words(most)). The numbers are in the table below.",
-            positions: positions,
-            series: [
-                Chart.Series(
-                    name: isSmoothed ? "a night" : "", color: color, shape: .points, values: values),
-                Chart.Series(
-                    name: isSmoothed ? "median of \(Self.window) nights" : "", color: color,
-                    shape: .curve, values: isSmoothed ? Self.smoothed(values) : values),
-            ], ticks: ticks, unit: unit)
+            identifier: identifier, title: title, description: texts.joined(separator: " "),
+            positions: positions, series: series, ticks: ticks, unit: unit)
+    }
+
+    private static var groupColors: [String] { ["first", "second", "good", "other", "dead"] }
+
+    /// Campaigns with a line of their own, and the nights of all others as one; one alone if no campaign
+    /// has two nights.
+    private var drawnGroups: [Group] {
+        let groups = groups
+        let own = groups.filter { $0.places.count > 1 }.prefix(Self.groupColors.count - 1)
+        let others = groups.filter { group in !own.contains { $0.name == group.name } }
+        guard !others.isEmpty else { return Array(own) }
+        let rest = Group(
+            name: "other campaigns", places: others.flatMap(\.places).sorted(), isMixed: true)
+        return own + [rest]
     }
 
     /// The medians of the values around each.
@@ -103,9 +137,14 @@ extension NightsPage {
     // MARK: The axis of time
 
     /// Where nights are between the first and the latest, with some room at both ends.
-    private var positions: [Double] { course.map { position($0.milliseconds) } }
+    private var positions: [Double] {
+        let range = range
+        return course.map { position($0.milliseconds, in: range) }
+    }
 
-    private func position(_ milliseconds: UInt64) -> Double {
+    private func position(
+        _ milliseconds: UInt64, in range: (first: UInt64, span: UInt64)
+    ) -> Double {
         let (first, span) = range
         let passed = milliseconds - min(milliseconds, first)
         return 0.01 + 0.98 * Double(passed) / Double(max(1, span))
@@ -145,7 +184,8 @@ extension NightsPage {
         places.removeAll { $0.milliseconds < first }
         let step = max(1, (places.count + Self.ticksLimit - 1) / Self.ticksLimit)
         return stride(from: 0, to: places.count, by: step).map {
-            Chart.Tick(place: position(places[$0].milliseconds), text: places[$0].text)
+            Chart.Tick(
+                place: position(places[$0].milliseconds, in: (first, span)), text: places[$0].text)
         }.filter { $0.place < 0.94 || places.count <= 2 }
     }
 }

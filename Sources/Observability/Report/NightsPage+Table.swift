@@ -8,22 +8,30 @@ extension NightsPage {
         var heading: String
         /// Whether a value above 0 asks for a look, once the run is over.
         var isAlarm = false
+        /// What of it can be unlike the nights before.
+        var figure: NightOutlier.Figure?
         /// nil: not known.
         var value: (Night.Figures) -> UInt64?
         /// How a value is shown.
         var text: (Night.Figures) -> String?
 
         init(
-            _ heading: String, isAlarm: Bool = false, count: @escaping (Night.Figures) -> UInt64?
+            _ heading: String, isAlarm: Bool = false, figure: NightOutlier.Figure? = nil,
+            count: @escaping (Night.Figures) -> UInt64?
         ) {
             self.heading = heading
             self.isAlarm = isAlarm
+            self.figure = figure
             value = count
             text = { count($0).map { grouped($0) } }
         }
 
-        init(_ heading: String, text: @escaping (Night.Figures) -> String?) {
+        init(
+            _ heading: String, figure: NightOutlier.Figure? = nil,
+            text: @escaping (Night.Figures) -> String?
+        ) {
             self.heading = heading
+            self.figure = figure
             value = { text($0) == nil ? nil : 1 }
             self.text = text
         }
@@ -35,11 +43,11 @@ extension NightsPage {
         func ifAny(_ column: Column) -> [Column] {
             all.contains { (column.value($0) ?? 0) > 0 } ? [column] : []
         }
-        return [Column("List", count: \.rows)]
+        return [Column("List", figure: .list, count: \.rows)]
             + ifAny(Column("List age", text: { $0.listAgeSeconds.map(durationText) }))
             + [
-                Column("Dead", text: { $0.deadShare.map(Self.share) }),
-                Column("Accepted", count: \.counts[.accepted]),
+                Column("Dead", figure: .dead, text: { $0.deadShare.map(Self.share) }),
+                Column("Accepted", figure: .accepted, count: \.counts[.accepted]),
                 Column("Rejected", count: \.counts[.rejected]),
             ] + ifAny(Column("Invalid", count: \.counts[.invalid]))
             + ifAny(Column("Skipped", count: \.counts[.skipped]))
@@ -47,7 +55,7 @@ extension NightsPage {
                 Column("Failed", isAlarm: true, count: \.counts[.failed]),
                 Column("Unknown", isAlarm: true, count: \.counts[.unknown]),
                 Column("Remaining", isAlarm: true, count: \.remaining),
-                Column("Per second", text: { $0.speed.map(rateText) }),
+                Column("Per second", figure: .speed, text: { $0.speed.map(rateText) }),
                 Column("Duration", text: { $0.runningSeconds.map(durationText) }),
             ]
     }
@@ -56,21 +64,28 @@ extension NightsPage {
         let columns = columns
         let headings = ["Start", "Campaign", "Outcome"] + columns.map(\.heading)
         var html = "<h2 id=\"nights\">Night by night</h2>\n" + monthLinks
+        html += "<p class=\"swipe note\">Scroll the table sideways for more columns.</p>\n"
         html += "<div class=\"nights\" tabindex=\"0\" role=\"region\" aria-labelledby=\"nights\">"
         html += "<table><thead><tr>"
         html += headings.map { "<th scope=\"col\">\(escapedHTML($0))</th>" }.joined()
         html += "</tr></thead>\n"
+        let outliers = Dictionary(
+            zip(nights.map(\.path), outliers), uniquingKeysWith: { first, _ in first })
         for month in months {
             html += "<tbody><tr class=\"m\"><th colspan=\"\(headings.count)\" scope=\"rowgroup\">"
             html += "<span id=\"\(month.id)\"><b>\(month.name)</b> \(escapedHTML(words(month)))"
             html += "</span></th></tr>\n"
-            for night in month.nights { html += row(night, columns) }
+            for night in month.nights {
+                html += row(night, columns, outliers[night.path] ?? [])
+            }
             html += "</tbody>\n"
         }
         return html + "</table></div>\n"
     }
 
-    private func row(_ night: Night, _ columns: [Column]) -> String {
+    private func row(
+        _ night: Night, _ columns: [Column], _ outliers: [NightOutlier]
+    ) -> String {
         var html = "<tr><th scope=\"row\">\(start(night))</th><td>\(escapedHTML(night.title))</td>"
         switch night.content {
         case .unreadable(let problem):
@@ -82,7 +97,12 @@ extension NightsPage {
                 let isAlarm =
                     column.isAlarm && figures.outcome != .running
                     && (column.value(figures) ?? 0) > 0
-                html += isAlarm ? "<td class=\"b\">" : "<td>"
+                let outlier = outliers.first { $0.figure == column.figure }
+                if let outlier, !isAlarm {
+                    html += "<td class=\"x\" title=\"\(escapedHTML(outlier.text))\">"
+                } else {
+                    html += isAlarm ? "<td class=\"b\">" : "<td>"
+                }
                 html += escapedHTML(column.text(figures) ?? "") + "</td>"
             }
         }

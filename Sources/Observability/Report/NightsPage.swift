@@ -7,9 +7,20 @@ package struct NightsPage {
     /// Newest first, those without a date before all.
     let nights: [Night]
     let createdAtMilliseconds: UInt64
+    /// Nights with figures and a date, oldest first.
+    let course: [(milliseconds: UInt64, figures: Night.Figures, group: String)]
+    /// What is unusual about each night, in their order.
+    let outliers: [[NightOutlier]]
 
     package init(nights: [Night], createdAtMilliseconds: UInt64) {
         self.nights = nights
+        outliers = NightOutlier.find(in: nights)
+        course = nights.reversed().compactMap { night in
+            guard let start = night.startedAtMilliseconds, let figures = night.figures else {
+                return nil
+            }
+            return (start, figures, night.group)
+        }
         self.createdAtMilliseconds = createdAtMilliseconds
     }
 
@@ -17,7 +28,7 @@ package struct NightsPage {
     package var html: [UInt8] {
         var page = pageHead(
             title: "\(heading): \(sentence)", css: ReportStyle.css + ReportStyle.nights)
-        page += header + charts + table
+        page += header + unusual + campaigns + charts + table
         page += """
             <footer>Times are UTC. List: its rows. Dead: rows that APNs rejected with 410 \
             (\(escapedHTML(Night.deadReasons.joined(separator: ", ")))), of all settled rows. Per \
@@ -30,16 +41,6 @@ package struct NightsPage {
     }
 
     // MARK: The head
-
-    /// Nights with figures and a date, oldest first.
-    var course: [(milliseconds: UInt64, figures: Night.Figures)] {
-        nights.reversed().compactMap { night in
-            guard let start = night.startedAtMilliseconds, let figures = night.figures else {
-                return nil
-            }
-            return (start, figures)
-        }
-    }
 
     /// `12 nights, 2026-11-10 to 2026-11-21`.
     private var heading: String {
@@ -56,12 +57,16 @@ package struct NightsPage {
         let complete = nights.count { $0.figures?.outcome == .complete }
         let unreadable = nights.count { $0.figures == nil }
         let running = nights.count { $0.figures?.outcome == .running }
-        if complete == all { return all == 1 ? "It is complete." : "All are complete." }
+        let unusual = outliers.count { !$0.isEmpty }
+        if complete == all, unusual == 0 {
+            return all == 1 ? "It is complete." : "All are complete."
+        }
         var parts = ["\(grouped(complete)) complete"]
         if running > 0 { parts.append("\(grouped(running)) running") }
         let others = all - complete - unreadable - running
         if others > 0 { parts.append("\(grouped(others)) not complete") }
         if unreadable > 0 { parts.append("\(grouped(unreadable)) unreadable") }
+        if unusual > 0 { parts.append("\(grouped(unusual)) unusual") }
         return parts.joined(separator: ", ") + "."
     }
 
@@ -77,6 +82,74 @@ package struct NightsPage {
             </header>
 
             """
+    }
+
+    /// Unusual nights that are named, the newest ones.
+    private static var unusualLimit: Int { 10 }
+
+    /// What is unlike the nights before, for somebody who looks at no curve.
+    private var unusual: String {
+        let found = zip(nights, outliers).filter { !$0.1.isEmpty }
+        guard !found.isEmpty else { return "" }
+        var items = found.prefix(Self.unusualLimit).map { night, outliers in
+            let day = night.startedAtMilliseconds.map(Self.day) ?? ""
+            let text = outliers.map(\.text).joined(separator: "; ")
+            return "<li><b>\(day)</b> \(escapedHTML(night.title)): \(escapedHTML(text))</li>"
+        }
+        if found.count > items.count {
+            items.append("<li>\(grouped(found.count - items.count)) earlier ones</li>")
+        }
+        return """
+            <h2>Unlike the nights before</h2>
+            <div class="box unusual"><ul>\(items.joined())</ul></div>
+
+            """
+    }
+
+    /// A row per campaign, if there are several; the table of nights comes last on the page.
+    private var campaigns: String {
+        let groups = groups
+        guard groups.count > 1, groups.contains(where: { $0.places.count > 1 }) else { return "" }
+        let course = course
+        let rows = groups.prefix(Self.campaignsLimit).map { group in
+            let figures = group.places.map { course[$0].figures }
+            let last = group.places.last.map { Self.day(course[$0].milliseconds) } ?? ""
+            return [
+                group.name, grouped(figures.count), last,
+                figures.last?.rows.map { grouped($0) } ?? "",
+                grouped(figures.reduce(0) { $0 &+ $1.counts[.accepted] }),
+                Self.median(figures.compactMap(\.deadShare)).map(Self.share) ?? "",
+                Self.median(figures.compactMap(\.speed)).map(rateText) ?? "",
+            ]
+        }
+        let more =
+            groups.count > rows.count
+            ? "<p>\(grouped(groups.count - rows.count)) more are in the table of nights.</p>" : ""
+        return "<h2>By campaign</h2>\n<div class=\"box\">"
+            + tableHTML(
+                [
+                    "Campaign", "Nights", "Latest", "List", "Accepted", "Dead, median",
+                    "Per second, median",
+                ], rows, textColumns: [0, 2], isStacked: true) + more + "</div>\n"
+    }
+
+    private static var campaignsLimit: Int { 30 }
+
+    /// The nights of one campaign.
+    struct Group {
+        var name: String
+        /// Of `course`.
+        var places: [Int]
+        /// Several campaigns that have no line of their own.
+        var isMixed = false
+    }
+
+    /// Those with most nights first, of as many the one that comes first by name.
+    var groups: [Group] {
+        var places: [String: [Int]] = [:]
+        for (index, night) in course.enumerated() { places[night.group, default: []].append(index) }
+        return places.map { Group(name: $0.key, places: $0.value) }
+            .sorted { ($1.places.count, $0.name) < ($0.places.count, $1.name) }
     }
 
     private var tiles: [(String, String)] {

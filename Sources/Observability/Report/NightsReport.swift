@@ -3,7 +3,7 @@ public import Support
 
 /// The page about many ledgers.
 public struct NightsReport {
-    private var nights: [Night] = []
+    private(set) var nights: [Night] = []
 
     /// Reads the ledgers one after the other; memory is per ledger, never per row.
     public init(_ collection: LedgerCollection) throws(BroadsideError) {

@@ -103,36 +103,44 @@ package struct ReportData {
             // The last bin is as long as the run went on.
             if let run, run.elapsedSeconds > bin.start {
                 let duration = min(bin.duration, run.elapsedSeconds - bin.start)
-                if duration < bin.duration / 2, bin.start > 0 {
-                    // Too short to tell a rate.
-                    let last = throughput.count - 1
-                    throughput[last].duration += duration
-                    throughput[last].accepted += bin.accepted
-                    throughput[last].rejected += bin.rejected
-                    throughput[last].others += bin.others
-                    continue
-                }
                 bin.duration = duration
             }
-            throughput.append(
+            add(
                 Throughput(
                     start: axis + bin.start, duration: bin.duration, accepted: bin.accepted,
-                    rejected: bin.rejected, others: bin.others))
+                    rejected: bin.rejected, others: bin.others), runStart: axis)
         }
         for var point in run?.points ?? [] {
             point.start += axis
             points.append(point)
             guard bins.isEmpty else { continue }
-            throughput.append(
+            add(
                 Throughput(
                     start: point.start, duration: point.duration, accepted: point.accepted,
-                    rejected: point.rejected, others: point.others))
+                    rejected: point.rejected, others: point.others), runStart: axis)
         }
         // Version 0.1.0 had one number less, the last.
         for (index, share) in (run?.limited ?? []).enumerated() where index < limited.count {
             let (sum, isOver) = limited[index].addingReportingOverflow(share)
             limited[index] = isOver ? .max : sum
         }
+    }
+
+    /// A stretch that is shorter than this says no rate: responses to what was in flight at its end make
+    /// it seem fast.
+    private static let fullSecond = 0.95
+
+    /// Adds a stretch, or the rows of one that is too short to the stretch before it in the same run.
+    private mutating func add(_ next: Throughput, runStart: Double) {
+        guard next.duration < Self.fullSecond, let last = throughput.last, last.start >= runStart
+        else {
+            throughput.append(next)
+            return
+        }
+        let end = max(last.start + last.duration, next.start + next.duration)
+        throughput[throughput.count - 1] = Throughput(
+            start: last.start, duration: end - last.start, accepted: last.accepted &+ next.accepted,
+            rejected: last.rejected &+ next.rejected, others: last.others &+ next.others)
     }
 
     /// When the latest run ended, or was last heard of.
@@ -149,9 +157,18 @@ package struct ReportData {
     /// Seconds that the campaign was under way, pauses between runs left out.
     var runningSeconds: Double { runs.last.map { $0.start + $0.elapsed } ?? 0 }
 
-    /// The most rows a second in any stretch that is long enough to tell.
+    /// Seconds from the start of the first run to the end of the latest, gaps and pauses included; the
+    /// running time if a clock that was set back hides it.
+    var wholeSeconds: Double {
+        guard let start = startedAtMilliseconds, let end = endedAtMilliseconds else {
+            return runningSeconds
+        }
+        return max(runningSeconds, Double(end - min(start, end)) / 1000)
+    }
+
+    /// The most rows per second in any full second, or in a longer stretch; 0 if there was none.
     var peakRate: Double {
-        throughput.filter { $0.duration >= 0.5 }
+        throughput.filter { $0.duration >= Self.fullSecond }
             .map { Double($0.accepted + $0.rejected + $0.others) / $0.duration }.max() ?? 0
     }
 }

@@ -1,4 +1,5 @@
 import Engine
+internal import Glibc
 import Support
 
 extension ReportPage {
@@ -12,29 +13,53 @@ extension ReportPage {
         var charts = [throughputChart, latencyChart, distributionChart].compactMap { $0?.html }
         if !limits.isEmpty { charts.append(limits) }
         guard !charts.isEmpty else { return "" }
-        return "<h2>How it went</h2>\n<div class=\"pair\">\n\(charts.joined())</div>\n"
+        return "<h2>How it went</h2>\n\(speed)<div class=\"pair\">\n\(charts.joined())</div>\n"
+    }
+
+    /// Rates and response times in one line.
+    private var speed: String {
+        var parts: [String] = []
+        if data.runningSeconds > 0 {
+            let average = Double(settledCount) / data.runningSeconds
+            var text = "\(rateText(average)) rows per second on average"
+            if data.peakRate > 0 {
+                text += ", \(rateText(max(average, data.peakRate))) in the best full second"
+            }
+            parts.append(text + ".")
+        }
+        if let median = data.latency.quantile(0.5), let most = data.latency.quantile(0.99) {
+            parts.append(
+                "Half of the responses came within \(latencyText(median)), 99% within "
+                    + "\(latencyText(most)).")
+        }
+        return parts.isEmpty ? "" : "<p>\(escapedHTML(parts.joined(separator: " ")))</p>\n"
     }
 
     private var throughputChart: Chart? {
         let points = data.throughput
         guard !points.isEmpty, data.runningSeconds > 0 else { return nil }
+        let axis = axis
+        let laid = axis.laid(points, start: \.start, duration: \.duration)
         func rates(_ count: (ReportData.Throughput) -> UInt64) -> [Double?] {
-            points.map { $0.duration > 0 ? Double(count($0)) / $0.duration : 0 }
+            laid.items.map { point in
+                point.map { $0.duration > 0 ? Double(count($0)) / $0.duration : 0 }
+            }
         }
         let all = rates { $0.accepted + $0.rejected + $0.others }.compactMap { $0 }
         var series = [
             Chart.Series(
                 name: "accepted", color: "good", shape: .area, values: rates(\.accepted)),
-            Chart.Series(name: "refused", color: "bad", shape: .area, values: rates(\.rejected)),
+            Chart.Series(name: "rejected", color: "dead", shape: .area, values: rates(\.rejected)),
         ]
         if points.contains(where: { $0.others > 0 }) {
             series.append(
                 Chart.Series(
-                    name: "other ends", color: "other", shape: .area, values: rates(\.others)))
+                    name: "others", color: "other", shape: .area, values: rates(\.others)))
         }
         let rows = Self.thinned(points).map { point in
             [
-                clock(point.start), grouped(point.accepted), grouped(point.rejected),
+                axis.text(atMilliseconds: axis.milliseconds(point.start)), grouped(point.accepted),
+                grouped(point.rejected),
                 grouped(point.others),
                 rateText(
                     Double(point.accepted + point.rejected + point.others)
@@ -45,15 +70,17 @@ extension ReportPage {
             identifier: "throughput", title: "Rows settled per second",
             description: "Over \(durationText(data.runningSeconds)) of running time, at most "
                 + "\(rateText(all.max() ?? 0)) rows per second.",
-            edges: edges(points.map(\.start), end: points.last.map { $0.start + $0.duration }),
-            series: series, ticks: timeTicks, marks: runMarks, unit: "rows per second",
+            edges: laid.edges, series: series, ticks: timeTicks(axis), marks: runMarks(axis),
+            bands: axis.bands, unit: "rows per second", note: timeNote(axis),
             table: tableHTML(
-                ["From", "Accepted", "Refused", "Others", "Per second"], rows))
+                ["From (\(axis.zone.name))", "Accepted", "Rejected", "Others", "Per second"], rows))
     }
 
     private var latencyChart: Chart? {
         let points = data.points
         guard points.contains(where: { $0.p50 != nil }), data.runningSeconds > 0 else { return nil }
+        let axis = axis
+        let laid = axis.laid(points, start: \.start, duration: \.duration)
         func milliseconds(_ value: UInt64?) -> Double? { value.map { Double($0) / 1000 } }
         let worst = points.compactMap(\.p99).max() ?? 0
         let step = max(1, (points.count + Self.tableLimit - 1) / Self.tableLimit)
@@ -61,7 +88,8 @@ extension ReportPage {
             let point = points[index]
             func text(_ value: UInt64?) -> String { value.map { latencyText($0 * 1000) } ?? "" }
             return [
-                clock(point.start), text(point.p50), text(point.p99), grouped(point.answers),
+                axis.text(atMilliseconds: axis.milliseconds(point.start)), text(point.p50),
+                text(point.p99), grouped(point.answers),
                 grouped(point.inFlight),
             ]
         }
@@ -69,18 +97,20 @@ extension ReportPage {
             identifier: "latency", title: "Response times",
             description: "The median and the 99th percentile of each stretch of time; the highest "
                 + "99th percentile is \(latencyText(worst * 1000)).",
-            edges: edges(points.map(\.start), end: points.last.map { $0.start + $0.duration }),
+            edges: laid.edges,
             series: [
                 Chart.Series(
                     name: "99% within", color: "second", shape: .curve,
-                    values: points.map { milliseconds($0.p99) }),
+                    values: laid.items.map { milliseconds($0?.p99) }),
                 Chart.Series(
                     name: "median", color: "first", shape: .curve,
-                    values: points.map { milliseconds($0.p50) }),
+                    values: laid.items.map { milliseconds($0?.p50) }),
             ],
-            ticks: timeTicks, marks: runMarks, unit: "milliseconds",
+            ticks: timeTicks(axis), marks: runMarks(axis), bands: axis.bands, isLogarithmic: true,
+            unit: "milliseconds", note: timeNote(axis),
             table: tableHTML(
-                ["From", "Median", "99% within", "Responses", "In flight"], rows))
+                ["From (\(axis.zone.name))", "Median", "99% within", "Responses", "In flight"], rows
+            ))
     }
 
     /// Answers by the time they took, on a logarithmic axis.
@@ -90,10 +120,7 @@ extension ReportPage {
         guard !columns.isEmpty else { return nil }
         let shares = columns.map { $0.count / Double(latency.count) * 100 }
         let edges = (0...columns.count).map { Double($0) / Double(columns.count) }
-        let tickStep = max(1, columns.count / 4)
-        let ticks = stride(from: 0, to: columns.count, by: tickStep).map {
-            Chart.Tick(place: edges[$0 + 1], text: latencyText(columns[$0].upper))
-        }.filter { $0.place < 0.97 }
+        let ticks = Self.roundTimes(columns.map(\.upper), edges: edges)
         let marks = [("median", 0.5), ("99%", 0.99)].compactMap { name, share in
             latency.quantile(share).flatMap { value in
                 columns.firstIndex { $0.upper >= value }.map {
@@ -107,7 +134,7 @@ extension ReportPage {
             seen += column.count
             return [
                 latencyText(column.upper), grouped(UInt64(column.count.rounded())),
-                decimal(seen / Double(latency.count) * 100, places: 2) + " %",
+                decimal(seen / Double(latency.count) * 100, places: 2) + "%",
             ]
         }
         return Chart(
@@ -121,52 +148,70 @@ extension ReportPage {
                     name: "responses", color: "first", shape: .area, values: shares.map { $0 })
             ],
             ticks: ticks, marks: areMarksApart ? marks : Array(marks.suffix(1)),
-            unit: "% of responses",
+            unit: "% of responses", note: "Response times, on a logarithmic axis.",
             table: tableHTML(["Up to", "Responses", "Of all, so far"], rows))
+    }
+
+    /// 1, 2 and 5 of each decade, as many as there is room for.
+    private static func roundTimes(_ uppers: [UInt64], edges: [Double]) -> [Chart.Tick] {
+        guard let first = uppers.first, let last = uppers.last, last > first, first > 0 else {
+            return []
+        }
+        // Each column is wider than the one before by the same factor.
+        let width = (edges[edges.count - 1] - edges[1]) / log2(Double(last) / Double(first))
+        var values: [Double] = []
+        var decade = 1.0
+        while decade <= Double(last) {
+            values += [decade, 2 * decade, 5 * decade]
+            decade *= 10
+        }
+        let places = values.map { (value: $0, place: edges[1] + width * log2($0 / Double(first))) }
+            .filter { $0.place > 0.02 && $0.place < 0.97 }
+        var ticks: [Chart.Tick] = []
+        // Powers of ten have the first choice.
+        let powers = places.filter { "\(UInt64($0.value))".hasPrefix("1") }
+        for one in powers + places where ticks.allSatisfy({ abs($0.place - one.place) > 0.2 }) {
+            ticks.append(Chart.Tick(place: one.place, text: roundTime(one.value)))
+        }
+        return ticks.sorted { $0.place < $1.place }
+    }
+
+    /// `20 ms`; nanoseconds that are round.
+    private static func roundTime(_ nanoseconds: Double) -> String {
+        switch nanoseconds {
+        case ..<1e3: "\(wholeNumber(nanoseconds)) ns"
+        case ..<1e6: "\(wholeNumber(nanoseconds / 1e3)) us"
+        case ..<1e9: "\(wholeNumber(nanoseconds / 1e6)) ms"
+        default: "\(grouped(wholeNumber(nanoseconds / 1e9))) s"
+        }
     }
 
     // MARK: The axis of time
 
-    private func edges(_ starts: [Double], end: Double?) -> [Double] {
-        let total = max(0.001, data.runningSeconds)
-        return (starts + [end ?? total]).map { min(1, max(0, $0 / total)) }
-    }
-
-    /// Times on the clock, from the start to the end, as exact as the time between them asks for.
-    private var timeTicks: [Chart.Tick] {
-        let total = data.runningSeconds
-        // Longer texts leave room for fewer.
-        let steps = total < 1200 ? 2 : 4
-        return (0...steps).map { step in
-            let share = Double(step) / Double(steps)
-            let milliseconds = clockMilliseconds(total * share)
-            let clock = timeText(milliseconds).dropFirst(11)
-            let text = clock.prefix(total < 5 ? 12 : total < 1200 ? 8 : 5)
-            return Chart.Tick(place: share, text: text + (step == 0 ? " UTC" : ""))
-        }
+    private func timeTicks(_ axis: TimeAxis) -> [Chart.Tick] {
+        axis.ticks.map { Chart.Tick(place: $0.place, text: $0.text) }
     }
 
     /// Where later runs began.
-    private var runMarks: [Chart.Tick] {
+    private func runMarks(_ axis: TimeAxis) -> [Chart.Tick] {
         guard data.runs.count <= 6 else { return [] }
-        let total = max(0.001, data.runningSeconds)
         return data.runs.dropFirst().filter { $0.elapsed > 0 }.map {
-            Chart.Tick(place: $0.start / total, text: "run \($0.number)")
+            Chart.Tick(place: axis.place($0.start), text: "run \($0.number)")
         }
     }
 
-    /// The time on the clock at a place of the axis.
-    private func clock(_ seconds: Double) -> String {
-        Self.time(clockMilliseconds(seconds), withSeconds: true)
-    }
-
-    /// Milliseconds since 1970 at a place of the axis.
-    private func clockMilliseconds(_ seconds: Double) -> UInt64 {
-        // The end of the axis is the last run's, not the beginning of one that took no time.
-        let run =
-            data.runs.last { $0.start <= seconds && $0.elapsed > 0 } ?? data.runs.last
-        guard let run else { return 0 }
-        return run.startedAtMilliseconds + UInt64(max(0, seconds - run.start) * 1000)
+    /// The clock's zone, and what the bands are.
+    private func timeNote(_ axis: TimeAxis) -> String {
+        var text = axis.note
+        let gaps = axis.bands.filter { $0.text != "paused" }
+        if gaps.count == 1 { text += " Shaded: a \(gaps[0].text)" }
+        if gaps.count > 1 { text += " Shaded: \(grouped(gaps.count)) gaps between runs" }
+        if axis.bands.count > gaps.count {
+            text += gaps.isEmpty ? " Shaded: paused" : ", and pauses"
+        }
+        if !axis.bands.isEmpty { text += "." }
+        if gaps.contains(where: \.isCut) { text += " Between // the axis is cut." }
+        return text
     }
 
     /// Neighbours added up until there are few enough to be read.

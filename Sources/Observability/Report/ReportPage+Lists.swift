@@ -9,16 +9,16 @@ extension ReportPage {
             ($0.value, $1.key) > ($1.value, $0.key)
         }
         guard !reasons.isEmpty else { return "" }
-        let total = Double(max(1, settledCount))
         let rows = reasons.prefix(100).map { reason, count in
             [
-                reason, grouped(count), decimal(Double(count) / total * 100, places: 3) + " %",
+                reason, grouped(count), Self.percent(count, of: settledCount),
                 Self.meaning(of: reason),
             ]
         }
         return "<h2>Why rows were not accepted</h2>\n<div class=\"box\">"
             + tableHTML(
-                ["Reason", "Rows", "Of settled rows", "What it means"], rows, textColumns: [0, 3])
+                ["Reason", "Rows", "Of settled rows", "What it means"], rows, textColumns: [0, 3],
+                isStacked: true)
             + "</div>\n"
     }
 
@@ -50,20 +50,24 @@ extension ReportPage {
         guard data.runs.count > 1 || data.runs.contains(where: { $0.cause != nil }) else {
             return ""
         }
+        let axis = axis
         let rows = data.runs.indices.suffix(100).map { index in
             let run = data.runs[index]
             return [
-                "\(run.number)", Self.time(run.startedAtMilliseconds, withSeconds: true),
+                "\(run.number)", axis.text(atMilliseconds: run.startedAtMilliseconds),
                 data.isInProgress && index == data.runs.count - 1
-                    ? "running" : Self.time(run.endedAtMilliseconds, withSeconds: true),
+                    ? "running" : axis.text(atMilliseconds: run.endedAtMilliseconds),
                 durationText(run.elapsed), data.gap(before: index).map(durationText) ?? "",
                 grouped(run.retries), run.outcome ?? "did not say", run.cause ?? "",
             ]
         }
         return "<h2>Runs</h2>\n<div class=\"box\">"
             + tableHTML(
-                ["Run", "Began", "Ended", "Took", "Gap before", "Sent again", "Outcome", "Why"],
-                rows, textColumns: [0, 1, 2, 6, 7])
+                [
+                    "Run", "Began (\(axis.zone.name))", "Ended", "Took", "Gap before",
+                    "Sent again", "Outcome", "Why",
+                ],
+                rows, textColumns: [0, 1, 2, 6, 7], isStacked: true)
             + "</div>\n"
     }
 
@@ -82,24 +86,28 @@ extension ReportPage {
         let note =
             rows.count >= ConnectionTally.rowsLimit
             ? "<p>The last row is for all further connections.</p>" : ""
-        return "<h2>Connections of the latest run</h2>\n<div class=\"box\">"
-            + tableHTML(
+        return folded(
+            "Connections of the latest run (\(grouped(rows.count)))",
+            tableHTML(
                 [
                     "No.", "Requests", "Mean", "Slowest", "Reconnects", "Failures", "GOAWAYs",
                     "Last GOAWAY", "Last failure",
-                ], rows, textColumns: [0, 7, 8]) + note + "</div>\n"
+                ], rows, textColumns: [0, 7, 8], isStacked: true) + note)
     }
 
     var events: String {
         guard !data.events.isEmpty else { return "" }
+        let axis = axis
         let rows = data.events.map {
-            [Self.time($0.milliseconds, withSeconds: true), $0.kind.rawValue, $0.message]
+            [axis.text(atMilliseconds: $0.milliseconds), $0.kind.rawValue, $0.message]
         }
         let note =
             data.eventsLost > 0
             ? "<p>\(grouped(data.eventsLost)) more in between are not kept.</p>" : ""
         return "<h2>What happened</h2>\n<div class=\"box\">"
-            + tableHTML(["When", "What", "In words"], rows, textColumns: [0, 1, 2]) + note
+            + tableHTML(
+                ["When (\(axis.zone.name))", "What", "In words"], rows, textColumns: [0, 1, 2],
+                isStacked: true) + note
             + "</div>\n"
     }
 
@@ -108,7 +116,11 @@ extension ReportPage {
         let items = data.settings.map {
             "<dt>\(escapedHTML($0.name))</dt><dd>\(escapedHTML($0.value))</dd>"
         }
-        return "<h2>Settings of the latest run</h2>\n<div class=\"box\"><dl>"
-            + items.joined() + "</dl></div>\n"
+        return folded("Settings of the latest run", "<dl>\(items.joined())</dl>")
+    }
+
+    /// A box that opens when its title is clicked.
+    private func folded(_ title: String, _ html: String) -> String {
+        "<details class=\"box fold\"><summary>\(escapedHTML(title))</summary>\n\(html)</details>\n"
     }
 }

@@ -66,6 +66,89 @@ extension ReportPage {
     /// What people call the campaign, or its number.
     var heading: String { data.summary.name ?? "Campaign \(data.summary.campaign)" }
 
+    // MARK: The bar and the cards
+
+    /// All rows as one bar, and what its colours are.
+    var bar: String {
+        guard outcome.all > 0 else { return "" }
+        let parts = OutcomeShares.Part.allCases.filter { outcome.count($0) > 0 }
+        let pieces = parts.map { part in
+            "<span class=\"k-\(color(part))\" style=\"flex-grow:"
+                + "\(decimal(Double(outcome.count(part)) / Double(outcome.all) * 1000, places: 3))"
+                + "\"></span>"
+        }
+        let items = parts.map { part in
+            "<li><span class=\"key k-\(color(part))\"></span><b>\(grouped(outcome.count(part)))</b> "
+                + "\(part.name) <span>\(escapedHTML(Self.percent(outcome.count(part), of: outcome.all)))</span></li>"
+        }
+        return """
+            <div class="rows" aria-hidden="true">\(pieces.joined())</div>
+            <ul class="legend counts">\(items.joined())</ul>
+
+            """
+    }
+
+    /// Red is what needs a decision, grey what is normal.
+    private func color(_ part: OutcomeShares.Part) -> String {
+        switch part {
+        case .accepted: "good"
+        case .dead: "dead"
+        case .badToken: outcome.needsDecision(part) ? "bad" : "other"
+        case .rejected, .undecided: part == .rejected ? "second" : "bad"
+        case .skipped: "skipped"
+        case .invalid: "invalid"
+        case .remaining: "open"
+        }
+    }
+
+    private struct Card {
+        var value: String
+        var name: String
+        var note: String
+        var isAlarm = false
+    }
+
+    /// The four figures that a night is judged by.
+    var cards: String {
+        let (accepted, dead) = (outcome.count(.accepted), outcome.count(.dead))
+        let decisions = outcome.decisions
+        let waiting = decisions.reduce(0) { $0 &+ $1.count }
+        let gap = data.wholeSeconds - data.runningSeconds
+        let list = [
+            Card(
+                value: Self.percent(accepted, of: outcome.all),
+                name: data.summary.acceptsBySilence ? "accepted, by silence" : "accepted",
+                note: "\(grouped(accepted)) of \(grouped(outcome.all)) rows"),
+            Card(
+                value: Self.percent(dead, of: max(outcome.sent, dead)), name: "dead tokens",
+                note: dead > 0
+                    ? "\(grouped(dead)) of \(grouped(max(outcome.sent, dead))) sent: prune them"
+                    : "nothing to prune"),
+            Card(
+                value: shortCount(waiting),
+                name: waiting == 1 ? "row needs a decision" : "rows need a decision",
+                note: decisions.isEmpty
+                    ? "nothing is left to decide"
+                    : decisions.prefix(3).map { "\(grouped($0.count)) \($0.part.name)" }
+                        .joined(separator: ", "),
+                isAlarm: waiting > 0),
+            Card(
+                value: durationText(data.wholeSeconds),
+                name: data.isInProgress ? "since the start" : "from start to end",
+                note: gap >= 1
+                    ? "\(durationText(data.runningSeconds)) without the gaps between runs"
+                    : data.peakRate > 0
+                        ? "\(rateText(data.peakRate)) rows in the best second"
+                        : "no gaps between runs"),
+        ]
+        let items = list.map { card in
+            "<li\(card.isAlarm ? " class=\"alarm\"" : "")><b>\(escapedHTML(card.value))</b>"
+                + "<span>\(escapedHTML(card.name))</span><span class=\"note\">"
+                + "\(escapedHTML(card.note))</span></li>"
+        }
+        return "<ul class=\"tiles cards\">\(items.joined())</ul>\n"
+    }
+
     // MARK: When
 
     /// Start and end, pauses and gaps, the alert.

@@ -6,16 +6,22 @@ import Support
 /// The report: one page that needs nothing from anywhere else.
 package struct ReportPage {
     let data: ReportData
+    /// What the rows mean to the operator.
+    let outcome: OutcomeShares
+    /// The clock of charts and tables; nil: this machine's.
+    var zone: ClockZone?
 
-    package init(data: ReportData) { self.data = data }
+    package init(data: ReportData) {
+        self.data = data
+        outcome = OutcomeShares(data.summary, isInProgress: data.isInProgress)
+    }
 
     /// The page's bytes.
     package var html: [UInt8] {
         var page = pageHead(title: "\(heading): \(shares)", css: ReportStyle.css)
-        // The list of events may be long: what to do comes before it.
-        page += header + charts + refusals + nextSteps + runs + connections + settings + events
+        page += header + nextSteps + refusals + charts + runs + connections + settings + events
         page += """
-            <footer>Broadside \(broadsideVersion), \
+            <footer>\(escapedHTML(axis.note)) Broadside \(broadsideVersion), \
             \(escapedHTML(Self.time(data.createdAtMilliseconds))). Ledger: \
             \(escapedHTML(data.ledgerPath))</footer>
 
@@ -26,49 +32,25 @@ package struct ReportPage {
     // MARK: The head
 
     private var header: String {
-        let summary = data.summary
-        var tiles: [(String, String)] = [
-            (
-                grouped(summary.accepted),
-                summary.acceptsBySilence ? "accepted, by silence" : "accepted"
-            ),
-            (grouped(summary.rejected), summary.acceptsBySilence ? "refused" : "refused by APNs"),
-        ]
-        for (name, count) in [
-            ("invalid", summary.invalid), ("skipped", summary.skipped),
-            ("failed", summary.failed), ("unknown", summary.unknown),
-            ("in doubt", summary.inDoubt), ("remaining", openRows),
-        ] where count > 0 {
-            tiles.append((grouped(count), name))
-        }
-        tiles.append((durationText(data.runningSeconds), "running time"))
-        if data.runningSeconds > 0 {
-            tiles.append((rateText(settledRate), "per second on average"))
-        }
-        if data.peakRate > 0 { tiles.append((rateText(data.peakRate), "per second at the peak")) }
-        for (name, share) in [("median response time", 0.5), ("99% of responses within", 0.99)] {
-            if let value = data.latency.quantile(share) { tiles.append((latencyText(value), name)) }
-        }
-        let items = tiles.map {
-            "<li><b>\(escapedHTML($0.0))</b><span>\(escapedHTML($0.1))</span></li>"
-        }
-        return """
-            <header>
-            <p>\(escapedHTML(heading)) \
-            <span class="status\(statusClass)">\(escapedHTML(statusWord))</span></p>
-            <h1>\(escapedHTML(sentence))</h1>
-            \(facts)\
-            <ul class="tiles">\(items.joined())</ul>
-            </header>
+        """
+        <header>
+        <p>\(escapedHTML(heading)) \
+        <span class="status\(statusClass)">\(escapedHTML(statusWord))</span></p>
+        <h1>\(escapedHTML(sentence))</h1>
+        \(bar)\(cards)\(facts)\
+        </header>
 
-            """
+        """
     }
 
     var settledCount: UInt64 {
         data.summary.counts.settled
     }
 
-    private var settledRate: Double { Double(settledCount) / data.runningSeconds }
+    /// The axis of the charts over time, with this machine's clock.
+    var axis: TimeAxis {
+        TimeAxis(data.runs, zone: zone ?? .local(at: data.startedAtMilliseconds ?? 0))
+    }
 
     var openRows: UInt64 {
         let remaining = data.summary.remaining ?? 0
@@ -81,7 +63,7 @@ package struct ReportPage {
     var sentence: String {
         let summary = data.summary
         let rows = summary.rows.map { grouped($0) }
-        let time = durationText(data.runningSeconds)
+        let time = durationText(data.wholeSeconds)
         if data.isInProgress {
             return "Still running: \(grouped(settledCount)) rows are settled so far."
         }
@@ -91,7 +73,7 @@ package struct ReportPage {
             var text = "All \(rows ?? grouped(settledCount)) rows are settled after \(time): "
             text += summary.acceptsBySilence ? "the gateway accepted " : "APNs accepted "
             text += grouped(summary.accepted)
-            text += summary.rejected > 0 ? " and refused \(grouped(summary.rejected))." : "."
+            text += summary.rejected > 0 ? " and rejected \(grouped(summary.rejected))." : "."
             if summary.invalid > 0 {
                 text += " \(grouped(summary.invalid)) were invalid and not sent."
             }

@@ -2,11 +2,11 @@
 enum ReportStyle {
     static let css = """
         :root{color-scheme:light dark;--ground:#fbfbfa;--sheet:#fff;--ink:#1c2127;--soft:#5b6570;\
-        --line:#dfe3e7;--good:#1f8a5b;--bad:#c2412d;--other:#8a6d1d;--first:#2563b8;--second:#b4552d;\
-        --focus:#2563b8}
+        --line:#dfe3e7;--shade:#00000038;--good:#1f8a5b;--bad:#c2412d;--other:#8a6d1d;--first:#2563b8;--second:#b4552d;\
+        --dead:#9aa3ad;--skipped:#c9ced4;--invalid:#b9b29c;--open:#e4e0d4;--focus:#2563b8}
         @media(prefers-color-scheme:dark){:root{--ground:#14171a;--sheet:#1c2024;--ink:#e7eaed;\
-        --soft:#9aa5b0;--line:#32393f;--good:#4cc38a;--bad:#f0806c;--other:#d9b44a;--first:#7ab0f5;\
-        --second:#f0a27a;--focus:#7ab0f5}}
+        --soft:#9aa5b0;--line:#32393f;--shade:#000000b0;--good:#4cc38a;--bad:#f0806c;--other:#d9b44a;--first:#7ab0f5;\
+        --second:#f0a27a;--dead:#717c87;--skipped:#4d565f;--invalid:#6b6552;--open:#3a3d34;--focus:#7ab0f5}}
         *{box-sizing:border-box}
         body{margin:0;background:var(--ground);color:var(--ink);\
         font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
@@ -22,6 +22,15 @@ enum ReportStyle {
         .tiles li{background:var(--sheet);border:1px solid var(--line);border-radius:8px;padding:9px 12px}
         .tiles b{display:block;font-size:21px;line-height:1.25;font-weight:650;\
         font-variant-numeric:tabular-nums}.tiles span{color:var(--soft);font-size:13px}
+        .rows{display:flex;gap:1px;height:26px;margin:16px 0 8px;border-radius:6px;overflow:hidden}
+        .rows span{flex:1 1 0;min-width:3px}
+        .counts{font-size:14px;gap:2px 18px}.counts b{color:var(--ink);font-variant-numeric:tabular-nums}
+        .cards{grid-template-columns:repeat(auto-fit,minmax(160px,1fr));margin-bottom:16px}
+        .cards b{font-size:22px}.cards span{display:block}.cards .alarm b{color:var(--bad)}
+        .note{color:var(--soft);font-size:12.5px}figure p.note{margin:4px 0 0}
+        .fold{margin-top:14px}.fold>summary{font-size:15px;font-weight:600;color:var(--ink)}\
+        .fold[open]>summary{margin-bottom:8px}.fold .scroll{max-height:none}
+        .band{fill:var(--soft);fill-opacity:.16}.axis text.break{font-size:16px;fill:var(--ink)}
         .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:14px}
         figure,.box{margin:0;background:var(--sheet);border:1px solid var(--line);border-radius:8px;\
         padding:12px 14px;min-width:0}
@@ -42,9 +51,17 @@ enum ReportStyle {
         .c-other{fill:var(--other);stroke:var(--other)}.c-first{fill:var(--first);stroke:var(--first)}\
         .c-second{fill:var(--second);stroke:var(--second)}.curve.curve{fill:none}.area.area{stroke:none}
         .k-good{background:var(--good)}.k-bad{background:var(--bad)}.k-other{background:var(--other)}\
-        .k-first{background:var(--first)}.k-second{background:var(--second)}
+        .k-first{background:var(--first)}.k-second{background:var(--second)}.k-dead{background:var(--dead)}\
+        .k-skipped{background:var(--skipped)}.k-invalid{background:var(--invalid)}\
+        .k-open{background:repeating-linear-gradient(135deg,var(--open) 0 5px,var(--line) 5px 8px)}
+        .c-dead{fill:var(--dead);stroke:var(--dead)}
         details{margin-top:8px;font-size:13px}summary{cursor:pointer;color:var(--soft)}
         details .scroll{max-height:260px;overflow:auto}
+        .scroll,.nights{background:linear-gradient(90deg,var(--sheet) 30%,transparent) 0 0/40px 100%,\
+        linear-gradient(270deg,var(--sheet) 30%,transparent) 100% 0/40px 100%,\
+        linear-gradient(90deg,var(--shade),transparent) 0 0/12px 100%,\
+        linear-gradient(270deg,var(--shade),transparent) 100% 0/12px 100%,var(--sheet);\
+        background-repeat:no-repeat;background-attachment:local,local,scroll,scroll,scroll}
         .scroll{overflow-x:auto}.scroll:focus-visible,summary:focus-visible{outline:2px solid var(--focus);\
         outline-offset:2px}
         table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
@@ -54,7 +71,14 @@ enum ReportStyle {
         td{white-space:nowrap}td.w{white-space:normal;min-width:15em;overflow-wrap:anywhere}tbody tr:last-child td{border-bottom:0}
         .o{white-space:nowrap}
         @media(max-width:560px){table{font-size:13px}th,td{padding-right:8px}th.n,td.n{padding-right:10px}\
-        th.n{white-space:normal}td.w{min-width:11em}}
+        th.n{white-space:normal}td.w{min-width:11em}\
+        .stack thead{display:none}.stack tr{display:block;padding:6px 0;border-bottom:1px solid var(--line)}\
+        .stack tr:last-child{border-bottom:0}.stack td,.stack td.n,.stack td.w{display:flex;gap:10px;\
+        justify-content:space-between;padding:1px 0;border:0;text-align:right;white-space:normal;\
+        overflow-wrap:anywhere;min-width:0}.stack td:empty{display:none}\
+        .stack td::before{content:attr(data-label);color:var(--soft);text-align:left;flex:none;max-width:45%}\
+        .stack td:first-child{font-weight:600}\
+        dl{grid-template-columns:1fr}dt{margin-top:4px}}
         dl{display:grid;grid-template-columns:minmax(110px,max-content) 1fr;gap:3px 16px;margin:0}
         dl.facts{margin:0 0 4px;font-size:14px}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
         code{display:block;background:var(--ground);border:1px solid var(--line);border-radius:6px;\
@@ -83,7 +107,7 @@ enum ReportStyle {
         a:focus-visible,.nights:focus-visible{outline:2px solid var(--focus);outline-offset:2px}
         .months{display:flex;flex-wrap:wrap;gap:4px 14px;margin:0 0 10px;padding:0;list-style:none;\
         font-size:14px}
-        .nights{max-height:80vh;overflow:auto;background:var(--sheet);border:1px solid var(--line);\
+        .nights{max-height:80vh;overflow:auto;border:1px solid var(--line);\
         border-radius:8px}
         .nights table{border-collapse:separate;border-spacing:0;font-size:12.5px}
         .nights th{font-size:inherit}.nights th,.nights td{padding:3px 10px 3px 0;text-align:right;white-space:nowrap}
@@ -92,6 +116,9 @@ enum ReportStyle {
         font-weight:400;color:var(--ink)}
         .nights td:nth-child(2){white-space:normal;overflow-wrap:anywhere;min-width:11em;max-width:20em}
         .nights td p{margin:0;white-space:normal;overflow-wrap:anywhere;max-width:min(70em,72vw)}
+        .nights td.x{background:color-mix(in srgb,var(--other) 22%,transparent);font-weight:650}
+        .unusual ul{margin:0;padding-left:20px}.unusual li{overflow-wrap:anywhere}
+        .swipe{display:none;margin:0 0 6px}@media(max-width:1000px){.swipe{display:block}}
         .nights td.b{color:var(--bad);font-weight:650}
         .nights thead th,.nights thead th:first-child{position:sticky;top:0;background:var(--sheet);\
         color:var(--soft);font-weight:600;padding-top:8px;padding-bottom:6px;z-index:2}

@@ -54,3 +54,31 @@ private struct CalendarTime {
         date = "\(days.0)-\(two(days.1))-\(two(days.2))"
     }
 }
+
+/// How far the clock of this machine's place is ahead of UTC, and the name that the zone has then.
+package struct ClockZone: Sendable, Equatable {
+    /// Seconds east of UTC.
+    package var offset: Int
+    package var name: String
+
+    package static let utc: Self = ClockZone(offset: 0, name: "UTC")
+
+    package init(offset: Int, name: String) {
+        self.offset = offset
+        self.name = name
+    }
+
+    /// This machine's at a time, milliseconds since 1970.
+    package static func local(at milliseconds: UInt64) -> Self {
+        guard let local = CalendarTime(time_t(clamping: milliseconds / 1000), isLocal: true),
+            local.offset != 0
+        else { return .utc }
+        return ClockZone(offset: local.offset, name: local.zone)
+    }
+
+    /// What `timeText` of UTC shows is the time in this zone.
+    package func shifted(_ milliseconds: UInt64) -> UInt64 {
+        let shift = UInt64(abs(offset)) * 1000
+        return offset < 0 ? milliseconds - min(milliseconds, shift) : milliseconds &+ shift
+    }
+}

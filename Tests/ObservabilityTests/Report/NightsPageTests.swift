@@ -130,6 +130,81 @@ import Testing
         }
     }
 
+    /// A night whose list has so many rows, all of them accepted.
+    private static func night(_ number: UInt64, title: String, rows: UInt64) -> Night {
+        var night = night(number, title: title, dead: 0)
+        if var figures = night.figures {
+            figures.rows = rows
+            figures.counts[.accepted] = rows
+            night.content = .figures(figures)
+        }
+        return night
+    }
+
+    @Test func `A list that fell is named, marked, and not 'all complete'`() throws {
+        let nights = [
+            Self.night(0, title: "Evening", rows: 22_800),
+            Self.night(1, title: "Evening", rows: 6_000),
+            Self.night(2, title: "Morning", rows: 5_900),
+        ]
+        let html = Self.html(nights)
+        #expect(html.contains("<h1>3 complete, 1 unusual.</h1>"))
+        #expect(
+            html.contains(
+                "<li><b>2026-11-22</b> Evening: the list fell to 6,000 rows from 22,800</li>"))
+        #expect(
+            html.contains(
+                "<td class=\"x\" title=\"the list fell to 6,000 rows from 22,800\">6,000</td>"))
+        #expect(try Self.outline(html).problems.isEmpty)
+        let json = NightsReport.sorted(nights)
+        let lines = zip(json, NightOutlier.find(in: json)).map { $0.json($1).object }
+        let decoded = try lines.map {
+            try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        }
+        #expect(decoded.map { $0["name"] as? String } == ["Morning", "Evening", "Evening"])
+        #expect(
+            decoded.map { $0["unusual"] as? [String] }
+                == [[], ["the list fell to 6,000 rows from 22,800"], []])
+        #expect(
+            decoded[1]["rows"] as? Int == 6_000 && decoded[1]["outcome"] as? String == "complete")
+        #expect(decoded[2]["started_at"] as? String == "2026-11-21T12:36:02.000Z")
+        #expect(Set(decoded.map { Set($0.keys) }).count == 1)
+    }
+
+    @Test func `Shares and speed are compared from three earlier nights on`() {
+        func found(_ count: UInt64, _ last: Night) -> [String] {
+            let nights = (0..<count).map { Self.night($0) } + [last]
+            return NightOutlier.find(in: NightsReport.sorted(nights)).flatMap { $0.map(\.text) }
+        }
+        #expect(found(2, Self.night(9, dead: 60_000, seconds: 1_000)).isEmpty)
+        #expect(
+            found(3, Self.night(9, dead: 60_000, seconds: 1_000)) == [
+                "6.00% dead tokens, usually 0.50%",
+                "only 94.00% accepted, usually 99.50%", "1,000 per second, usually 8,000",
+            ])
+        #expect(found(3, Self.night(9, dead: 9_000, seconds: 200)).isEmpty)
+        #expect(found(3, Self.night(9, outcome: .running, dead: 60_000)).isEmpty)
+        #expect(found(3, Self.night(9, title: "Other", dead: 60_000)).isEmpty)
+    }
+
+    @Test func `Names that differ in numbers are one campaign, and each has its own line`() throws {
+        let names = ["Evening 2026-11-20", "Evening 3", "0123456789abcdef", "12:30", "Evening"]
+        #expect(
+            names.map { Self.night(title: $0).group }
+                == ["Evening #", "Evening #", "without a name", "#", "Evening"])
+        let html = Self.html([
+            Self.night(0, title: "Evening 1"), Self.night(1, title: "Evening 2"),
+            Self.night(0, title: "<b>Morning"), Self.night(1, title: "<b>Morning"),
+            Self.night(2, title: "Once"),
+        ])
+        #expect(html.contains("<h2>By campaign</h2>"))
+        #expect(html.contains("<span class=\"key k-first\"></span>&lt;b&gt;Morning</li>"))
+        #expect(html.contains("<span class=\"key dot k-good\"></span>other campaigns</li>"))
+        #expect(html.contains("Evening #: 1,000,000 in the first night"))
+        #expect(try Self.outline(html).problems.isEmpty)
+        #expect(!Self.html([Self.night(0), Self.night(1)]).contains("By campaign"))
+    }
+
     @Test func `The tiles sum up, and compare the latest night with the first`() {
         let html = Self.html([
             Self.night(0, dead: 20_000, seconds: 100), Self.night(1, dead: 0, seconds: 1_000),

@@ -131,21 +131,150 @@ import Testing
                 == ["stopped by a signal", "the deadline has passed", nil, line])
     }
 
-    @Test func `The axis shows the clock, below a second too`() {
+    @Test func `The axis has round times, and says which clock they are of`() {
+        let short = TimeAxis(Self.nights().runs, zone: .utc)
+        #expect(
+            short.ticks.map(\.text)
+                == ["12:36:02", "12:36:03", "12:36:04", "15:36:03", "15:36:04"])
+        #expect(short.note == "Times are UTC.")
+        let zone = ClockZone(offset: 19_800, name: "IST")
+        let long = TimeAxis(Self.nights(seconds: 3600).runs, zone: zone)
+        #expect(long.ticks.map(\.text) == ["18:30", "19:00", "21:30", "22:00"])
+        #expect(long.note == "Times are IST, UTC+05:30.")
+        let tiny = TimeAxis(Self.nights(seconds: 0.3).runs, zone: .utc)
+        #expect(tiny.ticks.map(\.text) == ["12:36:02.000", "12:36:02.200", "15:36:02.200"])
+        let none = TimeAxis([], zone: .utc)
+        #expect(none.ticks.isEmpty && none.bands.isEmpty && none.place(5) == 0)
+    }
+
+    @Test func `A gap is a band that is cut, a pause one that is to scale`() {
+        let axis = TimeAxis(Self.nights().runs, zone: .utc)
+        #expect(axis.bands.map(\.text) == ["gap of 2 h 59 m", "paused"])
+        #expect(axis.bands.map(\.isCut) == [true, false])
+        let gap = axis.bands[0]
+        // Two runs of two seconds, and 6% of that between them.
+        #expect(abs(gap.left - 2 / 4.24) < 1e-9 && abs(gap.right - 2.24 / 4.24) < 1e-9)
+        #expect(axis.place(2) == gap.right && axis.place(2, isEnd: true) == gap.left)
+        let laid = axis.laid(
+            [(0.0, 2.0), (2.0, 2.0)], start: { $0.0 }, duration: { $0.1 })
+        #expect(laid.items.map { $0 == nil } == [false, true, false])
+        #expect(laid.edges == [0, gap.left, gap.right, 1])
         let page = String(decoding: ReportPage(data: Self.nights()).html, as: UTF8.self)
-        for label in [">12:36:02.000 UTC<", ">15:36:02.000<", ">15:36:04.000<"] {
-            #expect(page.contains(label), "\(label)")
+        #expect(page.contains("<title>gap of 2 h 59 m</title>"))
+        #expect(page.contains("Shaded: a gap of 2 h 59 m, and pauses. Between // the axis is cut."))
+    }
+
+    @Test func `The peak is a full second's, and what is shorter makes no peak`() {
+        var telemetry = Telemetry()
+        telemetry.begin(1, atMilliseconds: 0, settings: [])
+        var series = TimeSeries()
+        for (start, duration, rows) in [(0.0, 1.0, 100), (1, 1, 120), (2, 0.5, 110)]
+            as [(Double, Double, UInt64)]
+        {
+            var counts = RowCounts()
+            counts[.accepted] = rows
+            series.append(
+                .init(
+                    start: start, duration: duration, counts: counts,
+                    latency: LatencyHistogram().counts, inFlight: 0, limited: []))
         }
-        let short = String(
-            decoding: ReportPage(data: Self.nights(seconds: 0.3)).html, as: UTF8.self)
-        for label in [">12:36:02.000 UTC<", ">15:36:02.300<"] {
-            #expect(short.contains(label), "\(label)")
+        var snapshot = RunSnapshot()
+        snapshot.elapsedSeconds = 2.5
+        telemetry.take(snapshot, series, ReactorReport())
+        let data = Self.data(
+            accepted: 330, telemetry: telemetry,
+            epochs: [.init(number: 1, startedAtMilliseconds: 0)])
+        #expect(data.throughput.map(\.duration) == [1, 1.5])
+        #expect(data.throughput.map(\.accepted) == [100, 230])
+        #expect(abs(data.peakRate - 230 / 1.5) < 1e-9)
+        #expect(Self.nights(seconds: 0.5).peakRate == 0)
+    }
+
+    @Test func `The duration is from start to end, gaps included`() {
+        let data = Self.nights()
+        #expect(data.wholeSeconds == 10_802 && data.runningSeconds == 4)
+        let page = ReportPage(data: data)
+        #expect(page.sentence.contains("3 h 00 m"), "\(page.sentence)")
+        #expect(page.cards.contains("<b>3 h 00 m</b><span>from start to end</span>"))
+        #expect(page.cards.contains("4 s without the gaps between runs"))
+    }
+
+    /// Twenty million rows, most of them accepted.
+    private static func large(bad: UInt64, unknown: UInt64) -> ReportData {
+        var data = Self.data(
+            accepted: 19_336_004, rejected: 650_000 + bad, unknown: unknown, remaining: 0)
+        data.summary.counts.reasons.add(text: "Unregistered", count: 649_000)
+        data.summary.counts.reasons.add(text: "ExpiredToken", count: 1_000)
+        data.summary.counts.reasons.add(text: "BadDeviceToken", count: bad)
+        return data
+    }
+
+    @Test func `Dead tokens are grey, and what needs a decision is red`() {
+        let usual = ReportPage(data: Self.large(bad: 13_000, unknown: 996))
+        #expect(usual.outcome.count(.dead) == 650_000 && usual.outcome.count(.badToken) == 13_000)
+        #expect(usual.outcome.decisions.map(\.part) == [.undecided])
+        for part in [
+            "<span class=\"key k-dead\"></span><b>650,000</b> dead <span>3.3%</span>",
+            "<span class=\"key k-other\"></span><b>13,000</b> bad token",
+            "<span class=\"key k-bad\"></span><b>996</b> failed or unknown <span>&lt;0.1%</span>",
+        ] {
+            #expect(usual.bar.contains(part), "\(usual.bar)")
         }
-        let long = String(
-            decoding: ReportPage(data: Self.nights(seconds: 3600)).html, as: UTF8.self)
-        for label in [">12:36 UTC<", ">13:06<", ">15:36<", ">16:06<", ">16:36<"] {
-            #expect(long.contains(label), "\(label)")
+        for card in [
+            "<b>96.7%</b><span>accepted</span><span class=\"note\">19,336,004 of 20,000,000 rows",
+            "<b>3.3%</b><span>dead tokens</span>",
+            "<li class=\"alarm\"><b>996</b><span>rows need a decision</span>",
+        ] {
+            #expect(usual.cards.contains(card), "\(usual.cards)")
         }
+        let many = ReportPage(data: Self.large(bad: 2_000_000, unknown: 0))
+        #expect(many.outcome.decisions.map(\.part) == [.badToken])
+        #expect(many.bar.contains("<span class=\"key k-bad\"></span><b>2,000,000</b> bad token"))
+        #expect(many.cards.contains("<b>2.00 M</b><span>rows need a decision</span>"))
+        let left = ReportPage(data: Self.data(.stopped, accepted: 1, remaining: 4))
+        #expect(left.cards.contains("<span class=\"note\">4 remaining</span>"))
+        #expect(ReportPage(data: Self.data()).bar.isEmpty)
+    }
+
+    @Test func `A number is cut, never rounded up`() {
+        #expect(
+            [999_999, 1_999_999, 19_999_999, 999_999_999, 1_000_000_000].map { shortCount($0) }
+                == ["999,999", "1.99 M", "19.9 M", "999 M", "1.00 G"])
+    }
+
+    @Test func `A logarithmic axis has powers of ten, and says what it is`() {
+        func chart(_ values: [Double]) -> Chart {
+            Chart(
+                identifier: "a", title: "A", description: "b",
+                edges: (0...values.count).map { Double($0) / Double(values.count) },
+                series: [.init(name: "", color: "first", shape: .curve, values: values)], ticks: [],
+                isLogarithmic: true, unit: "milliseconds")
+        }
+        let wide = chart([0.5, 40, 700]).html
+        #expect(wide.contains(">milliseconds, logarithmic<"))
+        for label in [">0.1<", ">1<", ">10<", ">100<", ">1k<"] {
+            #expect(wide.contains(label), "\(label)")
+        }
+        #expect(!wide.contains(">250<"))
+        #expect(chart([12, 40]).html.contains(">50<"))
+        #expect(Chart.Scale.logarithmic(low: 1, high: 100).share(10) == 0.5)
+        #expect(chart([0]).html.contains("logarithmic"))
+    }
+
+    @Test func `What to do comes before the charts, connections and settings are folded`() throws {
+        var data = Self.nights()
+        data.settings = [.init(name: "rate", value: "<b>20,000</b>")]
+        data.connections = [ConnectionTally()]
+        let page = String(decoding: ReportPage(data: data).html, as: UTF8.self)
+        let places = try ["<ul class=\"tiles cards\">", "<h2>What to do next", "<h2>How it went"]
+            .map {
+                try #require(page.range(of: $0)?.lowerBound)
+            }
+        #expect(places == places.sorted())
+        for title in ["Connections of the latest run (1)", "Settings of the latest run"] {
+            #expect(page.contains("<details class=\"box fold\"><summary>\(title)</summary>"))
+        }
+        #expect(page.contains("&lt;b&gt;20,000&lt;/b&gt;"))
     }
 
     @Test func `A bottleneck is named from two seconds on`() {

@@ -1,0 +1,116 @@
+import Campaign
+import Support
+
+/// A figure of a night that is far from those of the nights before it of the same campaign.
+struct NightOutlier {
+    enum Figure: String {
+        case list
+        case dead
+        case accepted
+        case speed
+    }
+
+    var figure: Figure
+    /// `list fell to 6,000 rows from 22,800`.
+    var text: String
+}
+
+extension NightOutlier {
+    /// Earlier nights that a night is compared with.
+    private static let window = 7
+    /// Nights from which a median of shares and speeds says something; the list is compared with one.
+    private static let fewest = 3
+
+    /// What is unusual about each night: by the nights' order.
+    ///
+    /// - Parameter nights: Newest first.
+    static func find(in nights: [Night]) -> [[NightOutlier]] {
+        var found = [[NightOutlier]](repeating: [], count: nights.count)
+        var earlier: [String: [Night.Figures]] = [:]
+        for index in nights.indices.reversed() {
+            let night = nights[index]
+            guard night.startedAtMilliseconds != nil, let figures = night.figures,
+                figures.outcome != .running
+            else { continue }
+            let group = night.group
+            found[index] = compare(figures, with: earlier[group, default: []])
+            earlier[group, default: []].append(figures)
+            if earlier[group, default: []].count > window { earlier[group]?.removeFirst() }
+        }
+        return found
+    }
+
+    private static func compare(
+        _ night: Night.Figures, with earlier: [Night.Figures]
+    ) -> [NightOutlier] {
+        var found: [NightOutlier] = []
+        let lists = earlier.compactMap(\.rows).map { Double($0) }
+        if let rows = night.rows, let usual = NightsPage.median(lists), usual > 0 {
+            let text = "\(grouped(rows)) rows from \(grouped(wholeNumber(usual)))"
+            if Double(rows) < 0.7 * usual {
+                found.append(NightOutlier(figure: .list, text: "the list fell to \(text)"))
+            } else if Double(rows) > 1.5 * usual {
+                found.append(NightOutlier(figure: .list, text: "the list grew to \(text)"))
+            }
+        }
+        func usual(_ value: (Night.Figures) -> Double?) -> Double? {
+            let values = earlier.compactMap(value)
+            return values.count >= fewest ? NightsPage.median(values) : nil
+        }
+        if let dead = night.deadShare, let usual = usual(\.deadShare), dead > 2 * usual,
+            dead > usual + 0.005
+        {
+            found.append(
+                NightOutlier(
+                    figure: .dead,
+                    text:
+                        "\(NightsPage.share(dead)) dead tokens, usually \(NightsPage.share(usual))")
+            )
+        }
+        if let accepted = night.acceptedShare, let usual = usual(\.acceptedShare),
+            accepted < usual - 0.05
+        {
+            found.append(
+                NightOutlier(
+                    figure: .accepted,
+                    text: "only \(NightsPage.share(accepted)) accepted, usually "
+                        + NightsPage.share(usual)))
+        }
+        if let speed = night.speed, let usual = usual(\.speed), speed < usual / 2 {
+            found.append(
+                NightOutlier(
+                    figure: .speed,
+                    text: "\(rateText(speed)) per second, usually \(rateText(usual))"))
+        }
+        return found
+    }
+}
+
+extension Night.Figures {
+    /// Accepted rows among settled ones that were not skipped, 0 to 1; nil if there are none.
+    var acceptedShare: Double? {
+        let sent = counts.settled - min(counts.settled, counts[.skipped])
+        return sent > 0 ? Double(counts[.accepted]) / Double(sent) : nil
+    }
+}
+
+extension Night {
+    /// The campaign that nights are compared within: its name without the numbers in it, so that
+    /// `Evening 2026-11-20` and `Evening 2026-11-21` are one.
+    var group: String {
+        let isNumber =
+            title.utf8.count == 16
+            && title.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+        guard !isNumber else { return "without a name" }
+        var scalars = String.UnicodeScalarView()
+        for scalar in title.unicodeScalars {
+            guard !("0"..."9").contains(scalar) else {
+                if scalars.last != "#" { scalars.append("#") }
+                continue
+            }
+            scalars.append(scalar)
+        }
+        let name = String(scalars).replacing("#-#-#", with: "#").replacing("#:#", with: "#")
+        return name.isEmpty ? "without a name" : name
+    }
+}

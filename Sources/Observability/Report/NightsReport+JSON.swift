@@ -1,0 +1,43 @@
+import Campaign
+public import Ledgers
+public import Support
+
+extension NightsReport {
+    /// One line of JSON for each night, newest first.
+    public func writeJSON(to output: OutputFile) throws(BroadsideError) {
+        let outliers = NightOutlier.find(in: nights)
+        for (night, unusual) in zip(nights, outliers) {
+            try output.write(Array(night.json(unusual).object.utf8) + [0x0a])
+        }
+        try output.finish()
+    }
+}
+
+extension Night {
+    /// The same keys for each night; null: not known.
+    func json(_ unusual: [NightOutlier]) -> JSONLine {
+        var line = JSONLine()
+        line.add("ledger", path)
+        line.add("name", figures == nil ? nil : title)
+        line.add("group", figures == nil ? nil : group)
+        line.add("started_at", startedAtMilliseconds.map(timeText))
+        line.add("outcome", figures?.outcome.rawValue ?? "unreadable")
+        line.add("rows", figures?.rows)
+        for state in RowState.settledStates {
+            line.add(state.name, figures?.counts[state])
+        }
+        line.add("remaining", figures?.remaining)
+        line.add("dead", figures?.dead)
+        line.add("running_seconds", figures?.runningSeconds, places: 3)
+        line.add("rate", figures?.speed, places: 3)
+        line.add("list_age_seconds", figures?.listAgeSeconds, places: 0)
+        let words = unusual.map { JSONLine.quoted($0.text) }
+        line.addRaw("unusual", "[\(words.joined(separator: ","))]")
+        if case .unreadable(let problem) = content {
+            line.add("error", problem)
+        } else {
+            line.add("error", String?.none)
+        }
+        return line
+    }
+}
