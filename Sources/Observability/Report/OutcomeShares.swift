@@ -46,7 +46,7 @@ struct OutcomeShares {
             names.reduce(0) { $0 &+ (summary.reasons[$1] ?? 0) }
         }
         let dead = min(summary.rejected, reasons(Night.deadReasons))
-        let bad = min(summary.rejected - dead, reasons(["BadDeviceToken", "InvalidToken"]))
+        let bad = min(summary.rejected - dead, reasons(["BadDeviceToken"]))
         let remaining = summary.remaining ?? 0
         counts = [
             .accepted: summary.accepted, .dead: dead, .badToken: bad,

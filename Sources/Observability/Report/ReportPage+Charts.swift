@@ -23,7 +23,7 @@ extension ReportPage {
             let average = Double(settledCount) / data.runningSeconds
             var text = "\(rateText(average)) rows per second on average"
             if data.peakRate > 0 {
-                text += ", \(rateText(max(average, data.peakRate))) in the best full second"
+                text += ", \(rateText(data.peakRate)) in the best full second"
             }
             parts.append(text + ".")
         }

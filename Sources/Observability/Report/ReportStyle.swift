@@ -28,7 +28,7 @@ enum ReportStyle {
         .cards{grid-template-columns:repeat(auto-fit,minmax(160px,1fr));margin-bottom:16px}
         .cards b{font-size:22px}.cards span{display:block}.cards .alarm b{color:var(--bad)}
         .note{color:var(--soft);font-size:12.5px}figure p.note{margin:4px 0 0}
-        .fold{margin-top:14px}.fold>summary{font-size:15px;font-weight:600;color:var(--ink)}\
+        .box.fold{margin-top:14px}.fold>summary{font-size:15px;font-weight:600;color:var(--ink)}\
         .fold[open]>summary{margin-bottom:8px}.fold .scroll{max-height:none}
         .band{fill:var(--soft);fill-opacity:.16}.axis text.break{font-size:16px;fill:var(--ink)}
         .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:14px}

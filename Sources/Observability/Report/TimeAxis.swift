@@ -152,7 +152,8 @@ struct TimeAxis {
         let step =
             Self.steps.first { total * 1000 / Double($0) <= ($0 < 1000 ? 3 : 5) }
             ?? Self.steps[Self.steps.count - 1]
-        let room = step < 1000 ? 0.25 : step < 60_000 ? 0.18 : 0.13
+        // Of a page that is 390 pixels wide.
+        let room = step < 1000 ? 0.42 : step < 60_000 ? 0.28 : 0.2
         var ticks: [Tick] = []
         for stretch in stretches {
             let shift = min(zone.shifted(stretch.startedAtMilliseconds), Night.latestStart)
