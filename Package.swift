@@ -21,12 +21,24 @@ let testSettings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+func target(_ folder: String) -> String { folder }
+
+func targets(_ folders: [String]) -> [Target.Dependency] {
+    folders.map { .byName(name: target($0)) }
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: testSettings)
+func library(_ folder: String) -> Target {
+    .systemLibrary(name: target(folder), path: "Sources/\(folder)")
+}
+
+func module(_ folder: String, _ uses: [String] = []) -> Target {
+    .target(
+        name: target(folder), dependencies: targets(uses), path: "Sources/\(folder)",
+        swiftSettings: settings)
+}
+
+func tests(_ name: String, _ uses: [String]) -> Target {
+    .testTarget(name: name, dependencies: targets(uses), swiftSettings: testSettings)
 }
 
 let package = Package(
@@ -34,116 +46,177 @@ let package = Package(
     products: [
         .executable(name: "broadside", targets: ["BroadsideCLI"]),
         .library(name: "Broadside", targets: ["Broadside"]),
-        .library(name: "Simulator", targets: ["Simulator"]),
+        .library(name: "Simulator", targets: [target("Simulator")]),
     ],
     targets: [
         // Debian's -dev packages; `tools/install-packages` names them.
-        .systemLibrary(name: "CLiburing"),
-        .systemLibrary(name: "COpenSSL"),
-        .systemLibrary(name: "CGnuTLS"),
-        .systemLibrary(name: "CNghttp2"),
-        .systemLibrary(name: "CMicrohttpd"),
-        .systemLibrary(name: "CZlib"),
-        .systemLibrary(name: "CDeflate"),
-        .systemLibrary(name: "CZstd"),
+        library("CLiburing"),
+        library("COpenSSL"),
+        library("CGnuTLS"),
+        library("CNghttp2"),
+        library("CMicrohttpd"),
+        library("CZlib"),
+        library("CDeflate"),
+        library("CZstd"),
 
         // What all may use: errors, time, files, text, threads.
         module("Support"),
 
         // Pure: bytes and the time come in as parameters.
-        module("APNs"),
+        module("Primitives"),
+        module("APNs", ["Primitives"]),
+        module(
+            "LegacyGateway",
+            [
+                "APNs"
+            ]),
         module("HPACK"),
         module("HTTP2", ["HPACK", "CNghttp2"]),
-        module("Campaign", ["APNs", "Support", "CDeflate", "CZlib", "CZstd"]),
+
+        // Pure, too, but for their memory: what a campaign is made of.
+        module("Rows", ["APNs", "Primitives", "Support", "CZlib", "CZstd"]),
+        module("Payloads", ["Rows", "APNs", "Primitives", "Support"]),
+        module("Policy", ["APNs", "Primitives"]),
+        module("LedgerFormat", ["Policy", "Rows", "APNs", "Primitives", "Support", "CDeflate"]),
+        module("Hygiene", ["LedgerFormat", "Rows", "APNs", "Primitives", "Support"]),
 
         // The two that touch the system.
         module("TLS", ["COpenSSL", "CGnuTLS"]),
         module("Ring", ["CLiburing"]),
 
         // A token list as a stream of chunks.
-        module("Lists", ["Campaign", "APNs", "TLS", "Support"]),
+        module(
+            "Lists",
+            [
+                "LedgerFormat", "Payloads", "Rows", "APNs", "Primitives", "TLS", "Support",
+                "Hygiene",
+            ]),
 
         // Ledgers as directories: claimed, read, exported, merged, repaired.
-        module("Ledgers", ["Lists", "Campaign", "APNs", "TLS", "Support"]),
+        module(
+            "Ledgers",
+            [
+                "Lists", "LedgerFormat", "Rows", "APNs", "TLS", "Support",
+            ]),
 
         // Reactors and what they need of the system.
         module(
             "Engine",
-            ["Lists", "Campaign", "APNs", "HTTP2", "HPACK", "TLS", "Ring", "Support"]),
+            [
+                "Lists", "LedgerFormat", "Policy", "Payloads", "Rows", "LegacyGateway", "APNs",
+                "HTTP2", "HPACK", "TLS", "Ring", "Support",
+            ]),
 
         // What is told of a run: live, to scrapers, in the log, as a summary and as a page.
         module(
             "Observability",
             [
-                "Ledgers", "Engine", "Lists", "Campaign", "APNs", "Ring", "Support",
-                "CMicrohttpd",
+                "Ledgers", "Engine", "Lists", "LedgerFormat", "Policy", "Payloads", "Rows", "APNs",
+                "Primitives", "Ring", "Support", "CMicrohttpd",
             ]),
 
         // The library that joins them, a local APNs, and the command.
         module(
             "Broadside",
             [
-                "Observability", "Engine", "Ledgers", "Lists", "Support", "APNs", "HPACK", "HTTP2",
-                "Campaign", "TLS", "Ring",
+                "Observability", "Engine", "Ledgers", "Lists", "Support", "APNs", "Primitives",
+                "HPACK", "HTTP2", "Hygiene", "LedgerFormat", "Policy", "Payloads", "Rows",
+                "LegacyGateway", "TLS", "Ring",
             ]),
-        module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "Support", "CNghttp2"]),
+        module(
+            "Simulator",
+            ["APNs", "Primitives", "LegacyGateway", "HPACK", "TLS", "Ring", "Support", "CNghttp2"]),
         .executableTarget(
             name: "BroadsideCLI",
-            dependencies: ["Broadside", "Simulator", "Support", "APNs", "TLS"],
+            dependencies: targets([
+                "Broadside", "Simulator", "LedgerFormat", "LegacyGateway", "APNs", "TLS", "Support",
+            ]),
             swiftSettings: settings),
 
         // The deterministic simulation, which drives whole reactors, and the command that runs its seeds.
         .target(
             name: "DeterministicSimulation",
-            dependencies: [
-                "Broadside", "Engine", "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign",
-                "Ring", "CNghttp2",
-            ],
+            dependencies: targets([
+                "Broadside", "Engine", "Lists", "Support", "APNs", "HPACK", "Hygiene",
+                "LedgerFormat", "Policy", "Payloads", "Rows", "LegacyGateway", "Ring", "CNghttp2",
+            ]),
             path: "Tests/DeterministicSimulation",
             swiftSettings: testSettings),
         .executableTarget(
             name: "seeds",
-            dependencies: ["DeterministicSimulation"],
+            dependencies: targets(["DeterministicSimulation"]),
             path: "Tests/Seeds",
             swiftSettings: testSettings),
 
         // Parts of a notification's way alone, for `Benchmarks/run`.
         .executableTarget(
             name: "parts",
-            dependencies: ["Engine", "Support", "APNs", "HPACK", "HTTP2", "Campaign"],
+            dependencies: targets([
+                "Engine", "APNs", "HPACK", "HTTP2", "LedgerFormat", "Policy", "Rows",
+            ]),
             path: "Benchmarks/Parts",
             swiftSettings: testSettings),
 
         // What reads bytes from elsewhere, as libFuzzer feeds it (`tools/fuzz`), and its corpora.
         .target(
             name: "FuzzTargets",
-            dependencies: ["Observability", "APNs", "Campaign", "HTTP2", "TLS", "CZlib"],
+            dependencies: targets([
+                "Observability", "APNs", "Primitives", "Hygiene", "LedgerFormat", "Payloads",
+                "Rows", "LegacyGateway", "HTTP2", "TLS", "CZlib", "Support",
+            ]),
             path: "Tests/Fuzz/Targets",
             swiftSettings: testSettings),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["FuzzTargets"],
+            dependencies: targets(["FuzzTargets"]),
             path: "Tests/Fuzz/Driver",
             swiftSettings: testSettings),
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["FuzzTargets"],
+            dependencies: targets(["FuzzTargets"]),
             path: "Tests/Fuzz/Tests",
             swiftSettings: testSettings),
 
         tests("SupportTests", ["Support", "TestSupport"]),
-        tests("APNsTests", ["APNs"]),
+        tests("PrimitivesTests", ["Primitives", "APNs", "TestSupport"]),
+        tests("APNsTests", ["APNs", "Primitives", "Support"]),
+        tests("LegacyGatewayTests", ["LegacyGateway", "APNs"]),
         tests("HPACKTests", ["HPACK", "CNghttp2"]),
         tests("HTTP2Tests", ["HTTP2", "HPACK", "CNghttp2"]),
-        tests("CampaignTests", ["Campaign", "Support", "APNs"]),
-        tests("ListsTests", ["Lists", "Campaign", "APNs", "Support", "TestSupport"]),
         tests(
-            "LedgersTests", ["Ledgers", "Lists", "Campaign", "APNs", "Support", "TestSupport"]),
+            "RowsTests",
+            [
+                "Rows", "Primitives", "Support", "TestSupport", "Hygiene", "LedgerFormat",
+            ]),
+        tests(
+            "PayloadsTests", ["Payloads", "Rows", "APNs", "Primitives", "Support", "TestSupport"]),
+        tests(
+            "PolicyTests",
+            [
+                "Policy", "APNs", "Support", "TestSupport",
+            ]),
+        // And of Hygiene, which reads ledgers.
+        tests(
+            "LedgerFormatTests",
+            [
+                "Hygiene", "LedgerFormat", "Policy", "Rows", "APNs", "Support", "TestSupport",
+            ]),
+        tests(
+            "ListsTests",
+            [
+                "Lists", "LedgerFormat", "Rows", "Support", "TestSupport",
+            ]),
+        tests(
+            "LedgersTests",
+            [
+                "Ledgers", "Lists", "Hygiene", "LedgerFormat", "Payloads", "Rows", "APNs",
+                "Support", "TestSupport",
+            ]),
         tests(
             "EngineTests",
             [
-                "Engine", "Lists", "Campaign", "APNs", "HTTP2", "HPACK", "TLS", "Ring", "Support",
-                // For the words that a run ends with.
+                "Engine", "Lists", "Hygiene", "LedgerFormat", "Policy", "Payloads", "Rows",
+                "LegacyGateway", "APNs", "HTTP2", "HPACK", "TLS", "Ring", "Support",
                 "Observability",
             ]),
         tests("TLSTests", ["TLS"]),
@@ -151,25 +224,40 @@ let package = Package(
         tests(
             "BroadsideTests",
             [
-                "Broadside", "Observability", "Engine", "Ledgers", "Lists", "Support", "Campaign",
-                "HTTP2", "HPACK", "TLS", "APNs", "Ring", "CNghttp2", "TestSupport",
+                "Broadside", "Observability", "Engine", "Ledgers", "Lists", "Support", "Hygiene",
+                "LedgerFormat", "Policy", "Payloads", "Rows", "LegacyGateway", "HTTP2", "HPACK",
+                "TLS", "APNs", "Ring", "CNghttp2", "TestSupport",
             ]),
         tests(
             "ObservabilityTests",
             [
-                "Observability", "Ledgers", "Engine", "Lists", "Campaign", "APNs", "Ring",
-                "Support", "TestSupport",
+                "Observability", "Ledgers", "Engine", "Lists", "LedgerFormat", "Policy", "Rows",
+                "APNs", "Ring", "Support", "TestSupport",
             ]),
-        tests("SimulatorTests", ["Simulator", "Engine", "APNs", "HPACK", "TLS", "Support"]),
-        tests("SimulationTests", ["DeterministicSimulation"]),
+        tests(
+            "SimulatorTests",
+            [
+                "Simulator", "Engine", "APNs", "Primitives", "LegacyGateway", "HPACK", "TLS",
+                "Support",
+            ]),
+        tests(
+            "SimulationTests",
+            [
+                "DeterministicSimulation", "Support",
+            ]),
         // As a program of anyone's uses the two libraries.
         tests("LibraryTests", ["Broadside", "Simulator"]),
 
         // These drive the real command, against servers that nobody here wrote.
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: testSettings),
+        .target(
+            name: target("TestSupport"), path: "Tests/TestSupport", swiftSettings: testSettings),
         tests("InteropTests", ["TestSupport"]),
         tests("CrashTests", ["TestSupport"]),
-        tests("CommandTests", ["TestSupport", "Campaign"]),
+        tests(
+            "CommandTests",
+            [
+                "TestSupport", "LedgerFormat", "Policy",
+            ]),
         tests("AllocationTests", ["TestSupport"]),
     ]
 )

@@ -1,5 +1,6 @@
 import APNs
-import Campaign
+import LedgerFormat
+import Rows
 
 /// A ledger of ten thousand rows and its list, in memory: what `ledger export`, `verify` and `merge`
 /// do with each row, again and again.

@@ -1,3 +1,5 @@
+import Primitives
+
 /// Apple's limits for payloads.
 ///
 /// Source: Apple, "Generating a remote notification", "Payload size".

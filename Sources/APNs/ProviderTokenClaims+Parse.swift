@@ -1,3 +1,5 @@
+import Primitives
+
 extension ProviderTokenClaims {
     /// A compact token taken apart.
     public struct Parsed: Sendable, Equatable {

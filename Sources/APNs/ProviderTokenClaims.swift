@@ -1,3 +1,5 @@
+import Primitives
+
 /// What a provider token says: which key signed it, for which team, and when.
 ///
 /// The token is a JSON Web Token in compact form (RFC 7515 section 3.1), signed with ES256 (RFC 7518

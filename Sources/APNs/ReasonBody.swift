@@ -1,3 +1,5 @@
+import Primitives
+
 /// The body of an answer that is not 200, or the debug data of a GOAWAY.
 ///
 /// Apple, "Handling notification responses from APNs": a JSON object with `reason`, and with 410

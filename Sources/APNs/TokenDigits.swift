@@ -1,4 +1,3 @@
-import APNs
 import Glibc
 
 /// Room for the digits of one token at a time, which it owns.
@@ -7,7 +6,7 @@ import Glibc
     // value.
     private let room: UnsafeMutableRawBufferPointer
     /// How many digits there are.
-    private(set) var count = 0
+    public private(set) var count = 0
 
     /// None yet.
     public init() {
@@ -38,7 +37,7 @@ import Glibc
     }
 
     /// Whether a text has the same bytes.
-    func isEqual(to text: RawSpan) -> Bool {
+    public func isEqual(to text: RawSpan) -> Bool {
         guard text.byteCount == count else { return false }
         // SAFETY: both hold `count` bytes.
         return unsafe text.withUnsafeBytes { other in

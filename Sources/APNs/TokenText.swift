@@ -1,3 +1,5 @@
+public import Primitives
+
 /// A device token as text: what lists hold, what the wire wants, what a log may show.
 ///
 /// Apple forbids assuming a size ("Registering your app with APNs"): classic tokens have 64 digits,

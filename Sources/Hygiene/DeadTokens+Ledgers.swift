@@ -1,4 +1,7 @@
 public import APNs
+public import LedgerFormat
+import Primitives
+import Rows
 import Support
 
 /// A ledger whose verdicts on tokens are read, twice: first for the dead, then for the living.

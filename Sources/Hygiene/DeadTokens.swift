@@ -1,4 +1,5 @@
 internal import APNs
+internal import Primitives
 import Support
 
 /// Tokens that APNs called dead, by what ledgers say; memory by dead token, never by row.

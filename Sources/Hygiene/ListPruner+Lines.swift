@@ -1,4 +1,6 @@
 import APNs
+import Rows
+import Support
 
 extension ListPruner {
     /// Goes through lines; where the last one that is whole ends.

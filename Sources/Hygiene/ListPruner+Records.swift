@@ -1,4 +1,4 @@
-import APNs
+import Rows
 import Support
 
 extension ListPruner {

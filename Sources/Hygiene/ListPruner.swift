@@ -1,4 +1,6 @@
 import APNs
+public import Rows
+import Support
 
 /// Takes the rows of dead tokens out of a list that comes by in windows, in place: all other bytes
 /// stay as they are.

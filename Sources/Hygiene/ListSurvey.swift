@@ -1,4 +1,6 @@
 public import APNs
+public import Rows
+import Support
 
 /// What the rows of a list are, counted as they come by: what `send` would make of each.
 public struct ListSurvey: ~Copyable {

@@ -1,3 +1,5 @@
+public import Rows
+
 /// Words that databases and programs write for a value that is missing, and that a list takes for texts.
 public struct MissingWords: Sendable {
     /// Where a column first has such a word.

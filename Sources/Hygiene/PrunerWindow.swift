@@ -1,4 +1,5 @@
-import APNs
+import Primitives
+import Rows
 import Support
 
 /// The part of a list that a `ListPruner` has at hand, in memory of its caller; every access is held
@@ -39,7 +40,7 @@ import Support
 
     /// The first place of a byte in a range.
     func find(_ byte: UInt8, in range: Range<Int>) -> Int? {
-        Campaign.find(byte, in: all, range.lowerBound, range.upperBound)
+        Primitives.find(byte, in: all, range.lowerBound, range.upperBound)
     }
 
     /// Whether a line of lists without columns is blank.

@@ -1,4 +1,6 @@
 public import APNs
+import LedgerFormat
+import Rows
 
 /// How many responses of a ledger say that tokens are of another environment or app.
 ///

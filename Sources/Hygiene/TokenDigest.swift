@@ -1,4 +1,5 @@
 import APNs
+import Support
 
 /// 128 bits that stand for a token where many are compared: two hashes that have nothing in common.
 ///

@@ -1,4 +1,4 @@
-internal import APNs
+import APNs
 
 /// How many digits the tokens of a list have, and where each length occurs first.
 ///

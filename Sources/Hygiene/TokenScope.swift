@@ -1,3 +1,4 @@
+import LedgerFormat
 import Support
 
 /// Whose tokens a ledger's verdicts are about: an app, and one of APNs' environments.

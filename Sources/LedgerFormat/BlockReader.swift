@@ -1,8 +1,8 @@
 /// Reads blocks of one segment after another, through one buffer that it owns.
 @safe
-struct BlockReader: ~Copyable {
+public struct BlockReader: ~Copyable {
     /// What came of the attempt to read the next block.
-    enum Step {
+    public enum Step {
         /// Its records can be read.
         case block
         /// The range to be read is at its end.
@@ -40,7 +40,8 @@ struct BlockReader: ~Copyable {
     var recordOffset = 0
     var currentRecordOffset = 0
 
-    init() {
+    /// Reads nothing yet.
+    public init() {
         // SAFETY: `windowCount` says that nothing of it is set.
         unsafe buffer = .allocate(byteCount: BlockReader.bufferByteCount, alignment: 16)
     }
@@ -57,7 +58,7 @@ struct BlockReader: ~Copyable {
     ///   - seed: the CRC of its header.
     ///   - range: where blocks begin, and where the last one ends at most.
     ///   - clock: the segment's clock at the range's start.
-    mutating func open(
+    public mutating func open(
         _ segment: LedgerSegment, seed: UInt32, range: Range<UInt64>, clock: UInt64
     ) {
         bytes = segment.bytes
@@ -90,7 +91,7 @@ struct BlockReader: ~Copyable {
     /// Reads the next block and checks it.
     ///
     /// - Throws: `inputOutput` only.
-    mutating func nextBlock() throws(LedgerError) -> Step {
+    public mutating func nextBlock() throws(LedgerError) -> Step {
         blockByteCount = 0
         guard position < end else { return .end }
         guard let count = try plausibleBlock(at: position), checksumHolds(at: position, count)
@@ -171,7 +172,7 @@ struct BlockReader: ~Copyable {
     }
 
     /// Appends bytes of the block; the range counts from its start.
-    func copy(_ range: Range<Int>, to output: inout [UInt8]) {
+    public func copy(_ range: Range<Int>, to output: inout [UInt8]) {
         precondition(range.lowerBound >= 0 && range.upperBound <= blockByteCount)
         let start = Int(blockOffset - windowStart)
         let bytes = (start + range.lowerBound)..<(start + range.upperBound)
@@ -186,7 +187,7 @@ struct BlockReader: ~Copyable {
     }
 
     /// That the block at `position` was good when the ledger was indexed and is not now.
-    var changedFault: LedgerError {
+    public var changedFault: LedgerError {
         fault(.damagedBlock, at: position, "it changed while being read")
     }
 

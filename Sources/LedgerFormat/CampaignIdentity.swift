@@ -1,3 +1,5 @@
+public import Rows
+
 /// What makes a campaign the same campaign: a resume with another identity is refused.
 ///
 /// Credentials, endpoint, rates, connections and reactors are not part of it.
@@ -34,7 +36,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// SHA-256 of the payload, or of all payload files in an order of the caller's; hexadecimal.
     var payloadSHA256: String
     /// The apns-topic.
-    var topic: String?
+    public var topic: String?
     /// The apns-push-type.
     var pushType: String
     /// The apns-priority.

@@ -1,3 +1,5 @@
+internal import Primitives
+public import Rows
 internal import Support
 
 /// What became of one row, as all runs together tell it.

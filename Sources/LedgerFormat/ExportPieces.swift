@@ -1,4 +1,6 @@
 internal import APNs
+internal import Primitives
+internal import Rows
 internal import Support
 
 /// What all rows of an export are made of, but for their values: made by `ExportFormat.append` from

@@ -1,3 +1,5 @@
+import Primitives
+public import Rows
 import Support
 
 /// One line of an export, in the order of its columns.

@@ -1,4 +1,5 @@
-internal import APNs
+internal import Primitives
+internal import Rows
 internal import Support
 
 /// Rows of an export as text, in memory of a fixed size, until they are written.

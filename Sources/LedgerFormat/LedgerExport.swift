@@ -1,4 +1,5 @@
 internal import APNs
+public import Rows
 internal import Support
 
 /// Writes what became of each row, in list order, a chunk at a time.

@@ -1,3 +1,5 @@
+import Rows
+
 /// A reservation and where it stands.
 struct PlacedReservation {
     var chunk: ChunkReservation
@@ -7,7 +9,7 @@ struct PlacedReservation {
 
 extension LedgerIndex {
     /// Checks that the segments of ended runs are all there, and that none is twice.
-    static func checkPresence(
+    public static func checkPresence(
         _ segments: [LedgerSegment], _ recordedLengths: [UInt32: [SegmentLength]]
     ) throws(LedgerError) {
         for index in segments.indices.dropFirst()

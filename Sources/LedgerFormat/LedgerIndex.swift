@@ -1,3 +1,5 @@
+public import Rows
+
 /// A place in a segment.
 public struct LedgerPlace: Hashable, Sendable {
     /// The segment's file name.
@@ -9,9 +11,9 @@ public struct LedgerPlace: Hashable, Sendable {
 /// The length of a segment, as the manifest keeps it for a run that ended or was taken up again.
 public struct SegmentLength: Hashable, Codable, Sendable {
     /// The reactor that wrote it.
-    var reactor: UInt16
+    public var reactor: UInt16
     /// Bytes up to the end of its last good block.
-    var byteCount: UInt64
+    public var byteCount: UInt64
 
     /// Notes a length.
     public init(reactor: UInt16, byteCount: UInt64) {

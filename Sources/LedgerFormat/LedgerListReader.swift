@@ -1,3 +1,5 @@
+public import Rows
+
 /// Reads the list that a run sent, part by part, for an export.
 ///
 /// Implemented over a file by whoever knows its format; a chunk's bytes must have the hash that the

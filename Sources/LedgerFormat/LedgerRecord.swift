@@ -1,7 +1,8 @@
+public import Rows
 import Support
 
 /// A record of a segment, taken apart. The clock and sync records are the reader's own affair.
-enum LedgerRecord {
+public enum LedgerRecord {
     case accepted(row: UInt64, fingerprint: UInt64, attempts: UInt16, milliseconds: UInt64)
     case settled(SettledRecord)
     case reserve(ChunkReservation)
@@ -9,7 +10,7 @@ enum LedgerRecord {
 }
 
 /// A row settled by a plain 200: nearly all records.
-struct AcceptedRecord {
+public struct AcceptedRecord {
     var row: UInt64
     var fingerprint: UInt64
     var attempts: UInt16
@@ -17,9 +18,9 @@ struct AcceptedRecord {
 }
 
 /// A row settled otherwise than by a plain 200.
-struct SettledRecord {
+public struct SettledRecord {
     /// What stands in the token's place.
-    enum Token {
+    public enum Token {
         /// Nothing was there.
         case none
         /// The bytes of a token.
@@ -31,15 +32,18 @@ struct SettledRecord {
     }
 
     var row: UInt64
-    var state: RowState
+    /// What became of it.
+    public var state: RowState
     var status: UInt16
-    var reason: UInt8
+    /// The code of the response's reason; 0 if there is none.
+    public var reason: UInt8
     var attempts: UInt16
-    var milliseconds: UInt64
+    /// When it was settled: milliseconds since 1970.
+    public var milliseconds: UInt64
     /// APNs' own time, in milliseconds since 1970.
-    var timestamp: UInt64?
+    public var timestamp: UInt64?
     /// Ranges count from the start of the block.
-    var token: Token
+    public var token: Token
     /// The text of a reason without a code; empty if there is none.
     var reasonText: Range<Int>
 }
@@ -70,7 +74,7 @@ extension BlockReader {
     /// The next record of the block; nil at its end.
     ///
     /// - Throws: `malformedRecord`: the checksum holds, so whoever wrote this was wrong.
-    mutating func nextRecord() throws(LedgerError) -> LedgerRecord? {
+    public mutating func nextRecord() throws(LedgerError) -> LedgerRecord? {
         while recordOffset < blockByteCount {
             currentRecordOffset = recordOffset
             let first = FirstWord(bits: word(at: recordOffset))

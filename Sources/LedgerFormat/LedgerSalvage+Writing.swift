@@ -1,3 +1,5 @@
+import Primitives
+public import Rows
 import Support
 
 extension LedgerSalvage {

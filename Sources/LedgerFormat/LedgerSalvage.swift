@@ -1,3 +1,5 @@
+public import Rows
+
 /// What can be proven of a damaged ledger, and how it is written so that all else is in doubt.
 ///
 /// A run whose segments may have lost a block may have lost a reservation, too: it may have sent any

@@ -1,3 +1,5 @@
+import Rows
+
 /// Looks rows up in a ledger, by number or by token, and in the part of the list that no run has
 /// reserved yet.
 public struct LedgerSearch {

@@ -1,3 +1,4 @@
+public import Rows
 import Support
 
 /// How many rows ended in which state, and why.

@@ -1,3 +1,5 @@
+import Rows
+
 /// What `ledger verify` says of a sound ledger.
 public struct LedgerVerification: Sendable {
     /// How many rows are in which state.

@@ -1,3 +1,6 @@
+import Primitives
+import Support
+
 /// Encodes one segment: records in, blocks out to be written.
 ///
 ///      accepted, settled, reserve, release          nextWrite        writeCompleted
@@ -172,31 +175,6 @@ struct BytePacker {
     var shift: UInt64 = 0
 }
 
-/// Hexadecimal digits to numbers and back.
-enum HexDigits {
-    /// The number a digit of either case stands for; 255 for any other byte.
-    static func value(_ digit: UInt8) -> UInt8 {
-        switch digit {
-        case 0x30...0x39: digit - 0x30
-        case 0x61...0x66: digit - 0x61 + 10
-        case 0x41...0x46: digit - 0x41 + 10
-        default: 255
-        }
-    }
-
-    /// The lower-case digit of a number below 16.
-    static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x61 + value - 10 }
-}
-
-extension RawSpan {
-    /// The byte at `index`, which is checked.
-    @_transparent
-    func byte(at index: Int) -> UInt8 {
-        // SAFETY: any eight bits are a UInt8, and the load checks its bounds.
-        unsafe unsafeLoad(fromByteOffset: index, as: UInt8.self)
-    }
-}
-
 extension LedgerWriter {
     /// Whether a token is digits in pairs that pack into bytes.
     static func isPackable(_ token: RawSpan) -> Bool {
@@ -204,7 +182,7 @@ extension LedgerWriter {
         guard count % 2 == 0, count <= LedgerFormat.tokenTextByteCountMax else { return false }
         for index in 0..<count {
             let digit = token.byte(at: index)
-            if HexDigits.value(digit) == 255 { return false }
+            if HexDigits.value(digit) == HexDigits.none { return false }
         }
         return true
     }

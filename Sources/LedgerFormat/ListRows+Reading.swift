@@ -1,3 +1,4 @@
+public import Rows
 internal import Support
 
 extension ListRows {

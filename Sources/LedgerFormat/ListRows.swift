@@ -1,4 +1,5 @@
 internal import APNs
+internal import Primitives
 internal import Support
 
 /// The rows of one part of the list, as an export has them: the line on which each starts, and its

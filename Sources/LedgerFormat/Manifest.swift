@@ -1,5 +1,6 @@
 internal import CDeflate
 internal import FoundationEssentials
+public import Rows
 
 /// What `manifest.json` says: whose ledger this is, which runs wrote it, and what they must have
 /// left.
@@ -224,7 +225,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     }
 
     /// What runs left, for `LedgerIndex`.
-    var recordedLengths: [UInt32: [SegmentLength]] {
+    public var recordedLengths: [UInt32: [SegmentLength]] {
         var lengths: [UInt32: [SegmentLength]] = [:]
         for epoch in epochs { lengths[epoch.number] = epoch.segments }
         return lengths

@@ -1,3 +1,5 @@
+public import Rows
+
 /// How many rows are in which state, and why rows were not accepted.
 public struct RowCounts: Sendable, Equatable {
     /// By the raw value of the state: fixed in size, as a reactor counts each row here.

@@ -1,4 +1,4 @@
-import APNs
+import Rows
 import Support
 
 /// Fills export rows: the one way in which a ledger's rows are put into words and numbers.

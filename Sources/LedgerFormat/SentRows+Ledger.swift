@@ -1,3 +1,6 @@
+public import Policy
+import Rows
+
 extension SentRows {
     /// Counts the rows of a ledger.
     ///

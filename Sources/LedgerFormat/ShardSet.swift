@@ -1,3 +1,5 @@
+import Rows
+
 /// Manifests of several ledgers, if they are the shards of one campaign: together they speak of each
 /// row of a list exactly once.
 public struct ShardSet: Sendable {

@@ -1,4 +1,5 @@
 internal import APNs
+internal import Primitives
 internal import Support
 
 /// A short text that is written often: made once, and copied in whole words.

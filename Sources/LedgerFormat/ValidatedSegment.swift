@@ -3,17 +3,18 @@
 ///     0        32                                 soundByteCount            byteCount
 ///     | header | block | block | ...      | block | torn: never synced, or    |
 ///     |        |       |       |          |       | later than this reader    |
-struct ValidatedSegment {
-    var segment: LedgerSegment
+public struct ValidatedSegment {
+    /// The segment.
+    public var segment: LedgerSegment
     /// The CRC of its header, from which each block's checksum starts.
-    var seed: UInt32
+    public var seed: UInt32
     /// Where its last good block ends.
     var soundByteCount: UInt64
     /// Whether bytes follow that are not a good block.
     var isTorn: Bool
 
     /// Where blocks are.
-    var blocks: Range<UInt64> {
+    public var blocks: Range<UInt64> {
         let start = UInt64(LedgerFormat.segmentHeaderByteCount)
         return start..<max(start, soundByteCount)
     }
@@ -31,7 +32,7 @@ struct ValidatedSegment {
     ///   - skipsAccepted: whether `body` has no use for records of accepted rows.
     ///   - reader: lends its buffer.
     ///   - body: gets each record, with the reader standing on it.
-    init(
+    public init(
         checking segment: LedgerSegment, campaign: UInt64, recordedByteCount: UInt64?,
         hasHeader: Bool = false, skipsAccepted: Bool = false, with reader: inout BlockReader,
         _ body: (inout BlockReader, LedgerRecord) throws(LedgerError) -> Void

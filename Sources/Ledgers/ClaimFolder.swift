@@ -1,5 +1,5 @@
-internal import Campaign
 internal import Glibc
+internal import LedgerFormat
 import Support
 
 /// A folder with claims in it: files beside ledgers, each of which shows that an attempt at a campaign

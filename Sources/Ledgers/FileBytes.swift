@@ -1,5 +1,5 @@
-import Campaign
 internal import Glibc
+internal import LedgerFormat
 import Support
 internal import Synchronization
 

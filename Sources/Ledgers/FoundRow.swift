@@ -1,6 +1,7 @@
 import APNs
-public import Campaign
+public import LedgerFormat
 import Lists
+import Rows
 public import Support
 
 /// A row that `ledger find` found.

@@ -1,4 +1,3 @@
-internal import Campaign
 internal import Glibc
 public import Support
 

@@ -1,5 +1,5 @@
-internal import Campaign
 internal import Glibc
+internal import LedgerFormat
 import Support
 
 // Where the claims on a ledger are. What can't be read is no folder without claims: that would let an old

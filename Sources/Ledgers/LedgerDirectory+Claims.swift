@@ -1,5 +1,5 @@
-package import Campaign
 internal import Glibc
+package import LedgerFormat
 package import Support
 import TLS
 

@@ -1,5 +1,5 @@
-internal import Campaign
 internal import Glibc
+internal import LedgerFormat
 package import Support
 
 // What a directory is, by what no other program writes: the text of its lock, its manifest, its segments.

@@ -1,5 +1,5 @@
-import Campaign
 internal import Glibc
+internal import LedgerFormat
 package import Support
 
 // A merged ledger holds copies of ledgers. A run in a copy and one in its original send the same rows.

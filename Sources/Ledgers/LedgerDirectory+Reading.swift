@@ -1,5 +1,5 @@
-package import Campaign
 internal import Glibc
+package import LedgerFormat
 package import Support
 
 // What is read of a ledger's directory, through its descriptor. A link there is nothing that a run made:

@@ -1,5 +1,5 @@
-package import Campaign
 internal import Glibc
+package import LedgerFormat
 package import Support
 
 // What is made in a ledger's directory, through its descriptor.

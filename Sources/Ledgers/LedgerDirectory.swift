@@ -1,5 +1,5 @@
-package import Campaign
 internal import Glibc
+package import LedgerFormat
 package import Support
 
 /// A ledger's directory: its manifest, its segments, its lock. Private to its owner.

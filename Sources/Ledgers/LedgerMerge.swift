@@ -1,5 +1,5 @@
-package import Campaign
 internal import Glibc
+package import LedgerFormat
 import Lists
 public import Support
 internal import TLS

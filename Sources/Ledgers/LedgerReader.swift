@@ -1,7 +1,8 @@
-import APNs
-public import Campaign
+internal import APNs
 internal import Glibc
+public import LedgerFormat
 import Lists
+internal import Rows
 public import Support
 
 /// A ledger, opened to be read: what `ledger stats`, `export`, `verify` and `find` stand on. A run

@@ -1,6 +1,7 @@
-import Campaign
 internal import Glibc
+internal import LedgerFormat
 import Lists
+internal import Rows
 public import Support
 
 /// One `ledger repair`: what is provably sound of a damaged ledger, as a ledger of its own; what may

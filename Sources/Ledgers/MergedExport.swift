@@ -1,4 +1,4 @@
-import Campaign
+import LedgerFormat
 import Lists
 import Support
 

@@ -1,5 +1,5 @@
-import Campaign
 internal import Glibc
+internal import Rows
 public import Support
 
 /// Where a command writes a long text: standard output, or a file that appears whole or not at all.

@@ -1,6 +1,5 @@
-internal import APNs
-internal import Campaign
 internal import Glibc
+internal import LedgerFormat
 public import Support
 
 /// Where a command may write: the one rule for all outputs of all commands.

@@ -1,8 +1,6 @@
-import APNs
-
 extension BinarySettings {
     /// Writes one notification: see `BinaryNotification` for its form.
-    func write(
+    package func write(
         token: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer, identifier: UInt32,
         into output: inout OutputRawSpan
     ) {

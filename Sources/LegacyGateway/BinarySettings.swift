@@ -1,5 +1,3 @@
-package import APNs
-
 /// How a campaign goes to a legacy gateway.
 package struct BinarySettings: Sendable {
     package var command: BinaryCommand
@@ -9,7 +7,7 @@ package struct BinarySettings: Sendable {
     package var priority: UInt8
     /// The gateway says nothing of what it took: a notification of which it has said nothing for so
     /// long, nanoseconds, counts as accepted.
-    var silence: UInt64
+    package var silence: UInt64
 
     /// `silence` is such a part of the request timeout: 5 s where that is 30 s, as by default. Apple's
     /// own gateway was reported to say what is wrong within a second or two; one that may be slower is
@@ -18,7 +16,7 @@ package struct BinarySettings: Sendable {
 
     /// What an enhanced notification carries where the campaign has no expiration: its field must
     /// hold something, and 0 would forbid storing. The last second of 2037 is far enough.
-    static var farFuture: UInt32 { 2_145_916_799 }
+    package static var farFuture: UInt32 { 2_145_916_799 }
 
     package init(
         command: BinaryCommand, expiration: UInt32?, priority: UInt8, silence: UInt64
@@ -30,7 +28,7 @@ package struct BinarySettings: Sendable {
     }
 
     /// The most bytes that one notification takes.
-    func countLimit(payloadCount: Int) -> Int {
+    package func countLimit(payloadCount: Int) -> Int {
         command.count(
             tokenCount: BinaryCommand.tokenLimit, payloadCount: payloadCount, hasPriority: true)
     }

@@ -1,3 +1,5 @@
+public import APNs
+
 /// Why the legacy gateway closes a connection: the status of its error packet.
 ///
 /// What each means for the notification that the packet names; all that was written behind it on

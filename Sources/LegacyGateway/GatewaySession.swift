@@ -1,23 +1,20 @@
-import APNs
-import Support
-
 /// What is out on one connection to a legacy gateway: rows in the order written, numbered from 1 by
-/// the identifier that errors name.
+/// the identifier that errors name. What a row is, is its owner's matter: here it is a number, its tag.
 ///
 ///     written --- silence for long enough, or an error that names a later one ---> accepted
 ///        |------- an error names it ---> what its status means
 ///        |------- an error names an earlier one ---> discarded: again, on another connection
 ///        '------- the connection ends without an error packet, or within one ---> in doubt
-@safe struct GatewaySession: ~Copyable {
-    private let settings: BinarySettings
+@safe package struct GatewaySession: ~Copyable {
+    package let settings: BinarySettings
     // SAFETY: `capacity` places, freed in `deinit`, and reached only through this value. An
     // identifier's place is its remainder by the capacity; `append` set it for each that is out,
     // and no more than `capacity` are.
-    private let tags: UnsafeMutablePointer<RowTag>
-    let capacity: Int
+    private let tags: UnsafeMutablePointer<UInt32>
+    package let capacity: Int
     /// The identifier of the oldest row that is out.
-    private(set) var firstIdentifier: UInt32 = 1
-    private(set) var count = 0
+    package private(set) var firstIdentifier: UInt32 = 1
+    package private(set) var count = 0
     /// The first identifier that was not handed to the kernel as a whole yet.
     private(set) var unsentIdentifier: UInt32 = 1
     private var packet: [UInt8] = []
@@ -28,10 +25,10 @@ import Support
     private var isBroken = false
 
     /// A connection that takes nothing any more gets so long to say why, to the end.
-    static var brokenLimit: UInt64 { 2 * second }
+    package static var brokenLimit: UInt64 { 2_000_000_000 }
 
     /// - Parameter capacity: The most rows that may be out.
-    init(_ settings: BinarySettings, capacity: Int) {
+    package init(_ settings: BinarySettings, capacity: Int) {
         self.settings = settings
         self.capacity = capacity
         // SAFETY: a place is set by `append` before it is read.
@@ -42,13 +39,13 @@ import Support
     deinit { unsafe tags.deallocate() }
 
     /// Rows that may still be written.
-    var room: Int { capacity - count }
+    package var room: Int { capacity - count }
 
     /// The identifier behind the last that was given.
-    var nextIdentifier: UInt32 { firstIdentifier + UInt32(count) }
+    package var nextIdentifier: UInt32 { firstIdentifier + UInt32(count) }
 
     /// Takes a row that is written next; returns its identifier.
-    mutating func append(_ tag: RowTag) -> UInt32 {
+    package mutating func append(_ tag: UInt32) -> UInt32 {
         precondition(count < capacity)
         let identifier = nextIdentifier
         // SAFETY: a remainder by the capacity is a place.
@@ -58,30 +55,30 @@ import Support
     }
 
     /// A row that is out.
-    func tag(_ identifier: UInt32) -> RowTag {
+    func tag(_ identifier: UInt32) -> UInt32 {
         precondition(identifier >= firstIdentifier && identifier < nextIdentifier)
         // SAFETY: checked to be out: `append` set its place.
         return unsafe tags[Int(identifier) % capacity]
     }
 
     /// The oldest row that is out.
-    var oldest: RowTag? {
+    package var oldest: UInt32? {
         // SAFETY: one is out, and `append` set its place.
         count > 0 ? unsafe tags[Int(firstIdentifier) % capacity] : nil
     }
 
     /// True where the kernel has the oldest.
-    var isOldestSent: Bool { firstIdentifier < unsentIdentifier }
+    package var isOldestSent: Bool { firstIdentifier < unsentIdentifier }
 
     /// Calls `body` with each row that is out, oldest first.
-    func forEach(_ body: (RowTag) -> Void) {
+    package func forEach(_ body: (UInt32) -> Void) {
         for offset in 0..<count {
             // SAFETY: as many are out, from the first on, and `append` set their places.
             unsafe body(tags[(Int(firstIdentifier) + offset) % capacity])
         }
     }
 
-    mutating func popOldest() -> RowTag? {
+    package mutating func popOldest() -> UInt32? {
         guard let tag = oldest else { return nil }
         firstIdentifier += 1
         count -= 1
@@ -89,33 +86,11 @@ import Support
     }
 
     /// All that was written so far is with the kernel.
-    mutating func noteFlushed() { unsentIdentifier = nextIdentifier }
-
-    // MARK: Writing
-
-    func prepare(_ writer: inout RequestWriter) -> Int {
-        writer.rowLimit = settings.countLimit(payloadCount: writer.payloadLimit)
-        return .max
-    }
-
-    mutating func write(
-        _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter
-    ) -> WriteOutcome {
-        let identifier = append(tag)
-        // SAFETY: the payload is good until the next row's, and lies outside of the record; the
-        // output checks what is written to it, and says how much that was.
-        let payload = unsafe writer.payload(of: tag, in: slab)
-        let room = unsafe writer.freeRecord
-        var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-        unsafe settings.write(
-            token: slab.tokenBytes(tag), payload: payload, identifier: identifier, into: &output)
-        writer.recordCount += unsafe output.finalize(for: room)
-        return .written
-    }
+    package mutating func noteFlushed() { unsentIdentifier = nextIdentifier }
 
     /// The gateway reads no more, and its packet may be on its way: only the stream's end says that
     /// none comes.
-    mutating func noteUnwritable() -> Bool {
+    package mutating func noteUnwritable() -> Bool {
         isBroken = true
         return true
     }
@@ -125,17 +100,17 @@ import Support
     /// What received bytes mean: an error packet is the last word of a connection. All that was
     /// written before the one that it names was accepted, all behind it was discarded.
     ///
-    /// - Parameter handedOver: Rows written later have not left our buffer.
-    mutating func nextOutcome(
-        in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
-    ) -> SessionOutcome? {
+    /// - Parameters:
+    ///   - bytes: What was received.
+    ///   - offset: The first of them that was not looked at.
+    package mutating func nextOutcome(in bytes: RawSpan, at offset: inout Int) -> GatewayOutcome? {
         if offset < bytes.byteCount {
             take(bytes, from: offset)
             offset = bytes.byteCount
             guard packet.count == BinaryErrorPacket.count else { return awaitRest() }
             guard let word = BinaryErrorPacket(packet) else { return .unreadable }
             lastWord = word
-            return .lastWord(word, subject(of: word, in: slab, handedOver: handedOver))
+            return .lastWord(word, subject(of: word))
         }
         guard let word = lastWord else { return nil }
         let identifier = firstIdentifier
@@ -158,34 +133,34 @@ import Support
     }
 
     /// The gateway has begun to say what is wrong: it discards what else it gets, and its silence is over.
-    private mutating func awaitRest() -> SessionOutcome? {
+    private mutating func awaitRest() -> GatewayOutcome? {
         guard !isBroken else { return nil }
         isBroken = true
         return .lastWordBegan
     }
 
-    private func subject(
-        of word: BinaryErrorPacket, in slab: borrowing RowSlab, handedOver: UInt64
-    ) -> LastWordSubject {
+    private func subject(of word: BinaryErrorPacket) -> GatewayOutcome.Subject {
         guard word.identifier > 0, word.identifier < nextIdentifier else { return .nothing }
         // An error about one that silence has settled came too late to change it.
         guard word.identifier >= firstIdentifier else { return .settled }
-        // What never left names nothing: how far the gateway came is not known.
-        let sent = slab[tag(word.identifier)].sentNanoseconds
-        return sent <= handedOver ? .inFlight : .nothing
+        return .inFlight(tag(word.identifier))
     }
 
     /// Notifications that the kernel has and of which the gateway has said nothing for long enough
     /// were accepted.
-    mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
-    {
-        if isBroken {
-            return times.now - times.phaseSince > Self.brokenLimit ? .unexplained : nil
-        }
-        if times.isFlushed { noteFlushed() }
-        guard let tag = oldest, isOldestSent else { return nil }
-        let sent = slab[tag].sentNanoseconds
-        guard times.now > sent, times.now - sent > settings.silence else { return nil }
+    ///
+    /// - Parameters:
+    ///   - now: Monotonic nanoseconds, as all of them.
+    ///   - phaseSince: Since when the connection is in its phase.
+    ///   - isFlushed: Nothing that was written waits in our buffer.
+    ///   - oldestSent: When the oldest row that is out was sent; nil if none is.
+    package mutating func nextExpired(
+        now: UInt64, phaseSince: UInt64, isFlushed: Bool, oldestSent: UInt64?
+    ) -> GatewayOutcome? {
+        if isBroken { return now - phaseSince > Self.brokenLimit ? .unexplained : nil }
+        if isFlushed { noteFlushed() }
+        guard let tag = oldest, let sent = oldestSent, isOldestSent else { return nil }
+        guard now > sent, now - sent > settings.silence else { return nil }
         _ = popOldest()
         return .confirmed(tag)
     }

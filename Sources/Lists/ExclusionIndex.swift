@@ -1,6 +1,6 @@
-import APNs
-import Campaign
 internal import Glibc
+internal import Primitives
+internal import Rows
 package import Support
 
 /// The rows of a list that are settled as `skipped`, by their numbers, in a file: found once, before

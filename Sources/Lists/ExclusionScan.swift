@@ -1,6 +1,8 @@
-import APNs
-package import Campaign
+internal import APNs
 internal import Glibc
+internal import Hygiene
+package import Payloads
+internal import Rows
 package import Support
 internal import TLS
 

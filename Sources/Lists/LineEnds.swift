@@ -1,4 +1,4 @@
-import Campaign
+import Rows
 import Support
 
 /// How a list ends its lines.

@@ -1,5 +1,6 @@
-package import Campaign
 internal import Glibc
+internal import Payloads
+package import Rows
 package import Support
 
 /// The bytes of a token list, decoded, wherever they lie.

@@ -1,4 +1,4 @@
-package import Campaign
+package import Rows
 package import Support
 
 /// A place in a list, and the rows that are cut from there on. Used by one thread at a time.

@@ -1,4 +1,4 @@
-import Campaign
+import Rows
 import Support
 
 /// The beginning of a list's file: what it says about format and columns.

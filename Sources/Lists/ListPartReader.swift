@@ -1,4 +1,5 @@
-package import Campaign
+package import LedgerFormat
+package import Rows
 package import Support
 
 /// Reads parts of a token list again, for an export: each must have the hash that the ledger notes.

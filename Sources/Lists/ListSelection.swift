@@ -1,4 +1,5 @@
-package import Campaign
+import LedgerFormat
+package import Rows
 import Support
 
 /// Which rows of a list a run is about, and which of these it does not send: the one answer to whether a

@@ -1,4 +1,5 @@
-package import Campaign
+package import LedgerFormat
+package import Rows
 package import Support
 
 /// One of several parts of a list (`--shard K/N`).

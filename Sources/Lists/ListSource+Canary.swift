@@ -1,4 +1,5 @@
-import Campaign
+import LedgerFormat
+import Rows
 import Support
 
 /// The rows of a canary on their way out, and what is left of the list besides.

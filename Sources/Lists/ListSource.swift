@@ -1,4 +1,5 @@
-package import Campaign
+package import LedgerFormat
+package import Rows
 package import Support
 internal import Synchronization
 

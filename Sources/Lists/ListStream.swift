@@ -1,5 +1,5 @@
-import Campaign
 internal import Glibc
+internal import Rows
 import Support
 
 /// A list that can only be read from front to back: a packed file, or standard input. Decoded

@@ -1,4 +1,4 @@
-package import Campaign
+package import Rows
 package import Support
 
 /// Goes through the rows of a list that a run is about, in order: for all who look at rows before a run

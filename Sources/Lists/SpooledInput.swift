@@ -1,4 +1,3 @@
-import Campaign
 internal import Glibc
 package import Support
 

@@ -1,5 +1,6 @@
 import APNs
-package import Campaign
+import Hygiene
+package import Rows
 package import Support
 
 extension TokenList {

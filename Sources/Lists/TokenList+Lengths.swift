@@ -1,4 +1,4 @@
-package import Campaign
+package import Hygiene
 import Support
 
 extension TokenList {

@@ -1,4 +1,4 @@
-package import Campaign
+package import Rows
 package import Support
 
 /// A token list as it lies before us: its bytes, their number, how they are written and where each

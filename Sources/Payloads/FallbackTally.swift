@@ -1,3 +1,6 @@
+import Primitives
+import Support
+
 /// The values of a column that have no payload of their own, and the rows that have each: of bounded
 /// size, and made without allocation per row.
 struct FallbackTally: ~Copyable {

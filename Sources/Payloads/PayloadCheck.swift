@@ -1,4 +1,5 @@
 public import APNs
+import Primitives
 import Support
 
 /// Whether a payload file can be sent, and where its first mistake is.
@@ -52,7 +53,7 @@ public enum PayloadCheck {
             return problem(payload, start, "is not a JSON object: it must start with {")
         }
         var tokenizer = JSONTokenizer()
-        do throws(APNsError) {
+        do throws(JSONError) {
             guard let first = try tokenizer.next(in: payload) else { return nil }
             if first.kind != .objectStart {
                 let start = first.kind == .string ? first.start - 1 : first.start

@@ -1,3 +1,4 @@
+import Primitives
 import Support
 
 /// Finds the payload that is named after a language in another way than a row's value: `zh-TW` finds

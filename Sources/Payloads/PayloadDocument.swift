@@ -1,4 +1,5 @@
 import APNs
+import Primitives
 import Support
 
 /// A payload read for a look at its keys: every member of every object, in the order of the text.
@@ -34,7 +35,7 @@ struct PayloadDocument {
     }
 
     /// - Parameter payload: one JSON object, as `PayloadCheck.syntaxProblem` found.
-    init(_ payload: RawSpan) throws(APNsError) {
+    init(_ payload: RawSpan) throws(JSONError) {
         /// An open object's or array's name, and the keys met in it.
         struct Level {
             var name: String

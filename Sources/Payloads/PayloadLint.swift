@@ -1,4 +1,5 @@
 public import APNs
+import Primitives
 import Support
 
 /// What Apple's rules say about a payload beyond its grammar.

@@ -1,3 +1,5 @@
+import Support
+
 /// Takes the blanks out of a payload that `PayloadCheck` found in order.
 ///
 /// Lexical only: blanks between tokens go, every other byte stays, so that numbers, escapes and

@@ -1,4 +1,6 @@
 public import APNs
+internal import Primitives
+public import Rows
 internal import Support
 
 /// Makes of a row what its request has of its own, without allocation.

@@ -1,3 +1,5 @@
+import Support
+
 /// A payload, compiled: what is the same for all rows, and where each row's values go.
 ///
 ///     {"aps":{"alert":"Hi {{name|friend}}","badge":"{{badge:int}}"}}

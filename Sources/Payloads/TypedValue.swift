@@ -1,4 +1,3 @@
-import APNs
 import Support
 
 /// The texts that stand for numbers and booleans.

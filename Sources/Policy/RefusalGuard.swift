@@ -1,4 +1,5 @@
 public import APNs
+import Primitives
 
 /// Stops a campaign that APNs refuses as such, before it has spent its tokens on it.
 ///

@@ -1,3 +1,5 @@
+import Primitives
+
 /// Rows that wait for their next attempt, the one due first in front.
 ///
 /// A binary heap of fixed capacity in memory of its own: entry `i` is due no later than its children

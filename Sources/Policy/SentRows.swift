@@ -14,6 +14,14 @@ public struct SentRows: Sendable, Equatable {
     /// Failed, unknown or in doubt: no response says what they are.
     var open: UInt64
 
+    /// So many rows, by what became of them.
+    public init(accepted: UInt64, refused: UInt64, gone: UInt64, open: UInt64) {
+        self.accepted = accepted
+        self.refused = refused
+        self.gone = gone
+        self.open = open
+    }
+
     /// Whether rows were sent, and each of them was refused.
     public var areAllRefused: Bool { refused > 0 && accepted + gone + open == 0 }
 }

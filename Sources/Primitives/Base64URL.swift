@@ -21,7 +21,7 @@ public enum Base64URL {
     }
 
     /// The bytes of `text`; nil where it is not an unpadded base64url, or its last bits are not zero.
-    static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+    public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var bitCount = 0

@@ -1,3 +1,5 @@
+public import Glibc
+
 /// Finds the bytes that mean something in a text, sixteen at a time.
 ///
 /// Comparisons of `SIMD16` become vector instructions if both sides name their type; with
@@ -115,5 +117,20 @@ public enum ByteScan {
         guard halves.x | halves.y != 0 else { return nil }
         if halves.x != 0 { return halves.x.littleEndian.trailingZeroBitCount >> 3 }
         return 8 &+ halves.y.littleEndian.trailingZeroBitCount >> 3
+    }
+}
+
+/// The offset of the first `byte` in a part of a text.
+@inlinable @inline(__always)
+package func find(_ byte: UInt8, in text: RawSpan, _ start: Int, _ end: Int) -> Int? {
+    precondition(
+        UInt(bitPattern: start) <= UInt(bitPattern: end) && end <= text.byteCount,
+        "outside of the text")
+    // SAFETY: the part was checked to lie in the text; memchr reads nothing beyond it.
+    return unsafe text.withUnsafeBytes { bytes in
+        guard let first = bytes.baseAddress,
+            let found = unsafe memchr(first + start, Int32(byte), end - start)
+        else { return nil }
+        return unsafe UnsafeRawPointer(found) - first
     }
 }

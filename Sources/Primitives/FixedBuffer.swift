@@ -1,21 +1,20 @@
-import Glibc
-import Support
+internal import Glibc
 
 /// Memory for a fixed number of elements, which it owns; every access is held against the count.
-@safe struct FixedBuffer<Element>: ~Copyable {
+@safe package struct FixedBuffer<Element>: ~Copyable {
     /// How many elements there are.
-    let count: Int
+    package let count: Int
     // SAFETY: calloc's, for `count` elements, all of them set once `init` is over; freed in
     // `deinit`, and reached only through this value.
-    fileprivate let start: UnsafeMutablePointer<Element>
+    @usableFromInline let start: UnsafeMutablePointer<Element>
 
     /// All elements have the same value.
-    init(repeating value: Element, count: Int) {
+    @inlinable package init(repeating value: Element, count: Int) {
         self.init(Array(repeating: value, count: count))
     }
 
     /// An array's elements.
-    init(_ elements: [Element]) {
+    @inlinable package init(_ elements: [Element]) {
         // SAFETY: all elements are set before anything else sees the memory.
         unsafe self.init(zeroed: elements.count)
         for index in 0..<count { unsafe (start + index).initialize(to: elements[index]) }
@@ -23,7 +22,7 @@ import Support
 
     /// All bits are zero, which must be a value of the type. Memory that no element ever needed is
     /// never touched, where there is much of it.
-    @unsafe init(zeroed count: Int) {
+    @unsafe @inlinable package init(zeroed count: Int) {
         precondition(count >= 0, "not a count")
         precondition(MemoryLayout<Element>.alignment <= 16, "calloc aligns to 16 bytes")
         // SAFETY: calloc checks the product, and aligns for any element of at most 16 bytes; the
@@ -35,14 +34,14 @@ import Support
         self.count = count
     }
 
-    deinit {
+    @inlinable deinit {
         // SAFETY: calloc's, all elements are set, and nothing else reaches them.
         unsafe start.deinitialize(count: count)
         unsafe free(start)
     }
 
     /// The element at an index; traps outside of the buffer.
-    subscript(index: Int) -> Element {
+    @inlinable package subscript(index: Int) -> Element {
         // SAFETY: the index was checked, all elements are set, and the memory lives as long as
         // self.
         @inline(__always) unsafeAddress {
@@ -58,17 +57,11 @@ import Support
 
 extension FixedBuffer where Element == UInt8 {
     /// All bytes.
-    var bytes: RawSpan {
+    @inlinable package var bytes: RawSpan {
         @inline(__always) @_lifetime(borrow self) get {
             // SAFETY: `count` bytes are set, and the memory lives as long as self.
             let span = unsafe RawSpan(_unsafeStart: start, byteCount: count)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
-    }
-
-    /// Whether a part holds the same bytes as `other`.
-    @inline(__always)
-    func holds(_ other: RawSpan, at part: Range<Int>) -> Bool {
-        bytes.extracting(part).holdsSame(as: other)
     }
 }

@@ -74,11 +74,11 @@ public struct JSONTokenizer: Sendable {
 
     /// The next token; nil once the value and the text are at their end.
     ///
-    /// - Throws: `APNsError` at the first byte that breaks the grammar.
-    public mutating func next(in text: RawSpan) throws(APNsError) -> Token? {
+    /// - Throws: `JSONError` at the first byte that breaks the grammar.
+    public mutating func next(in text: RawSpan) throws(JSONError) -> Token? {
         skipBlanks(text)
         if expectation == .end {
-            if offset < text.byteCount { throw APNsError(.trailingText, at: offset) }
+            if offset < text.byteCount { throw JSONError(.trailingText, at: offset) }
             return nil
         }
         if expectation == .commaOrEnd {
@@ -94,7 +94,7 @@ public struct JSONTokenizer: Sendable {
         }
     }
 
-    private mutating func closeOrComma(_ text: RawSpan) throws(APNsError) -> Token? {
+    private mutating func closeOrComma(_ text: RawSpan) throws(JSONError) -> Token? {
         let isObject = levels & 1 == 1
         switch try peek(text) {
         case UInt8(ascii: ","):
@@ -103,7 +103,7 @@ public struct JSONTokenizer: Sendable {
             return nil
         case UInt8(ascii: "}") where isObject: return close(.objectEnd)
         case UInt8(ascii: "]") where !isObject: return close(.arrayEnd)
-        default: throw APNsError(.unexpectedCharacter, at: offset)
+        default: throw JSONError(.unexpectedCharacter, at: offset)
         }
     }
 
@@ -116,8 +116,8 @@ public struct JSONTokenizer: Sendable {
         return token
     }
 
-    private mutating func open(_ kind: Token.Kind) throws(APNsError) -> Token {
-        if depth == JSONTokenizer.maximumDepth { throw APNsError(.tooDeep, at: offset) }
+    private mutating func open(_ kind: Token.Kind) throws(JSONError) -> Token {
+        if depth == JSONTokenizer.maximumDepth { throw JSONError(.tooDeep, at: offset) }
         let token = Token(kind: kind, start: offset, count: 1, hasEscapes: false)
         offset += 1
         depth += 1
@@ -130,21 +130,21 @@ public struct JSONTokenizer: Sendable {
         expectation = depth == 0 ? .end : .commaOrEnd
     }
 
-    private mutating func key(_ text: RawSpan) throws(APNsError) -> Token {
+    private mutating func key(_ text: RawSpan) throws(JSONError) -> Token {
         if try peek(text) != UInt8(ascii: "\"") {
-            throw APNsError(.unexpectedCharacter, at: offset)
+            throw JSONError(.unexpectedCharacter, at: offset)
         }
         let token = try string(text, kind: .key)
         skipBlanks(text)
         if try peek(text) != UInt8(ascii: ":") {
-            throw APNsError(.unexpectedCharacter, at: offset)
+            throw JSONError(.unexpectedCharacter, at: offset)
         }
         offset += 1
         expectation = .value
         return token
     }
 
-    private mutating func value(_ text: RawSpan, _ byte: UInt8) throws(APNsError) -> Token {
+    private mutating func value(_ text: RawSpan, _ byte: UInt8) throws(JSONError) -> Token {
         let token: Token
         switch byte {
         case UInt8(ascii: "{"): return try open(.objectStart)
@@ -154,7 +154,7 @@ public struct JSONTokenizer: Sendable {
         case UInt8(ascii: "f"): token = try word(text, "false", .false_)
         case UInt8(ascii: "n"): token = try word(text, "null", .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): token = try number(text)
-        default: throw APNsError(.unexpectedCharacter, at: offset)
+        default: throw JSONError(.unexpectedCharacter, at: offset)
         }
         valueEnded()
         return token
@@ -162,55 +162,55 @@ public struct JSONTokenizer: Sendable {
 
     private mutating func word(
         _ text: RawSpan, _ spelling: StaticString, _ kind: Token.Kind
-    ) throws(APNsError) -> Token {
+    ) throws(JSONError) -> Token {
         let start = offset
         for position in 0..<spelling.utf8CodeUnitCount {
             // SAFETY: the position is inside the static string.
             let expected = unsafe spelling.utf8Start[position]
-            if try peek(text) != expected { throw APNsError(.unexpectedCharacter, at: offset) }
+            if try peek(text) != expected { throw JSONError(.unexpectedCharacter, at: offset) }
             offset += 1
         }
         return Token(kind: kind, start: start, count: offset - start, hasEscapes: false)
     }
 
-    private mutating func number(_ text: RawSpan) throws(APNsError) -> Token {
+    private mutating func number(_ text: RawSpan) throws(JSONError) -> Token {
         let start = offset
-        if TokenText.byte(text, offset) == UInt8(ascii: "-") { offset += 1 }
+        if text.byte(at: offset) == UInt8(ascii: "-") { offset += 1 }
         // RFC 8259 section 6: no leading zeros.
-        if offset < text.byteCount, TokenText.byte(text, offset) == UInt8(ascii: "0") {
+        if offset < text.byteCount, text.byte(at: offset) == UInt8(ascii: "0") {
             offset += 1
         } else {
             try digits(text)
         }
-        if offset < text.byteCount, TokenText.byte(text, offset) == UInt8(ascii: ".") {
+        if offset < text.byteCount, text.byte(at: offset) == UInt8(ascii: ".") {
             offset += 1
             try digits(text)
         }
-        if offset < text.byteCount, TokenText.byte(text, offset) | 0x20 == UInt8(ascii: "e") {
+        if offset < text.byteCount, text.byte(at: offset) | 0x20 == UInt8(ascii: "e") {
             offset += 1
             if offset < text.byteCount {
-                let sign = TokenText.byte(text, offset)
+                let sign = text.byte(at: offset)
                 if sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { offset += 1 }
             }
             try digits(text)
         }
-        if offset < text.byteCount, isDigit(TokenText.byte(text, offset)) {
-            throw APNsError(.badNumber, at: offset)
+        if offset < text.byteCount, isDigit(text.byte(at: offset)) {
+            throw JSONError(.badNumber, at: offset)
         }
         return Token(kind: .number, start: start, count: offset - start, hasEscapes: false)
     }
 
-    private mutating func digits(_ text: RawSpan) throws(APNsError) {
+    private mutating func digits(_ text: RawSpan) throws(JSONError) {
         let start = offset
-        while offset < text.byteCount, isDigit(TokenText.byte(text, offset)) { offset += 1 }
-        if offset == start { throw APNsError(.badNumber, at: offset) }
+        while offset < text.byteCount, isDigit(text.byte(at: offset)) { offset += 1 }
+        if offset == start { throw JSONError(.badNumber, at: offset) }
     }
 
     private func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 
     private mutating func string(
         _ text: RawSpan, kind: Token.Kind
-    ) throws(APNsError) -> Token {
+    ) throws(JSONError) -> Token {
         offset += 1
         let start = offset
         var hasEscapes = false
@@ -224,23 +224,23 @@ public struct JSONTokenizer: Sendable {
             case UInt8(ascii: "\\"):
                 hasEscapes = true
                 try escape(text)
-            case 0..<0x20: throw APNsError(.controlCharacter, at: offset)
+            case 0..<0x20: throw JSONError(.controlCharacter, at: offset)
             default: try passBeyondASCII(text)
             }
         }
     }
 
     /// Passes the scalars beyond ASCII that follow each other: languages have runs of them.
-    private mutating func passBeyondASCII(_ text: RawSpan) throws(APNsError) {
+    private mutating func passBeyondASCII(_ text: RawSpan) throws(JSONError) {
         repeat {
             guard let count = UTF8Scalar.count(in: text, at: offset) else {
-                throw APNsError(.badUTF8, at: offset)
+                throw JSONError(.badUTF8, at: offset)
             }
             offset += count
-        } while offset < text.byteCount && TokenText.byte(text, offset) >= 0x80
+        } while offset < text.byteCount && text.byte(at: offset) >= 0x80
     }
 
-    private mutating func escape(_ text: RawSpan) throws(APNsError) {
+    private mutating func escape(_ text: RawSpan) throws(JSONError) {
         let start = offset
         offset += 1
         switch try peek(text) {
@@ -250,21 +250,23 @@ public struct JSONTokenizer: Sendable {
         case UInt8(ascii: "u"):
             offset += 1
             for _ in 0..<4 {
-                if hexDigits[Int(try peek(text))] == 0 { throw APNsError(.badEscape, at: start) }
+                guard HexDigits.value(try peek(text)) != HexDigits.none else {
+                    throw JSONError(.badEscape, at: start)
+                }
                 offset += 1
             }
-        default: throw APNsError(.badEscape, at: start)
+        default: throw JSONError(.badEscape, at: start)
         }
     }
 
-    private func peek(_ text: RawSpan) throws(APNsError) -> UInt8 {
-        if offset >= text.byteCount { throw APNsError(.unexpectedEnd, at: text.byteCount) }
-        return TokenText.byte(text, offset)
+    private func peek(_ text: RawSpan) throws(JSONError) -> UInt8 {
+        if offset >= text.byteCount { throw JSONError(.unexpectedEnd, at: text.byteCount) }
+        return text.byte(at: offset)
     }
 
     private mutating func skipBlanks(_ text: RawSpan) {
         while offset < text.byteCount {
-            let byte = TokenText.byte(text, offset)
+            let byte = text.byte(at: offset)
             // Most texts have no blanks here.
             if byte > 0x20 { return }
             switch byte {

@@ -2,7 +2,7 @@
 public enum UTF8Scalar {
     /// The bytes of the scalar at `offset`, 1 to 4; nil where none is well-formed there.
     public static func count(in text: RawSpan, at offset: Int) -> Int? {
-        let first = TokenText.byte(text, offset)
+        let first = text.byte(at: offset)
         let (count, second): (Int, ClosedRange<UInt8>)
         switch first {
         case 0..<0x80: return 1
@@ -17,7 +17,7 @@ public enum UTF8Scalar {
         }
         if text.byteCount - offset < count { return nil }
         for position in 1..<count {
-            let byte = TokenText.byte(text, offset + position)
+            let byte = text.byte(at: offset + position)
             let allowed = position == 1 ? second : 0x80...0xbf
             if !allowed.contains(byte) { return nil }
         }

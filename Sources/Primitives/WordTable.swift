@@ -1,13 +1,13 @@
-import Glibc
+internal import Glibc
 
 /// Words in memory of its own, as many as a power of two; an index counts modulo that.
-@safe struct WordTable: ~Copyable {
+@safe package struct WordTable: ~Copyable {
     // SAFETY: calloc's, `mask + 1` words, freed in `deinit`, and reached only through this value.
-    private let words: UnsafeMutablePointer<UInt64>
-    private let mask: Int
+    @usableFromInline let words: UnsafeMutablePointer<UInt64>
+    @usableFromInline let mask: Int
 
     /// All words are zero.
-    init(count: Int) {
+    @inlinable package init(count: Int) {
         precondition(count > 0 && count & (count - 1) == 0, "a power of two")
         // SAFETY: calloc checks the product and aligns for a word, and zeros are one.
         guard let memory = unsafe calloc(count, MemoryLayout<UInt64>.size) else {
@@ -18,19 +18,19 @@ import Glibc
     }
 
     /// All bits are set.
-    init(full count: Int) {
+    @inlinable package init(full count: Int) {
         self.init(count: count)
         for index in 0..<count { self[index] = ~0 }
     }
 
     // SAFETY: calloc's, of trivial type, and reached only through this value.
-    deinit { unsafe free(words) }
+    @inlinable deinit { unsafe free(words) }
 
     /// How many words there are.
-    var count: Int { mask + 1 }
+    @inlinable package var count: Int { mask + 1 }
 
     /// The word at an index modulo the count.
-    subscript(index: Int) -> UInt64 {
+    @inlinable package subscript(index: Int) -> UInt64 {
         // SAFETY: the mask keeps the index inside, and the memory lives as long as self.
         @inline(__always) unsafeAddress { unsafe UnsafePointer(words + (index & mask)) }
         @inline(__always) unsafeMutableAddress { unsafe words + (index & mask) }

@@ -39,7 +39,7 @@ public struct CampaignRows: Hashable, Sendable {
 
     /// The rows between a chunk and a later one, or the end, that no run has reserved and that
     /// belong to it; nil if there are none.
-    func open(
+    public func open(
         after previous: ChunkReservation?, before next: ChunkReservation?
     ) -> ListGap? {
         guard var gap = ListGap(after: previous, before: next, within: part) else { return nil }
@@ -54,7 +54,7 @@ public struct CampaignRows: Hashable, Sendable {
     /// reserved and that belong to it.
     ///
     /// - Parameter end: the next chunk's first row, or the row behind the list's last one.
-    func openCount(from row: UInt64, to end: UInt64) -> UInt64 {
+    public func openCount(from row: UInt64, to end: UInt64) -> UInt64 {
         selection.count(in: row..<max(row, min(end, self.end)))
     }
 }
@@ -78,7 +78,7 @@ public struct RowSelection: Hashable, Sendable {
     }
 
     /// Whether the run is about that row.
-    func contains(_ row: UInt64) -> Bool { divisor == 1 || row % divisor == remainder }
+    public func contains(_ row: UInt64) -> Bool { divisor == 1 || row % divisor == remainder }
 
     /// How many rows of a range it is about.
     public func count(in rows: Range<UInt64>) -> UInt64 {

@@ -50,7 +50,7 @@ public struct ChunkReservation: Hashable, Sendable {
     }
 
     /// Whether it can come behind another one in a list, or is the first of a part, within that part.
-    func follows(_ previous: ChunkReservation?, within part: ListGap) -> Bool {
+    public func follows(_ previous: ChunkReservation?, within part: ListGap) -> Bool {
         let end = byteOffset + byteCount
         let start = previous.map { $0.byteOffset + $0.byteCount } ?? part.byteOffset
         return byteOffset >= start && firstRow >= part.firstRow
@@ -58,7 +58,7 @@ public struct ChunkReservation: Hashable, Sendable {
     }
 
     /// Whether both describe the same rows of the same bytes, whatever they open again.
-    func hasSameBounds(as other: ChunkReservation) -> Bool {
+    public func hasSameBounds(as other: ChunkReservation) -> Bool {
         var copy = other
         copy.reopens = reopens
         return copy == self

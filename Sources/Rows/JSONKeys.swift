@@ -1,4 +1,4 @@
-import APNs
+import Primitives
 
 /// The keys of a row of JSON Lines, for advice; those inside objects as paths.
 public enum JSONKeys {
@@ -10,7 +10,7 @@ public enum JSONKeys {
         var keys: [String] = []
         var path: [String] = []
         var tokenizer = JSONTokenizer()
-        do throws(APNsError) {
+        do throws(JSONError) {
             guard try tokenizer.next(in: text)?.kind == .objectStart else { return [] }
             while keys.count < countMax, let token = try tokenizer.next(in: text) {
                 // The one under the last key of the path is over, none inside an array.

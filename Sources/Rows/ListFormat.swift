@@ -127,5 +127,5 @@ extension ListFormat {
     }
 
     /// UTF-8's byte-order mark, which some programs put at a file's start.
-    static var byteOrderMark: [UInt8] { [0xef, 0xbb, 0xbf] }
+    public static var byteOrderMark: [UInt8] { [0xef, 0xbb, 0xbf] }
 }

@@ -39,7 +39,7 @@ public struct ListGap: Codable, Hashable, Sendable {
     }
 
     /// What lies between a chunk and a later one, or the end of the part; nil if they adjoin.
-    init?(
+    public init?(
         after previous: ChunkReservation?, before next: ChunkReservation?, within part: ListGap
     ) {
         let start = previous?.end ?? part.start

@@ -1,4 +1,4 @@
-import APNs
+import Primitives
 import Support
 
 /// The hash of a whole decoded list, which comes by in order and in pieces of any size. Part of the

@@ -1,4 +1,4 @@
-internal import APNs
+internal import Primitives
 
 extension ChunkPool {
     /// Reads the bytes of a chunk that a ledger knows, without a cut into rows: `RowReader` finds the

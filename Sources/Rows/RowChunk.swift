@@ -9,7 +9,7 @@
     /// The most bytes of a row, its line feed not counted; a longer one is malformed.
     public static let rowByteCountMax = 1 << 20
     /// The most bytes that are stored of a single row: with its line feed.
-    static let storedCountMax = rowByteCountMax + 1
+    public static let storedCountMax = rowByteCountMax + 1
 
     /// Where the chunk starts in the list, its first row's number and its first line.
     public internal(set) var start = ListPosition()

@@ -70,7 +70,7 @@ public struct RowLayout: Sendable, Equatable {
     }
 
     /// What makes a line inside quotes a row; nil where no field has several lines.
-    var shape: RowShape? {
+    public var shape: RowShape? {
         guard format.quotesSpanLines, let separator = format.separator else { return nil }
         return RowShape(
             separator: separator, tokenPlace: places[0], columnCount: columnCount)

@@ -1,4 +1,4 @@
-import APNs
+import Primitives
 import Support
 
 extension RowReader {

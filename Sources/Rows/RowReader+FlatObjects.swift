@@ -1,4 +1,4 @@
-import APNs
+import Primitives
 import Support
 
 extension RowReader {
@@ -79,7 +79,7 @@ extension RowReader {
     private func passValue(_ place: inout Int, _ text: RawSpan) -> JSONTokenizer.Token? {
         let start = place
         var tokenizer = JSONTokenizer(at: start)
-        do throws(APNsError) {
+        do throws(JSONError) {
             guard let value = try tokenizer.next(in: text) else { return nil }
             while tokenizer.depth > 0 {
                 if tokenizer.depth > Self.depthMax { return nil }

@@ -1,4 +1,4 @@
-import APNs
+import Primitives
 import Support
 
 extension RowReader {
@@ -31,7 +31,7 @@ extension RowReader {
         setAll(.missing)
         decodedCount = 0
         var tokenizer = JSONTokenizer(at: start)
-        do throws(APNsError) {
+        do throws(JSONError) {
             guard try tokenizer.next(in: text)?.kind == .objectStart else { return false }
             if let paths {
                 paths.begin()
@@ -55,7 +55,7 @@ extension RowReader {
     @inline(never)
     private mutating func readPaths(
         _ paths: JSONPaths, _ tokenizer: inout JSONTokenizer, _ text: RawSpan
-    ) throws(APNsError) -> Bool {
+    ) throws(JSONError) -> Bool {
         while let token = try tokenizer.next(in: text) {
             let depth = tokenizer.depth
             if token.kind == .objectEnd || token.kind == .arrayEnd { paths.left(depth: depth + 1) }

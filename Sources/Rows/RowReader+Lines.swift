@@ -1,3 +1,4 @@
+import Primitives
 import Support
 
 extension RowReader {

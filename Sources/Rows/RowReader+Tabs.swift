@@ -1,4 +1,4 @@
-import APNs
+import Primitives
 import Support
 
 /// Fields between tabs. Most who write them know no quotes (`mysql -B`, `COPY`): a quote in their

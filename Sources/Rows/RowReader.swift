@@ -26,7 +26,7 @@ internal import Support
         /// Where its text starts: in the chunk, or among the decoded texts of the row.
         var start: Int
         /// Its bytes, without quotes round them and without escapes.
-        var count: Int
+        public var count: Int
         /// How to read it.
         public var form: Form
 
@@ -60,12 +60,14 @@ internal import Support
     // is read.
     private var bytes: UnsafeRawPointer
     private(set) var end = 0
-    var offset = 0
-    var line: UInt64 = 0
+    /// Where the next row begins.
+    public var offset = 0
+    /// The line on which it begins.
+    public var line: UInt64 = 0
     var index = 0
     var firstNumber: UInt64 = 0
     /// Whether the row read last was open at the end of the text.
-    var isRowOpen = false
+    public var isRowOpen = false
     /// How rows are read now.
     private var mode: Mode
     /// How rows are read where they are no longer than they may be.
@@ -137,7 +139,7 @@ internal import Support
     }
 
     /// Starts at a row in bytes that the caller keeps alive; what lies before `offset` may change.
-    @unsafe mutating func open(
+    @unsafe public mutating func open(
         _ bytes: UnsafeRawPointer, from start: Int, count: Int, line: UInt64
     ) {
         chunk = nil
@@ -204,7 +206,7 @@ internal import Support
 
     /// The same for who changes what the reader is part of, and reads no row meanwhile.
     @_lifetime(immortal) @inline(__always)
-    @unsafe func looseText(_ field: Field) -> RawSpan {
+    @unsafe public func looseText(_ field: Field) -> RawSpan {
         // SAFETY: neither the open text nor the decoded ones change before the next row is read.
         let all = field.form == .decoded ? unsafe decodedText : unsafe openText
         let stop = field.start &+ field.count

@@ -1,4 +1,4 @@
-import APNs
+import Primitives
 import Support
 
 /// Finds where rows end, for each format: the one place that knows. What splits rows into fields
@@ -25,7 +25,7 @@ import Support
 /// One that checks also finds what makes a list unreadable (`fault`) and stops there: quotes that are
 /// never closed, or that have rows inside; and outside quotes any other CR. For one that does not,
 /// any other CR is text.
-struct RowScanner {
+public struct RowScanner {
     private enum State {
         case fieldStart
         case unquoted
@@ -47,7 +47,7 @@ struct RowScanner {
     private let isChecking: Bool
     /// What is wrong, by its line in the row that is being looked at, from 0: nothing behind is looked
     /// at.
-    private(set) var fault: ListFault?
+    public private(set) var fault: ListFault?
     /// The next CR in the text, as far as it is known; `.max` where nobody asks.
     private var nextReturn = Int.max
     /// The text so far ends with a CR outside quotes: a LF follows, or nothing.
@@ -60,14 +60,14 @@ struct RowScanner {
     private var isFieldLong = false
 
     /// One that does not check.
-    init(format: ListFormat) {
+    public init(format: ListFormat) {
         self.init(format: format, isChecking: false, shape: nil)
     }
 
     /// One that checks.
     ///
     /// - Parameter shape: What a row looks like; nil: rows inside quotes are not looked for.
-    init(checking format: ListFormat, shape: RowShape?) {
+    public init(checking format: ListFormat, shape: RowShape?) {
         self.init(format: format, isChecking: true, shape: shape)
     }
 
@@ -79,11 +79,11 @@ struct RowScanner {
     }
 
     /// A row's end, or a blank line's.
-    struct RowEnd {
+    public struct RowEnd {
         /// The offset after its line feed.
         var offset: Int
         /// The lines it goes over.
-        var lineCount: UInt64
+        public var lineCount: UInt64
         /// Whether it broke the rules of its format.
         var isMalformed = false
     }
@@ -92,7 +92,7 @@ struct RowScanner {
     /// checks has to be told of each text that is longer than, or another than, the one before.
     ///
     /// - Returns: false where there is a fault.
-    mutating func begin(_ text: RawSpan, from scan: Int) -> Bool {
+    public mutating func begin(_ text: RawSpan, from scan: Int) -> Bool {
         guard isChecking else { return true }
         seekReturn(text, scan)
         guard isReturnOpen, scan < text.byteCount else { return fault == nil }
@@ -103,7 +103,7 @@ struct RowScanner {
 
     /// Whether its row ends have to be asked for to find what is wrong with the text that it was told of:
     /// not where rows are lines and no line has a carriage return.
-    func hasToLook(at text: RawSpan) -> Bool {
+    public func hasToLook(at text: RawSpan) -> Bool {
         separator != 0 || nextReturn < text.byteCount
     }
 
@@ -111,7 +111,7 @@ struct RowScanner {
     /// there is a fault: it is not asked again then.
     ///
     /// It continues where the last call stopped; `text` may be another piece of the same text.
-    mutating func nextEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
+    public mutating func nextEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
         if separator != 0 { return nextDelimitedEnd(in: text, from: &scan) }
         guard let newline = find(UInt8(ascii: "\n"), in: text, scan, text.byteCount) else {
             if nextReturn < text.byteCount, !passReturn(text, before: nil) { return nil }
@@ -124,7 +124,7 @@ struct RowScanner {
     }
 
     /// Ends the row at the text's end, `offset`; a quote that is open there is a fault.
-    mutating func endOfText(at offset: Int) -> RowEnd {
+    public mutating func endOfText(at offset: Int) -> RowEnd {
         let isMalformed: Bool
         switch state {
         case .fieldStart, .unquoted, .quoteInQuoted, .quoteThenReturn: isMalformed = false

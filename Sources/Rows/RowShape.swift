@@ -6,7 +6,7 @@ import Support
 /// A line is one if its token's column is a token of at least 32 digits, or one of at least 8 and the
 /// line has as many fields as the header. Of an address's lines, `1 Long Road` is no token, `12345678`
 /// has no second field, and `2000, Antwerp` is too short.
-struct RowShape: Sendable, Equatable {
+public struct RowShape: Sendable, Equatable {
     /// What stands between fields.
     let separator: UInt8
     /// The place of the token's column.

@@ -1,4 +1,5 @@
-import APNs
+import Primitives
+import Support
 
 extension RowSplitter {
     /// Why a scan stopped.

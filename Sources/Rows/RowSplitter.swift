@@ -1,5 +1,3 @@
-import APNs
-
 /// Cuts a token list, read in order, into chunks of whole rows, and numbers rows and lines.
 ///
 ///     mark ──▶ (header) ──▶ rows ──▶ rows … ──▶ ended

@@ -1,13 +1,13 @@
 /// The first line `sep=;` of a CSV file, which tells Excel what separates the columns. It is neither a
 /// header nor a row.
-enum SeparatorLine {
+public enum SeparatorLine {
     /// The most bytes of such a line, with quotes and blanks.
-    static let lengthLimit = 16
+    public static let lengthLimit = 16
 
     /// The separator that a list's first line names; nil for any other line.
     ///
     /// - Parameter line: With or without its line end.
-    static func separator(_ line: some Sequence<UInt8>) -> UInt8? {
+    public static func separator(_ line: some Sequence<UInt8>) -> UInt8? {
         var text = Array(line.prefix(lengthLimit + 1))
         guard text.count <= lengthLimit else { return nil }
         while let last = text.last, last == 0x0a || last == 0x0d || last == 0x20 {

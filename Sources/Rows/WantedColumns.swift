@@ -1,3 +1,4 @@
+import Primitives
 import Support
 
 /// The columns that a `RowReader` is asked for, as its formats look for them; they stay as they are.
@@ -39,5 +40,13 @@ final class WantedColumns {
             start = end
         }
         return -1
+    }
+}
+
+extension FixedBuffer where Element == UInt8 {
+    /// Whether a part holds the same bytes as `other`.
+    @inline(__always)
+    fileprivate func holds(_ other: RawSpan, at part: Range<Int>) -> Bool {
+        bytes.extracting(part).holdsSame(as: other)
     }
 }

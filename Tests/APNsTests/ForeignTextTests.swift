@@ -1,4 +1,3 @@
-import APNs
 import Support
 import Testing
 

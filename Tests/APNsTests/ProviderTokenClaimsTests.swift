@@ -1,5 +1,7 @@
-@testable import APNs
 import Testing
+
+@testable import APNs
+@testable import Primitives
 
 @Suite struct ProviderTokenClaimsTests {
     let claims = ProviderTokenClaims(

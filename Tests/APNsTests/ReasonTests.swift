@@ -1,5 +1,6 @@
-@testable import APNs
 import Testing
+
+@testable import APNs
 
 @Suite struct ReasonTests {
     /// Codes are on disk: a changed one misreads every ledger.

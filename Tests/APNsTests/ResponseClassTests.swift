@@ -1,5 +1,6 @@
-@testable import APNs
 import Testing
+
+@testable import APNs
 
 @Suite struct ResponseClassTests {
     typealias Expected = (

@@ -1,5 +1,6 @@
-@testable import APNs
 import Testing
+
+@testable import APNs
 
 @Suite struct TokenTextTests {
     static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"

@@ -43,20 +43,23 @@ struct HotFunctionTests {
     }
 
     static let functions = [
-        HotFunction(what: "find a row", pieces: ["$s8Campaign9RowReaderV4nextAC"]),
-        HotFunction(what: "lower a token", pieces: ["$s4APNs9TokenTextO12canonicalize", "FZ"]),
-        HotFunction(what: "a token's fingerprint", pieces: ["$s4APNs9TokenTextO11fingerprint"]),
+        HotFunction(what: "find a row", pieces: ["$s4Rows9RowReaderV4nextAC"]),
+        HotFunction(
+            what: "lower a token", pieces: ["$s4APNs9TokenTextO12canonicalize", "FZ"]),
+        HotFunction(
+            what: "a token's fingerprint", pieces: ["$s4APNs9TokenTextO11fingerprint"]),
         reactor("take a row", "7takeRow"),
         reactor("take a row of the list", "11takeListRow"),
         reactor("read its token", "9readToken"),
         reactor("fill a record with requests", "13stageRequests"),
         reactor("make a record", "11stageRecord"),
-        HotFunction(what: "lay down a request", pieces: ["$s6Engine15RequestTemplateV5write"]),
+        HotFunction(
+            what: "lay down a request", pieces: ["$s6Engine15RequestTemplateV5write"]),
         HotFunction(what: "open a stream", pieces: ["28ClientConnectionStateMachineV10openStream"]),
         HotFunction(
             what: "streams and windows left",
             pieces: ["28ClientConnectionStateMachineV15requestCapacity"]),
-        HotFunction(what: "take from the pace", pieces: ["$s8Campaign11RateLimiterV4take"]),
+        HotFunction(what: "take from the pace", pieces: ["$s6Policy11RateLimiterV4take"]),
         HotFunction(what: "seal", pieces: ["$s3TLS10TLSSessionV4seal"]),
         HotFunction(
             what: "read frames", pieces: ["28ClientConnectionStateMachineV9nextEvent"]),
@@ -66,11 +69,13 @@ struct HotFunctionTests {
             what: "read a response's headers",
             pieces: ["$s5HTTP215ResponseHeadersV12readOrdinary"]),
         HotFunction(
-            what: "read a header with its name", pieces: ["$s5HTTP215ResponseHeadersV9takeField"]),
+            what: "read a header with its name",
+            pieces: ["$s5HTTP215ResponseHeadersV9takeField"]),
         HotFunction(what: "walk a header block", pieces: ["$s5HPACK11BlockWalkerV4next"]),
         HotFunction(what: "decode Huffman codes", pieces: ["$s5HPACK7HuffmanO6decode"]),
         reactor("a verdict, and its latency", "6accept"),
-        HotFunction(what: "its record", pieces: ["$s8Campaign12LedgerWriterV8accepted3row"]),
+        HotFunction(
+            what: "its record", pieces: ["$s12LedgerFormat0A6WriterV8accepted3row"]),
     ]
 
     private static let machineCode = Result { try MachineCode() }
@@ -162,7 +167,8 @@ struct HotFunctionTests {
     /// It was one of 8 KiB, for each character.
     @Test("A character of a request to the simulator copies no memory")
     func copiesNothing() throws {
-        let reader = HotFunction(what: "decode", pieces: ["9Simulator13HuffmanReaderV6decode"])
+        let reader = HotFunction(
+            what: "decode", pieces: ["9Simulator13HuffmanReaderV6decode"])
         let symbols = try Self.machineCode.get().calls.keys.filter { reader.isSpelled(by: $0) }
         #expect(!symbols.isEmpty)
         for symbol in symbols {
@@ -183,7 +189,8 @@ struct HotFunctionTests {
         // It takes the lock of what all reactors share, at the beginning of a turn.
         // The optimiser keeps the one function, or puts it into the other.
         let exchanges = ["14RunCoordinatorC", "10RunChannelV"].map {
-            HotFunction(what: "exchange with the run", pieces: ["$s6Engine\($0)8exchange"])
+            HotFunction(
+                what: "exchange with the run", pieces: ["$s6Engine\($0)8exchange"])
         }
         #expect(
             code.atomics.keys.contains { name in exchanges.contains { $0.isSpelled(by: name) } })

@@ -1,5 +1,6 @@
-import Campaign
 import Foundation
+import LedgerFormat
+import Policy
 
 /// The causes for which a run ends, one for each case of `StopCause`, and for each another advice.
 ///

@@ -1,7 +1,8 @@
 import Broadside
-import Campaign
 import Engine
 import Lists
+import Policy
+import Rows
 
 /// What lies in a reactor's inbox until it wakes.
 enum Delivery {

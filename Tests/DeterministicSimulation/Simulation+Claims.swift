@@ -1,6 +1,6 @@
 import Broadside
-import Campaign
 import Engine
+import Policy
 import Support
 
 // A process whose ledger a newer attempt claims while it still runs: stopped as a whole or not, without its

@@ -1,6 +1,6 @@
 import Broadside
-import Campaign
 import Engine
+import Policy
 import Ring
 import Support
 

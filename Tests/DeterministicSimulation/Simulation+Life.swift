@@ -1,8 +1,10 @@
 import Broadside
-import Campaign
 import Engine
+import LedgerFormat
 import Lists
+import Policy
 import Ring
+import Rows
 
 extension Simulation {
     /// Starts the engine as the command does: from the ledger, if there is one.

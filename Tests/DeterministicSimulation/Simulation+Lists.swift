@@ -1,6 +1,8 @@
 import Broadside
-import Campaign
+import LedgerFormat
 import Lists
+import Policy
+import Rows
 import Support
 
 /// Lists that somebody edits between two processes: of a chunk that was reserved two rows change places.

@@ -1,5 +1,5 @@
 import Broadside
-import Campaign
+import Rows
 import Support
 
 // Several senders of one campaign: in each life but the last few a newer attempt claims the ledger at a

@@ -1,5 +1,7 @@
 import Broadside
-import Campaign
+import LedgerFormat
+import Policy
+import Rows
 import Support
 
 /// A simulation in which one seed decides everything: time, network, disk, names, servers, deaths.

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 /// Which rows of a list are a campaign's, and what makes it the same campaign.
 @Suite struct CampaignRowsTests {

@@ -1,8 +1,10 @@
 import APNs
+import Rows
 import Support
 import Testing
 
-@testable import Campaign
+@testable import Hygiene
+@testable import LedgerFormat
 
 /// Segments of a killed run that were cut where a block ends: nothing in them tells of it.
 @Suite struct DurableBytesTests {

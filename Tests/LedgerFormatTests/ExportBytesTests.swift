@@ -1,8 +1,10 @@
-import APNs
 import Support
+import TestSupport
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import LedgerFormat
+@testable import Rows
 
 /// An export's bytes, held against a plain way of writing rows that shares no code with it: ledgers
 /// and lists with everything that may be in them.

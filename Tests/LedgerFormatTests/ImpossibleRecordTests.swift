@@ -1,8 +1,10 @@
-import APNs
 import Support
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import Hygiene
+@testable import LedgerFormat
+@testable import Rows
 
 /// Segments whose checksums fit, with records that no run can have written.
 @Suite struct ImpossibleRecordTests {

@@ -1,4 +1,5 @@
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 /// One segment being written to memory, as a reactor would write it to a file.
 final class SegmentDraft {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
 
 /// What is said of faults in a ledger, and which of them a repair is for.
 @Suite struct LedgerErrorTests {

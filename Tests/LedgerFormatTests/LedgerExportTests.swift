@@ -1,8 +1,9 @@
-import APNs
 import Support
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import LedgerFormat
+@testable import Rows
 
 /// A list of 21 rows on lines 2, 4, 6, ...: the token of row r is r in sixteen digits.
 struct TestList: LedgerListReader {

@@ -1,8 +1,10 @@
-import APNs
+import Rows
 import Support
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import Hygiene
+@testable import LedgerFormat
 
 /// A small ledger of two runs, cut and flipped at every place.
 @Suite struct LedgerFuzzTests {

@@ -1,6 +1,8 @@
+import Policy
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 @Suite struct LedgerManifestTests {
     func manifest() -> Manifest {

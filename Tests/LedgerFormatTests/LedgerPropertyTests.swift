@@ -1,6 +1,7 @@
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 /// Campaigns made at random, with kills and power cuts, against a dictionary.
 @Suite struct LedgerPropertyTests {

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 /// What a repair makes of a damaged ledger: what is left means what it meant, what was lost is in doubt,
 /// and nothing else changes.

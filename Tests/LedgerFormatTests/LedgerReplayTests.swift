@@ -1,7 +1,8 @@
 import Support
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 @Suite struct LedgerReplayTests {
     @Test func `a reserved row without a word is in doubt, a released one remains`() throws {

@@ -1,7 +1,8 @@
+import Rows
 import Support
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
 
 /// What a repair takes to be in doubt, of ledgers whose runs had limits.
 @Suite struct LedgerSalvageTests {

@@ -1,7 +1,8 @@
-import APNs
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import LedgerFormat
+@testable import Rows
 
 /// Reads on behind the end of a gap.
 private struct EagerList: LedgerListReader {

@@ -1,7 +1,8 @@
 import Support
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 /// What makes a segment whole, torn, damaged or another's.
 @Suite struct LedgerSegmentTests {

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 /// What the rows of a ledger add up to, and those of several ledgers together.
 @Suite struct LedgerSummaryTests {

@@ -1,6 +1,7 @@
+import Rows
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
 
 @Suite struct LedgerWriterTests {
     func word(_ bytes: [UInt8], _ offset: Int) -> UInt64 {

@@ -1,7 +1,9 @@
 import Support
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Policy
+@testable import Rows
 
 /// Manifests whose checksum fits, and whose values no run can have written.
 @Suite struct ManifestLimitsTests {

@@ -1,7 +1,8 @@
+import Rows
 import Support
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
 
 /// Segments that are not there, of runs that said nothing of their end.
 @Suite struct MissingSegmentTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
 
 @Suite struct PartSetTests {
     private func part(

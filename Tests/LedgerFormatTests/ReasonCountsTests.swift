@@ -1,6 +1,7 @@
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import LedgerFormat
 
 /// Every row that was not accepted is counted under some reason.
 @Suite struct ReasonCountsTests {

@@ -1,8 +1,9 @@
-import APNs
 import Support
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import LedgerFormat
+@testable import Rows
 
 /// A run whose limit is lower than an earlier one's: what is done with the rows behind it.
 @Suite struct ResumeLimitTests {

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 /// Rows by state and reason: each state has a number of its own, and sums forget none.
 @Suite struct RowCountsTests {

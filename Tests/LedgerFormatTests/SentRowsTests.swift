@@ -1,5 +1,8 @@
-@testable import Campaign
 import Testing
+
+@testable import LedgerFormat
+@testable import Policy
+@testable import Rows
 
 @Suite struct SentRowsTests {
     /// What a ledger with these rows says.

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
+@testable import Rows
 
 @Suite struct ShardSetTests {
     private func shard(

@@ -1,7 +1,9 @@
-import APNs
-@testable import Campaign
 import Foundation
 import Testing
+
+@testable import APNs
+@testable import LedgerFormat
+@testable import Policy
 
 /// Why a run ended is kept with its ledger: what was stored is read back, in this version and the next.
 @Suite struct StopRecordTests {

@@ -1,6 +1,7 @@
-import Campaign
 import Foundation
 import Lists
+import Payloads
+import Rows
 import Support
 import TestSupport
 import Testing

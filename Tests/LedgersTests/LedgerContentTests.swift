@@ -1,5 +1,6 @@
-import Campaign
 import Foundation
+import Hygiene
+import LedgerFormat
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import Campaign
 import Foundation
+import LedgerFormat
 import Support
 import Synchronization
 import TestSupport

@@ -1,5 +1,6 @@
-import Campaign
 import Foundation
+import Hygiene
+import LedgerFormat
 import Support
 import TestSupport
 import Testing

@@ -1,5 +1,7 @@
-@testable import APNs
 import Testing
+
+@testable import APNs
+@testable import LegacyGateway
 
 /// The legacy gateway's and the feedback service's bytes, against vectors that were made elsewhere.
 struct BinaryProtocolTests {

@@ -1,6 +1,6 @@
-import APNs
-import Campaign
 import Foundation
+import LedgerFormat
+import Rows
 import Support
 import TestSupport
 import Testing

@@ -1,8 +1,9 @@
 import Support
 import Testing
 
-@testable import Campaign
+@testable import LedgerFormat
 @testable import Lists
+@testable import Rows
 
 /// What a chunk of an earlier run brings along.
 @Suite struct ResumedChunkTests {

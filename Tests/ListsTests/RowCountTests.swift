@@ -1,4 +1,5 @@
-import Campaign
+import LedgerFormat
+import Rows
 import Support
 import Testing
 

@@ -1,6 +1,8 @@
-import APNs
-@testable import Campaign
 import Testing
+
+@testable import APNs
+@testable import Payloads
+@testable import Primitives
 
 @Suite struct PayloadCheckTests {
     func problem(_ text: String) -> PayloadCheck.Problem? {
@@ -31,7 +33,7 @@ import Testing
         #expect(problem("") != nil)
         #expect(
             problem("{\"a\":1,}")?.description(file: "p.json")
-                == "p.json, line 1, column 8: \(APNsError.Code.unexpectedCharacter.rawValue)")
+                == "p.json, line 1, column 8: \(JSONError.Code.unexpectedCharacter.rawValue)")
     }
 
     @Test(

@@ -1,7 +1,8 @@
 import APNs
 import Testing
 
-@testable import Campaign
+@testable import Payloads
+@testable import Rows
 
 /// `--payload-by`: which payload a row gets, and what is counted of those that get none of their own.
 @Suite struct PayloadChoiceTests {

@@ -1,7 +1,7 @@
 import Support
 import Testing
 
-@testable import Campaign
+@testable import Payloads
 
 /// Payloads that are named after a language in another way than the rows' values.
 @Suite struct PayloadChooserTests {

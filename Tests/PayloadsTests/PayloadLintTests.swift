@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+import Payloads
 import Testing
 
 @Suite struct PayloadLintTests {

@@ -1,9 +1,11 @@
-import APNs
 import Foundation
 import Support
+import TestSupport
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import Payloads
+@testable import Rows
 
 @Suite struct PayloadTemplateTests {
     private func compile(_ text: String) throws -> PayloadTemplate {

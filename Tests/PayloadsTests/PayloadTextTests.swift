@@ -1,7 +1,7 @@
 import APNs
 import Testing
 
-@testable import Campaign
+@testable import Payloads
 
 /// What escapes in a payload's texts come to.
 @Suite struct PayloadTextTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Campaign
+@testable import Payloads
 
 /// The texts of a list that stand for numbers and booleans.
 @Suite struct TypedValueTests {

@@ -1,8 +1,9 @@
 import Foundation
 import Support
+import TestSupport
 import Testing
 
-@testable import Campaign
+@testable import Policy
 
 @Suite struct ConcurrencyLimiterTests {
     @Test(

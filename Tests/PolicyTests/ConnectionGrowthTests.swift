@@ -1,6 +1,7 @@
-@testable import Campaign
 import Support
 import Testing
+
+@testable import Policy
 
 /// The rule by which a run chooses how many connections it keeps up, look by look.
 @Suite(.timeLimit(.minutes(60))) struct ConnectionGrowthTests {

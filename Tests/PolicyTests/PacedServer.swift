@@ -1,4 +1,5 @@
-import Campaign
+import Policy
+import TestSupport
 
 /// Connections to a server, a millisecond at a time: what `ConcurrencyLimiter` sees and does.
 struct PacedServer {

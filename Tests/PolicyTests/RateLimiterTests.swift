@@ -1,5 +1,7 @@
-@testable import Campaign
+import TestSupport
 import Testing
+
+@testable import Policy
 
 @Suite struct RateLimiterTests {
     let start: UInt64 = 1_000_000_000_000

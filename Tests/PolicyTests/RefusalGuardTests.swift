@@ -1,6 +1,7 @@
-import APNs
-@testable import Campaign
 import Testing
+
+@testable import APNs
+@testable import Policy
 
 @Suite struct RefusalGuardTests {
     /// The cause after each signal, given as (signal, how often).

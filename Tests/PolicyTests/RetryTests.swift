@@ -1,5 +1,7 @@
-@testable import Campaign
+import TestSupport
 import Testing
+
+@testable import Policy
 
 @Suite struct RetryTests {
     @Test func failsOnlyWhenBothAreUsedUp() {

@@ -1,4 +1,5 @@
-import APNs
+import Primitives
+import TestSupport
 import Testing
 
 @Suite struct ByteScanTests {
@@ -12,7 +13,7 @@ import Testing
         return (0x20..<0x80).contains(byte) && !special.contains(byte)
     }
 
-    private static func text(_ random: inout SeededGenerator) -> [UInt8] {
+    private static func text(_ random: inout SeededRandom) -> [UInt8] {
         let count = Int.random(in: 0...80, using: &random)
         // Mostly a letter, so that what is found lies in any vector and behind the last one.
         return (0..<count).map { _ in
@@ -23,7 +24,7 @@ import Testing
 
     @Test(arguments: 0..<40 as Range<UInt64>)
     func `The first of two bytes is found wherever it is`(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         let text = Self.text(&random)
         let (one, other) = (
             Self.alphabet.randomElement(using: &random)!,
@@ -43,7 +44,7 @@ import Testing
     func `Plain ASCII ends at a quote, a backslash, a control character and beyond ASCII`(
         seed: UInt64
     ) {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         let text = Self.text(&random)
         for start in 0...text.count {
             let expected = text[start...].firstIndex { !Self.isPlain($0) } ?? text.count

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import APNs
+@testable import Primitives
 
 @Suite struct JSON5ReaderTests {
     /// A value as Foundation's reader gives it.

@@ -1,12 +1,15 @@
-@testable import APNs
+import APNs
+import TestSupport
 import Testing
+
+@testable import Primitives
 
 @Suite struct JSONTokenizerTests {
     /// The kinds of all tokens, or the error.
-    func kinds(_ bytes: [UInt8]) -> Result<[JSONTokenizer.Token.Kind], APNsError> {
+    func kinds(_ bytes: [UInt8]) -> Result<[JSONTokenizer.Token.Kind], JSONError> {
         var tokenizer = JSONTokenizer()
         var kinds: [JSONTokenizer.Token.Kind] = []
-        do throws(APNsError) {
+        do throws(JSONError) {
             while let token = try tokenizer.next(in: bytes.span.bytes) { kinds.append(token.kind) }
             return .success(kinds)
         } catch {
@@ -14,7 +17,7 @@ import Testing
         }
     }
 
-    func failure(_ text: String) -> APNsError? {
+    func failure(_ text: String) -> JSONError? {
         if case .failure(let error) = kinds(Array(text.utf8)) { return error }
         return nil
     }
@@ -32,22 +35,22 @@ import Testing
     }
 
     @Test func namesTheFirstBadPlace() {
-        #expect(failure("") == APNsError(.unexpectedEnd, at: 0))
-        #expect(failure("{") == APNsError(.unexpectedEnd, at: 1))
-        #expect(failure("{\"a\":1,}") == APNsError(.unexpectedCharacter, at: 7))
-        #expect(failure("{\"a\" 1}") == APNsError(.unexpectedCharacter, at: 5))
-        #expect(failure("[1,]") == APNsError(.unexpectedCharacter, at: 3))
-        #expect(failure("[1}") == APNsError(.unexpectedCharacter, at: 2))
-        #expect(failure("{} x") == APNsError(.trailingText, at: 3))
-        #expect(failure("{a:1}") == APNsError(.unexpectedCharacter, at: 1))
-        #expect(failure("[01]") == APNsError(.badNumber, at: 2))
-        #expect(failure("[1.]") == APNsError(.badNumber, at: 3))
-        #expect(failure("[-]") == APNsError(.badNumber, at: 2))
-        #expect(failure("[tru]") == APNsError(.unexpectedCharacter, at: 4))
-        #expect(failure("\"a\nb\"") == APNsError(.controlCharacter, at: 2))
-        #expect(failure("\"\\x\"") == APNsError(.badEscape, at: 1))
-        #expect(failure("\"\\u12g4\"") == APNsError(.badEscape, at: 1))
-        #expect(failure("\u{feff}{}") == APNsError(.unexpectedCharacter, at: 0))
+        #expect(failure("") == JSONError(.unexpectedEnd, at: 0))
+        #expect(failure("{") == JSONError(.unexpectedEnd, at: 1))
+        #expect(failure("{\"a\":1,}") == JSONError(.unexpectedCharacter, at: 7))
+        #expect(failure("{\"a\" 1}") == JSONError(.unexpectedCharacter, at: 5))
+        #expect(failure("[1,]") == JSONError(.unexpectedCharacter, at: 3))
+        #expect(failure("[1}") == JSONError(.unexpectedCharacter, at: 2))
+        #expect(failure("{} x") == JSONError(.trailingText, at: 3))
+        #expect(failure("{a:1}") == JSONError(.unexpectedCharacter, at: 1))
+        #expect(failure("[01]") == JSONError(.badNumber, at: 2))
+        #expect(failure("[1.]") == JSONError(.badNumber, at: 3))
+        #expect(failure("[-]") == JSONError(.badNumber, at: 2))
+        #expect(failure("[tru]") == JSONError(.unexpectedCharacter, at: 4))
+        #expect(failure("\"a\nb\"") == JSONError(.controlCharacter, at: 2))
+        #expect(failure("\"\\x\"") == JSONError(.badEscape, at: 1))
+        #expect(failure("\"\\u12g4\"") == JSONError(.badEscape, at: 1))
+        #expect(failure("\u{feff}{}") == JSONError(.unexpectedCharacter, at: 0))
     }
 
     @Test func checksUTF8() {
@@ -59,7 +62,7 @@ import Testing
             [0xf0, 0x80, 0x80, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xc3],
             [0xe2, 0x82],
         ] {
-            #expect(kinds([0x22] + bad + [0x22]) == .failure(APNsError(.badUTF8, at: 1)))
+            #expect(kinds([0x22] + bad + [0x22]) == .failure(JSONError(.badUTF8, at: 1)))
         }
     }
 
@@ -67,12 +70,12 @@ import Testing
         let deepest = JSONTokenizer.maximumDepth
         let text = String(repeating: "[", count: deepest)
         #expect(failure(text + String(repeating: "]", count: deepest)) == nil)
-        #expect(failure(text + "[") == APNsError(.tooDeep, at: deepest))
+        #expect(failure(text + "[") == JSONError(.tooDeep, at: deepest))
     }
 
     /// Random bytes and mutilated JSON must end in a value or an error inside the text.
     @Test(arguments: 0..<10 as Range<UInt64>) func survivesAnything(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededRandom(seed: seed)
         let sample = Array(#"{"aps":{"alert":"é\n","badge":1.5e3},"x":[true,null,"\u0041"]}"#.utf8)
         for _ in 0..<1_000 {
             var bytes = sample

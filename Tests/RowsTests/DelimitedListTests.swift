@@ -1,5 +1,7 @@
-@testable import Campaign
+import TestSupport
 import Testing
+
+@testable import Rows
 
 @Suite struct DelimitedListTests {
     @Test func readsRFC4180() throws {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Campaign
+@testable import Rows
 
 @Suite struct ListDecompressorTests {
     /// Text that packs well in places and badly in others.

@@ -1,5 +1,5 @@
-import APNs
-import Campaign
+import Primitives
+import Rows
 import Testing
 
 @Suite struct ListHashTests {

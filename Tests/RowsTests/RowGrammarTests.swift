@@ -1,7 +1,8 @@
-import APNs
 import Testing
 
-@testable import Campaign
+@testable import Hygiene
+@testable import LedgerFormat
+@testable import Rows
 
 /// The rules of the documents for rows that break the grammar of their format, as tables.
 @Suite struct RowGrammarTests {

@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@testable import Campaign
+@testable import Rows
 
 /// The two ways on which each format's rows are read agree, whatever the rows are.
 @Suite struct RowReaderAgreementTests {

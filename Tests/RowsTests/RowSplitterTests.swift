@@ -1,6 +1,8 @@
-@testable import Campaign
 import Support
+import TestSupport
 import Testing
+
+@testable import Rows
 
 @Suite struct RowSplitterTests {
     @Test func blankLinesAreNoRows() throws {

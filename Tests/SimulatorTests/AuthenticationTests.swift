@@ -1,4 +1,5 @@
 import APNs
+import Primitives
 import TLS
 import Testing
 

@@ -1,4 +1,4 @@
-import APNs
+import LegacyGateway
 import Testing
 
 @testable import Simulator

@@ -1,4 +1,5 @@
 import APNs
+import Primitives
 import Support
 import Testing
 

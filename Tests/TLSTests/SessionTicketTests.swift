@@ -1,5 +1,5 @@
-import Testing
 @testable import TLS
+import Testing
 
 /// Sessions that resume earlier ones.
 @Suite struct SessionTicketTests {

@@ -1,6 +1,6 @@
-import APNs
 internal import Glibc
 import Ledgers
+internal import Primitives
 public import Support
 
 /// `broadside control`: sends one line to a running process, and returns its response.

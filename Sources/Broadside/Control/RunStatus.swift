@@ -1,8 +1,8 @@
-internal import Campaign
 import Engine
 import FoundationEssentials
 import Ledgers
 import Observability
+internal import Policy
 public import Support
 
 /// What `broadside status` says about one ledger: what its run does now, or how the last one ended.

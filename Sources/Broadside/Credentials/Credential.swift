@@ -1,5 +1,4 @@
-import APNs
-import Campaign
+internal import APNs
 internal import Glibc
 import Support
 import TLS

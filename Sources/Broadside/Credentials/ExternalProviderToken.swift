@@ -1,5 +1,4 @@
-import APNs
-import Campaign
+internal import APNs
 import Engine
 internal import Glibc
 import Support

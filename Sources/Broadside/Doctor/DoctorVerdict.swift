@@ -1,4 +1,4 @@
-import APNs
+internal import APNs
 import Engine
 internal import Glibc
 

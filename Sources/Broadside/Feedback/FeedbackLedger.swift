@@ -1,7 +1,9 @@
-import APNs
-import Campaign
+internal import APNs
 internal import Glibc
+internal import LedgerFormat
 import Ledgers
+internal import LegacyGateway
+internal import Rows
 import Support
 import TLS
 

@@ -1,5 +1,5 @@
-import APNs
 import Engine
+import LegacyGateway
 import Ring
 public import Support
 import TLS

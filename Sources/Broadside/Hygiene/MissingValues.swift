@@ -1,5 +1,6 @@
-import Campaign
+import Hygiene
 import Lists
+import Rows
 import Support
 
 /// Warnings of words such as NULL, which stand for a missing value and are taken for texts.

@@ -1,7 +1,7 @@
-import APNs
-import Campaign
 internal import Glibc
+internal import Hygiene
 import Lists
+internal import Rows
 public import Support
 
 /// What `tokens check` and `tokens dedupe` are asked to look at.

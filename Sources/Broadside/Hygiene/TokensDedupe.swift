@@ -1,5 +1,4 @@
-import APNs
-import Campaign
+import Hygiene
 import Ledgers
 import Lists
 public import Support

@@ -1,5 +1,6 @@
 import APNs
-import Campaign
+import Hygiene
+import Rows
 import Support
 
 extension ListSurvey.BadRow {

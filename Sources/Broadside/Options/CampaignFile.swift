@@ -1,5 +1,4 @@
-internal import APNs
-import Campaign
+internal import Primitives
 package import Support
 
 /// A campaign's settings in a file (JSON5): options by their long names, and where each stands.

@@ -1,9 +1,11 @@
 public import APNs
-public import Campaign
 import Engine
 public import HPACK
+public import LedgerFormat
+public import LegacyGateway
 public import Lists
 public import Observability
+public import Rows
 import Support
 
 /// What one send is asked to do: the values of the command's options, read but not yet checked

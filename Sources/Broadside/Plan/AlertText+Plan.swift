@@ -1,5 +1,5 @@
-import Campaign
 import Observability
+import Payloads
 
 extension AlertText {
     /// What a campaign shows; of a template, what the first row that is sent gets, with its token shortened.

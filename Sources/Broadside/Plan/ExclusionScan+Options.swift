@@ -1,5 +1,5 @@
-import Campaign
 import Lists
+import Payloads
 import Support
 
 extension ExclusionScan {

@@ -1,6 +1,6 @@
 import APNs
-import Campaign
 import Lists
+import Payloads
 import Support
 
 /// The first row of a run that is sent, and the payload that it gets: what a template says only once a row

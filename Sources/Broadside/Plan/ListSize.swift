@@ -1,5 +1,5 @@
-import Campaign
 import Lists
+import Rows
 import Support
 
 /// How many rows a run is about, counted or estimated before it begins.

@@ -1,6 +1,7 @@
-import APNs
-import Campaign
+internal import APNs
 internal import Glibc
+internal import LegacyGateway
+internal import Payloads
 import Support
 import TLS
 

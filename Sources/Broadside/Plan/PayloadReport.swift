@@ -1,5 +1,5 @@
 public import APNs
-import Campaign
+import Payloads
 public import Support
 
 /// One `payload check`: what a payload file is, and what is wrong with it.

@@ -1,6 +1,7 @@
 import APNs
-import Campaign
 import Engine
+import LegacyGateway
+import Payloads
 import Support
 
 extension Plan {

@@ -1,8 +1,7 @@
-import APNs
-import Campaign
 import Engine
 import Lists
 import Observability
+import Payloads
 import Support
 
 extension Plan {

@@ -1,5 +1,5 @@
 package import APNs
-import Campaign
+import Hygiene
 import Ledgers
 import Support
 

@@ -1,8 +1,10 @@
-import APNs
-import Campaign
+internal import APNs
 import Engine
 internal import HPACK
 import HTTP2
+internal import LedgerFormat
+internal import Payloads
+internal import Policy
 
 extension Plan {
     /// What the run may change while it goes on; nil where it keeps what it begins with.

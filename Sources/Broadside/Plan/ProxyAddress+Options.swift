@@ -1,5 +1,5 @@
-import APNs
 import Engine
+import Primitives
 import Support
 import TLS
 

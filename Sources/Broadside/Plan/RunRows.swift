@@ -1,5 +1,6 @@
-import Campaign
 import Lists
+import Payloads
+import Rows
 import Support
 
 /// Which rows of its list a run is about, as the options say: looked up once, when first asked for.

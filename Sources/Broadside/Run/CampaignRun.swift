@@ -1,5 +1,3 @@
-import APNs
-import Campaign
 import Engine
 internal import Glibc
 import Ledgers

@@ -1,5 +1,3 @@
-import APNs
-import Campaign
 import Ledgers
 import Lists
 import Support

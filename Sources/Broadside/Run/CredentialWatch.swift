@@ -1,5 +1,4 @@
 import APNs
-import Campaign
 import Engine
 import Support
 import TLS

@@ -1,8 +1,9 @@
-import APNs
-import Campaign
+internal import APNs
 internal import Glibc
+internal import Hygiene
 import Lists
 import Observability
+internal import Rows
 import Support
 
 /// Reads and checks everything that a run would, builds each request, connects nowhere, writes

@@ -1,6 +1,6 @@
-import Campaign
 import Engine
 import Observability
+import Policy
 import Support
 
 /// Shows a run to `ConnectionGrowth`, once a second, and does what that decides.

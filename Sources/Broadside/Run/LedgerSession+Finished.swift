@@ -1,7 +1,7 @@
-import Campaign
 import Engine
 import Ledgers
 import Observability
+import Policy
 import Support
 
 extension LedgerSession {

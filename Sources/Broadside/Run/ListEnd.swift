@@ -1,6 +1,6 @@
-import Campaign
 import Engine
 import Lists
+internal import Policy
 import Support
 internal import Synchronization
 

@@ -1,10 +1,11 @@
-import APNs
-import Campaign
 import Engine
 internal import Glibc
+internal import LedgerFormat
 import Lists
 import Observability
+internal import Policy
 import Ring
+internal import Rows
 import Support
 internal import Synchronization
 import TLS

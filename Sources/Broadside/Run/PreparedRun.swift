@@ -1,4 +1,3 @@
-import Campaign
 import Ledgers
 import Lists
 import Observability

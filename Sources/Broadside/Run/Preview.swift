@@ -1,8 +1,10 @@
-import APNs
-import Campaign
+internal import APNs
 import Engine
 internal import HPACK
+internal import LedgerFormat
 import Lists
+internal import Payloads
+internal import Rows
 import Support
 
 /// `--preview N`: prints the first N requests of each payload as they would be sent. Connects nowhere,

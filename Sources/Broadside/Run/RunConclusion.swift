@@ -1,6 +1,7 @@
-import Campaign
 import Engine
+import LedgerFormat
 import Observability
+import Policy
 import Support
 
 /// Why a run ended, all things considered, and what follows: its exit code and its last line.

@@ -1,7 +1,8 @@
-import Campaign
 import Engine
+import LedgerFormat
 import Lists
 import Observability
+import Policy
 import Support
 
 /// Tells how a run goes on, and hears what its operator wants: the main thread calls it ten times a

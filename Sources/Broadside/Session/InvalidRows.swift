@@ -1,6 +1,7 @@
 import APNs
-import Campaign
 import Lists
+import Policy
+import Rows
 import Support
 
 /// The invalid rows of a list, for `--max-invalid`: how many there are, the first of them, and what most of

@@ -1,9 +1,11 @@
-import APNs
-import Campaign
+internal import APNs
 import Engine
 internal import Glibc
+internal import LedgerFormat
 import Ledgers
 import Lists
+internal import Policy
+internal import Rows
 import Support
 import TLS
 

@@ -1,6 +1,9 @@
 import APNs
-import Campaign
+import Hygiene
 import Lists
+import Payloads
+import Policy
+import Rows
 import Support
 
 /// A look at the first rows of a list before anything is connected: what is not a list of this app's

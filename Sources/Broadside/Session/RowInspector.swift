@@ -1,6 +1,7 @@
 import APNs
-import Campaign
 import Engine
+import Payloads
+import Rows
 
 /// What `send` would make of the rows of a list, without sending them.
 struct RowInspector: ~Copyable {

@@ -1,4 +1,3 @@
-import APNs
 import Broadside
 import Glibc
 import Support

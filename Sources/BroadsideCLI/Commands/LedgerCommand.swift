@@ -1,5 +1,6 @@
 import APNs
 import Broadside
+import LedgerFormat
 import Support
 
 /// `broadside ledger`: what a run left, read.

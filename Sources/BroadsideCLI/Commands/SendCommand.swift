@@ -1,5 +1,6 @@
 import APNs
 import Broadside
+import LegacyGateway
 import Support
 
 /// `broadside send`.

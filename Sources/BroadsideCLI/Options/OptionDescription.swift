@@ -1,4 +1,3 @@
-import APNs
 import Support
 
 /// One option of a command: what `--help`, the parser and the nearest-name advice know of it.

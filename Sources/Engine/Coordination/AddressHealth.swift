@@ -1,4 +1,4 @@
-import Campaign
+internal import Policy
 import Ring
 import Support
 internal import Synchronization

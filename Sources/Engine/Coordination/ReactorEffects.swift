@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+import Policy
 import Support
 
 /// What a reactor has to tell its run: collected while it takes completions in and decides, handed

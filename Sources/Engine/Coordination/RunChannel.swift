@@ -1,5 +1,4 @@
-import APNs
-import Campaign
+import Policy
 import Support
 
 /// A reactor's side of its run: directives come in, effects go out, both at the beginning and at the end

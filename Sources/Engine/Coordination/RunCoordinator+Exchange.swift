@@ -1,5 +1,6 @@
-import APNs
-import Campaign
+internal import APNs
+internal import Lists
+internal import Policy
 import Support
 internal import Synchronization
 

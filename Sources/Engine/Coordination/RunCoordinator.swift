@@ -1,5 +1,5 @@
-import APNs
-package import Campaign
+package import Lists
+package import Policy
 import Support
 internal import Synchronization
 

@@ -1,4 +1,4 @@
-import Campaign
+internal import Policy
 import Support
 internal import Synchronization
 

@@ -1,4 +1,4 @@
-import Campaign
+import Policy
 import Ring
 import Support
 

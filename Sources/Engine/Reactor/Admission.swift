@@ -1,4 +1,4 @@
-import Campaign
+import Policy
 import Support
 
 /// When a reactor may make another request, as far as the run's rate goes, of which it has a share. What a

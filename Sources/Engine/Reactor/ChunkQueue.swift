@@ -1,5 +1,6 @@
 import APNs
-import Campaign
+import LedgerFormat
+package import Rows
 
 /// A row of the chunk in use.
 struct ListRow {

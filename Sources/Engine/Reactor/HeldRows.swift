@@ -1,5 +1,3 @@
-import Campaign
-
 /// Rows that were read ahead and whose reservation is not known to be synced yet: in the order of the
 /// list, in groups of one chunk. They lie in the slab; nothing here grows beyond the limit of rows.
 struct HeldRows: ~Copyable {

@@ -1,4 +1,4 @@
-package import Campaign
+package import Policy
 import Support
 
 /// What a run found out about responses that slow down under load.

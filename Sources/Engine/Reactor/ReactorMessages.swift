@@ -1,5 +1,6 @@
-package import Campaign
+package import Policy
 package import Ring
+package import Rows
 
 /// What the reactor asks of whatever drives it: the ring, or the deterministic simulation.
 ///

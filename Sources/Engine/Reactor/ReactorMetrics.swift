@@ -1,4 +1,5 @@
-import Campaign
+import LedgerFormat
+import Rows
 import Support
 
 /// What a reactor counts and reports: nothing in it decides what is sent.

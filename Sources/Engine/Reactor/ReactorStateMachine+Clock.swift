@@ -1,5 +1,4 @@
-import APNs
-import Campaign
+import Policy
 import Support
 
 /// What only time brings about: connections that are silent, that get no responses, or that do not take

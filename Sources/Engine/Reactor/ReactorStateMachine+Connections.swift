@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+import Policy
 import Ring
 import Support
 

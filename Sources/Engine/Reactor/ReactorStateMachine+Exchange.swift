@@ -1,6 +1,5 @@
-import APNs
-import Campaign
 import HTTP2
+import Policy
 import Support
 
 /// A reactor and its run: what came in goes out as effects, what the run says comes in as directives.

@@ -1,5 +1,7 @@
 import APNs
-import Campaign
+import LegacyGateway
+import Policy
+import Rows
 import Support
 
 /// What a legacy gateway's silence and its last word mean: notifications that are accepted without a

@@ -1,6 +1,5 @@
-import APNs
-import Campaign
 import HTTP2
+import Policy
 import Ring
 import Support
 

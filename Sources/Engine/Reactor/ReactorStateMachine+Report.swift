@@ -1,6 +1,7 @@
 import APNs
-import Campaign
 import HTTP2
+import LedgerFormat
+import Policy
 import Support
 
 /// What a reactor shows of itself: counters, lines for the log, how full everything is, and what always holds.

@@ -1,6 +1,7 @@
 import APNs
-import Campaign
 import HTTP2
+import Policy
+import Rows
 import Support
 
 /// What a session made of received bytes, and what that means for its row, its connection and the run.

@@ -1,5 +1,6 @@
 import APNs
-import Campaign
+import LedgerFormat
+import Rows
 import Support
 
 /// Rows on their way to a connection: from the list, from other reactors, and back to those.

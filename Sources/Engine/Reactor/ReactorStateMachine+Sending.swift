@@ -1,4 +1,4 @@
-import Campaign
+import Policy
 import Support
 
 /// What a connection is given to send: as many requests as its server, its trust, its pace and the rate allow, in

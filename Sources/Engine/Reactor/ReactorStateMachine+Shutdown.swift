@@ -1,4 +1,4 @@
-import Campaign
+import LedgerFormat
 import Support
 
 /// The run's end: no new requests, responses awaited, the ledger safe, connections closed.

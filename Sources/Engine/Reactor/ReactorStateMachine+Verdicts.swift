@@ -1,5 +1,7 @@
 import APNs
-import Campaign
+import LedgerFormat
+import Policy
+import Rows
 import Support
 
 /// What becomes of a row, in the ledger and in the counters.

@@ -1,8 +1,9 @@
-import APNs
-import Campaign
 import HPACK
 import HTTP2
+import LedgerFormat
+import Policy
 import Ring
+import Rows
 import Support
 import TLS
 

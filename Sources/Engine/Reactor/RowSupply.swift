@@ -1,4 +1,5 @@
-import Campaign
+import Policy
+import Rows
 import Support
 
 /// The rows that a reactor has in its hands, from the list to their verdict.

@@ -1,4 +1,4 @@
-package import Campaign
+package import LedgerFormat
 
 /// Something worth a line in the event log: never one notification.
 package struct RunEvent: Sendable, Equatable {

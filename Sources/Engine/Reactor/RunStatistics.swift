@@ -1,5 +1,5 @@
-import APNs
-package import Campaign
+package import LedgerFormat
+package import Payloads
 
 /// What a connection waits for; each instant counts for the first that applies.
 package enum LimitedBy: Int, CaseIterable, Sendable {

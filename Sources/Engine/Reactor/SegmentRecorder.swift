@@ -1,5 +1,5 @@
-import Campaign
 internal import Glibc
+internal import LedgerFormat
 import Support
 
 /// A reactor's segment of the ledger on its way to disk: what is recorded, written and synced.

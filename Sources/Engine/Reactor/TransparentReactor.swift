@@ -1,4 +1,5 @@
-package import Campaign
+package import LedgerFormat
+package import Rows
 package import Support
 
 /// A reactor without a record layer, as one concrete type: a generic type that another module uses is

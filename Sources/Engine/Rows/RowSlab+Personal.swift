@@ -1,4 +1,4 @@
-import Campaign
+import Payloads
 
 /// Blocks of a fixed size, chained: a fixed number, so that it never allocates.
 ///

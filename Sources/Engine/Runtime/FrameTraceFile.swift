@@ -1,4 +1,3 @@
-internal import APNs
 internal import Glibc
 import HTTP2
 package import Support

@@ -1,5 +1,5 @@
-import Campaign
 package import Lists
+internal import Policy
 import Ring
 package import Support
 internal import Synchronization

@@ -1,7 +1,9 @@
-package import Campaign
 internal import Glibc
 import HTTP2
+package import LedgerFormat
+package import Policy
 package import Ring
+package import Rows
 package import Support
 internal import Synchronization
 

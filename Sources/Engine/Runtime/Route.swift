@@ -1,4 +1,3 @@
-import APNs
 import Ring
 import Support
 package import TLS

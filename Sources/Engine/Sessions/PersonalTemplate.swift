@@ -1,4 +1,4 @@
-import APNs
+internal import APNs
 internal import Glibc
 import HPACK
 import TLS

@@ -1,6 +1,7 @@
-import APNs
+internal import APNs
 internal import Glibc
 package import HPACK
+internal import LegacyGateway
 import TLS
 
 /// What is the same in every request of a campaign on connections whose header tables agree: both

@@ -1,6 +1,6 @@
-import Campaign
 import HPACK
 import HTTP2
+import Payloads
 
 /// Requests over HTTP/2: from templates that connections share whose header tables agree.
 ///

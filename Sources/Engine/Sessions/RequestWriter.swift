@@ -1,6 +1,7 @@
 import APNs
-import Campaign
 import HPACK
+import Payloads
+import Rows
 import Support
 import TLS
 

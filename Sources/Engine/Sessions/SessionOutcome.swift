@@ -1,5 +1,5 @@
-import APNs
 import HTTP2
+import LegacyGateway
 
 /// What received bytes, or time, mean to the requests of a connection.
 ///

@@ -1,5 +1,8 @@
-package import Campaign
 package import HPACK
+package import LedgerFormat
+package import LegacyGateway
+package import Payloads
+package import Policy
 
 /// How requests in flight are chosen.
 public enum PaceMode: String, Sendable, CaseIterable {

@@ -1,5 +1,6 @@
-import Campaign
 import Engine
+import LedgerFormat
+import Rows
 import Support
 
 /// A snapshot as Prometheus reads it (exposition format 0.0.4): base units, a HELP and a TYPE for

@@ -1,4 +1,4 @@
-import Campaign
+import LedgerFormat
 import Ledgers
 import Support
 

@@ -1,5 +1,6 @@
-package import Campaign
+package import LedgerFormat
 public import Ledgers
+package import Policy
 public import Support
 
 extension LedgerReader {

@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+import LedgerFormat
 import Support
 
 /// One campaign among many: a row of the page about nights, and a point of its charts.

@@ -1,4 +1,5 @@
-import Campaign
+import LedgerFormat
+import Rows
 import Support
 
 /// How lists, tokens and runs changed from night to night.

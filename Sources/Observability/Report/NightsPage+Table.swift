@@ -1,4 +1,5 @@
-import Campaign
+import LedgerFormat
+import Rows
 import Support
 
 /// A row per night, newest first, under a heading per month.

@@ -1,4 +1,5 @@
-import Campaign
+import LedgerFormat
+import Rows
 import Support
 
 /// The page about many nights: tiles, charts over time, a row per night. It needs nothing from

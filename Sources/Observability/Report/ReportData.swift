@@ -1,6 +1,6 @@
-import APNs
-package import Campaign
 import Engine
+package import LedgerFormat
+package import Policy
 
 /// Everything that a report page shows, gathered: by a run at its end, or from a ledger alone.
 package struct ReportData {

@@ -1,4 +1,3 @@
-import Campaign
 import Support
 
 /// What became of the devices, in colours and shares: a process may end well although nobody got

@@ -1,6 +1,5 @@
-import Campaign
-import APNs
 import Engine
+import LedgerFormat
 import Support
 
 /// The report: one page that needs nothing from anywhere else.

@@ -1,4 +1,5 @@
-import Campaign
+import LedgerFormat
+import Rows
 
 /// When rows were settled, as the ledger's own verdicts tell: bins of equal width that grow with
 /// the time they cover, so that their number is bounded.

@@ -1,5 +1,6 @@
-import Campaign
 package import Engine
+import LedgerFormat
+import Rows
 import Support
 
 /// The event log on stderr: a line an event, as text or as JSON.

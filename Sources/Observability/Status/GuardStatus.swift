@@ -1,5 +1,7 @@
-package import Campaign
 package import Engine
+package import LedgerFormat
+import Lists
+package import Policy
 package import Support
 
 /// What the guards against a wrong campaign have counted, for the caller that runs several parts of one: in the

@@ -1,5 +1,6 @@
-import Campaign
+import LedgerFormat
 public import Ledgers
+import Policy
 public import Support
 
 extension LedgerReader {

@@ -1,5 +1,6 @@
-import Campaign
 import Engine
+import LedgerFormat
+import Rows
 import Support
 
 /// The lines that a person at a terminal watches: drawn from a snapshot and a width alone.

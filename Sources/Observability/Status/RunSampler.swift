@@ -1,7 +1,8 @@
 import APNs
-package import Campaign
 package import Engine
+package import LedgerFormat
 package import Lists
+package import Rows
 package import Support
 
 /// Looks at a run once a second and keeps what its curves are drawn from. One on the main thread;

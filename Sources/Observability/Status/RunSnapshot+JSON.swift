@@ -1,6 +1,6 @@
-import APNs
-import Campaign
 import Engine
+import LedgerFormat
+import Rows
 package import Support
 
 extension RunSnapshot {

@@ -1,6 +1,5 @@
-import APNs
-package import Campaign
 package import Engine
+package import LedgerFormat
 import Support
 
 /// One look at a whole run: what the live view, `--progress json`, the metrics, the control socket

@@ -1,5 +1,5 @@
-import APNs
-package import Campaign
+package import LedgerFormat
+package import Rows
 import Support
 
 extension StopAdvice.Circumstances {

@@ -1,5 +1,6 @@
 import APNs
-package import Campaign
+package import Policy
+package import Rows
 
 /// What to do after a run: one table, read by the run's last line, by the report and by whatever looks
 /// at a ledger later on.

@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+package import Policy
 import Support
 
 extension StopCause {

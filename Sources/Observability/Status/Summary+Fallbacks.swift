@@ -1,4 +1,4 @@
-package import Campaign
+package import Payloads
 import Support
 
 /// What the JSON says of rows without a payload of their value's own.

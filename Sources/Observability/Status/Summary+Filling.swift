@@ -1,6 +1,6 @@
-import APNs
-package import Campaign
 package import Engine
+package import LedgerFormat
+import Rows
 import Support
 
 extension Summary {

@@ -1,8 +1,10 @@
-import APNs
-package import Campaign
 import Engine
 import FoundationEssentials
 internal import Glibc
+package import LedgerFormat
+internal import Payloads
+internal import Policy
+internal import Rows
 import Support
 
 /// What became of a run: the JSON that `--summary` writes. Keys are part of the contract.

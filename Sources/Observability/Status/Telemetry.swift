@@ -1,8 +1,9 @@
-import APNs
-package import Campaign
 package import Engine
 import FoundationEssentials
+package import LedgerFormat
 package import Ledgers
+import Primitives
+import Rows
 import Support
 
 /// What a ledger's directory keeps besides its rows: how the runs went, for the report. A file of

@@ -1,4 +1,5 @@
 internal import APNs
+internal import Primitives
 internal import Support
 
 /// Which devices are offline, or save power: what was said of each, else a pure function of the

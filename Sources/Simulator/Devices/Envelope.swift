@@ -1,4 +1,3 @@
-internal import APNs
 internal import HPACK
 internal import Support
 

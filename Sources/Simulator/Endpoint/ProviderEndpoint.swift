@@ -1,4 +1,3 @@
-internal import APNs
 internal import Glibc
 internal import Ring
 internal import Support

@@ -1,4 +1,4 @@
-internal import APNs
+internal import LegacyGateway
 internal import Synchronization
 
 /// What the gateway learned of devices without the app, a list a topic, cleared by reading it.

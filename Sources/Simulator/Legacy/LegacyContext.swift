@@ -1,4 +1,5 @@
 internal import APNs
+internal import LegacyGateway
 
 /// What the gateway and the feedback service know of the rest of the simulated APNs.
 struct LegacyContext: Sendable {

@@ -1,5 +1,6 @@
 internal import APNs
 internal import Glibc
+internal import LegacyGateway
 internal import Ring
 internal import Support
 internal import TLS

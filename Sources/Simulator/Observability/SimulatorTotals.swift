@@ -1,4 +1,5 @@
 internal import APNs
+internal import LegacyGateway
 
 /// What a simulator saw and said, from its start to its end.
 public struct SimulatorTotals: Sendable, Equatable {

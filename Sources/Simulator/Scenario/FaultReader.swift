@@ -1,4 +1,5 @@
 internal import APNs
+internal import Primitives
 
 /// Reads one element of a scenario's `faults`.
 enum FaultReader {

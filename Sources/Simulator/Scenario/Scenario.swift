@@ -1,5 +1,3 @@
-internal import APNs
-
 /// What a simulated APNs does beside answering: faults and limits, by name or from a file.
 ///
 /// `docs/scenarios.md` describes the file. Everything here is a value; what has been counted while

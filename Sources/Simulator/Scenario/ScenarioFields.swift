@@ -1,4 +1,4 @@
-internal import APNs
+internal import Primitives
 
 /// What is wrong in a scenario, and where.
 struct ScenarioError: Error, Equatable {

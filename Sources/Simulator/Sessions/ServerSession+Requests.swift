@@ -1,4 +1,3 @@
-internal import APNs
 internal import CNghttp2
 internal import HPACK
 internal import Support

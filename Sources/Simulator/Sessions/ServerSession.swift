@@ -1,4 +1,3 @@
-internal import APNs
 internal import CNghttp2
 
 /// One connection's HTTP/2 on nghttp2's server session: another implementation than our client's,

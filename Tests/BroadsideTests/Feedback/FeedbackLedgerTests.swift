@@ -1,6 +1,6 @@
-import APNs
 import Foundation
 import Ledgers
+import LegacyGateway
 import Support
 import Testing
 

@@ -1,7 +1,8 @@
 import APNs
-import Campaign
 import Foundation
+import LedgerFormat
 import Ledgers
+import Rows
 import Support
 import TestSupport
 import Testing

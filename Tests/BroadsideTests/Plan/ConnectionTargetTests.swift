@@ -1,4 +1,5 @@
-import Campaign
+import Hygiene
+import Policy
 import Testing
 
 @testable import Broadside

@@ -1,5 +1,4 @@
 import Broadside
-import Campaign
 
 extension Simulation {
     /// Counts a fault of a request.

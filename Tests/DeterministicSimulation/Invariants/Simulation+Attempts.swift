@@ -1,5 +1,4 @@
 import Broadside
-import Campaign
 import Support
 
 /// A request that a client sent, whether or not it arrived.

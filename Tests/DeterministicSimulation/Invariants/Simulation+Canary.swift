@@ -1,5 +1,8 @@
+import APNs
 import Broadside
-import Campaign
+import LedgerFormat
+import Lists
+import Rows
 import Support
 
 extension Simulation {

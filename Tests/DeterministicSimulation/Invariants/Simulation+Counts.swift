@@ -1,7 +1,9 @@
 import APNs
 import Broadside
-import Campaign
 import Engine
+import LedgerFormat
+import Policy
+import Rows
 
 /// What a process counts for its summary, held against the ledger and the requests that left.
 extension Simulation {

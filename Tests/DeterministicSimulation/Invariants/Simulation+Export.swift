@@ -1,7 +1,9 @@
 import APNs
 import Broadside
-import Campaign
+import Hygiene
+import LedgerFormat
 import Lists
+import Rows
 import Support
 
 /// What the ledger's readers make of it: `ledger export` and `prune`, with the engine's own code for

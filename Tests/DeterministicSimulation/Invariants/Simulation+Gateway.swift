@@ -1,5 +1,4 @@
 import Broadside
-import Campaign
 import Support
 
 /// A legacy gateway's error response, as a client was handed it.

@@ -1,6 +1,9 @@
 import APNs
 import Broadside
-import Campaign
+import Hygiene
+import LedgerFormat
+import Policy
+import Rows
 import Support
 
 /// What the ledger of a campaign to a legacy gateway says of its rows, held against what each connection

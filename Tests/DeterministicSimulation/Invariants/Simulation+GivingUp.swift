@@ -1,6 +1,6 @@
 import Broadside
-import Campaign
 import Engine
+import Policy
 import Support
 
 /// When a run gives up: neither before it has tried often and long enough, nor much later.

@@ -1,5 +1,6 @@
 import Broadside
-import Campaign
+import Policy
+import Rows
 
 /// `--max-invalid` in a simulation: checked more often than in earnest, because lists are short.
 extension Simulation {

@@ -1,6 +1,9 @@
 import APNs
 import Broadside
-import Campaign
+import LedgerFormat
+import Lists
+import Policy
+import Rows
 import Support
 
 /// What the ledger says of a row.

@@ -1,5 +1,5 @@
 import Broadside
-import Campaign
+import Policy
 import Support
 
 extension Simulation {

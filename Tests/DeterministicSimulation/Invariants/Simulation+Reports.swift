@@ -1,6 +1,6 @@
 import Broadside
-import Campaign
 import Engine
+import Hygiene
 import Support
 
 /// What a process reports of itself, held against what it was told: its latencies, its connections, its

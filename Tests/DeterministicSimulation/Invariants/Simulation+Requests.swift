@@ -1,6 +1,5 @@
 import APNs
 import Broadside
-import Campaign
 import Support
 
 extension Simulation {

@@ -1,6 +1,6 @@
 import APNs
 import Broadside
-import Campaign
+import Hygiene
 import Support
 
 /// When a process lived, in milliseconds since 1970.

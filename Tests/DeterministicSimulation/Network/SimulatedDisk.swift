@@ -1,4 +1,5 @@
-import Campaign
+import LedgerFormat
+import Rows
 
 /// A segment on a disk that keeps what was synced, and of the rest what it pleases.
 struct SimulatedSegment {

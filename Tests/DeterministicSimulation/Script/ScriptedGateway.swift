@@ -1,7 +1,6 @@
-import APNs
 import Broadside
-import Campaign
 import Engine
+import LegacyGateway
 import Support
 
 /// A campaign that goes to a legacy gateway, and what it is like.

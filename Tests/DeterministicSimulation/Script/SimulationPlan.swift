@@ -1,8 +1,10 @@
 import APNs
 import Broadside
-import Campaign
 import Engine
 import HPACK
+import LedgerFormat
+import Payloads
+import Policy
 import Support
 
 /// What a seed decides before anything happens: the campaign, its list, its settings, and the

@@ -1,5 +1,6 @@
-import Campaign
+import Hygiene
 import Ring
+import Rows
 import Support
 import Testing
 

@@ -1,5 +1,6 @@
-import APNs
-import Campaign
+import Hygiene
+import Policy
+import Rows
 import Support
 import Testing
 

@@ -1,5 +1,5 @@
-import Campaign
 import Lists
+import Rows
 import Testing
 
 @testable import Engine

@@ -1,5 +1,8 @@
-import Campaign
 import Glibc
+import Hygiene
+import LedgerFormat
+import Policy
+import Rows
 import Support
 import Testing
 

@@ -1,4 +1,5 @@
-import Campaign
+import Hygiene
+import Rows
 import Testing
 
 @testable import Engine

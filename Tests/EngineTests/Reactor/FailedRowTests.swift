@@ -1,5 +1,7 @@
-import APNs
-import Campaign
+import Hygiene
+import LedgerFormat
+import Policy
+import Rows
 import Support
 import Testing
 

@@ -1,5 +1,8 @@
-import APNs
-import Campaign
+import Hygiene
+import LedgerFormat
+import LegacyGateway
+import Policy
+import Rows
 import Support
 import Testing
 

@@ -1,4 +1,5 @@
-import Campaign
+import Hygiene
+import Policy
 import Support
 import Testing
 
@@ -31,7 +32,8 @@ struct RateSharesTests {
     /// Requests of a reactor in a second of the run.
     private func requests(_ run: ScriptedRun, of reactor: Int, in second: UInt64) -> Int {
         run.requests.count {
-            run.links[$0.connection].reactor == reactor && $0.time / Support.second == second
+            run.links[$0.connection].reactor == reactor
+                && $0.time / Support.second == second
         }
     }
 

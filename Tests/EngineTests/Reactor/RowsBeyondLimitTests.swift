@@ -1,4 +1,5 @@
-import Campaign
+import Hygiene
+import Rows
 import Support
 import Testing
 

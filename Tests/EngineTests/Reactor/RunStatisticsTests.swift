@@ -1,8 +1,11 @@
-import APNs
 import Testing
 
-@testable import Campaign
+@testable import APNs
 @testable import Engine
+@testable import LedgerFormat
+@testable import Payloads
+@testable import Policy
+@testable import Rows
 
 /// What reactors counted, put together for summary, report and metrics.
 @Suite struct RunStatisticsTests {

@@ -1,5 +1,6 @@
 import APNs
-import Campaign
+import LedgerFormat
+import Policy
 
 @testable import Engine
 @testable import Observability

@@ -1,6 +1,6 @@
-import APNs
-import Campaign
+import LegacyGateway
 import Ring
+import Rows
 
 @testable import Engine
 

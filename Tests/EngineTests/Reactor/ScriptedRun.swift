@@ -1,7 +1,9 @@
-import APNs
-import Campaign
+import LedgerFormat
+import LegacyGateway
 import Lists
+import Policy
 import Ring
+import Rows
 import Support
 import Testing
 

@@ -1,4 +1,6 @@
-import Campaign
+import Hygiene
+import Policy
+import Rows
 import Support
 import Testing
 

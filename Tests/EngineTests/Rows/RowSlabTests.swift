@@ -1,7 +1,7 @@
 import Testing
 
-@testable import Campaign
 @testable import Engine
+@testable import Payloads
 
 /// The places of rows that a reactor has in hand, and what they keep.
 @Suite struct RowSlabTests {

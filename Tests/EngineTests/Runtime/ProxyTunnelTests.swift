@@ -1,5 +1,5 @@
-import Testing
 import TLS
+import Testing
 
 @testable import Engine
 

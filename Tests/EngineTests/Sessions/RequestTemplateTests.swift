@@ -1,7 +1,8 @@
 import APNs
-import Campaign
 import HPACK
 import HTTP2
+import LedgerFormat
+import Policy
 import Support
 import Testing
 

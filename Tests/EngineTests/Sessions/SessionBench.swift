@@ -1,4 +1,4 @@
-import Campaign
+import Rows
 
 @testable import Engine
 

@@ -1,4 +1,4 @@
-import APNs
+import LegacyGateway
 
 extension FuzzTarget {
     /// What a provider writes to the legacy gateway, what the gateway answers, and what the feedback

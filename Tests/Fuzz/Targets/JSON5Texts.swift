@@ -1,4 +1,4 @@
-import APNs
+import Primitives
 
 extension FuzzTarget {
     /// A campaign file or a scenario: what is read is written again, and read the same.

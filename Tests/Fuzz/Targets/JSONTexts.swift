@@ -1,5 +1,6 @@
 import APNs
-import Campaign
+import Payloads
+import Primitives
 
 extension FuzzTarget {
     /// A payload, or an answer's body: the tokenizer and all that is built on it.

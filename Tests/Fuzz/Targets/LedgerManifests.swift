@@ -1,4 +1,5 @@
-import Campaign
+import LedgerFormat
+import Rows
 
 extension FuzzTarget {
     /// A ledger's manifest: what is read is written again the same, and nothing that reads, resumes, merges or

@@ -1,6 +1,8 @@
 import APNs
 import CZlib
-import Campaign
+import Hygiene
+import LedgerFormat
+import Rows
 import Support
 
 extension FuzzTarget {

@@ -1,4 +1,4 @@
-import Campaign
+import Rows
 
 extension FuzzTarget {
     /// A packed list: however it arrives, and however little room there is, it is the same list, or

@@ -1,5 +1,5 @@
-import APNs
-import Campaign
+import Payloads
+import Rows
 import Support
 
 extension FuzzTarget {

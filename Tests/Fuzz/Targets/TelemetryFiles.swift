@@ -1,6 +1,6 @@
-import APNs
-import Campaign
+import LedgerFormat
 import Observability
+import Rows
 
 extension FuzzTarget {
     /// A ledger's telemetry: nothing that tells of the campaign traps, and what is read is written again the

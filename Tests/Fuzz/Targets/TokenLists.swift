@@ -1,5 +1,6 @@
 import APNs
-import Campaign
+import Hygiene
+import Rows
 
 extension FuzzTarget {
     /// A token list in one of its formats: cutter, readers, and what a token is.

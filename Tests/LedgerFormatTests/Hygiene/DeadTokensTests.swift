@@ -1,8 +1,11 @@
-import APNs
 import Support
+import TestSupport
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import Hygiene
+@testable import LedgerFormat
+@testable import Rows
 
 @Suite struct DeadTokensTests {
     private let monday = testTime

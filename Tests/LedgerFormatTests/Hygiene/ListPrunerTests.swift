@@ -1,8 +1,10 @@
-import APNs
 import Support
+import TestSupport
 import Testing
 
-@testable import Campaign
+@testable import APNs
+@testable import Hygiene
+@testable import Rows
 
 @Suite struct ListPrunerTests {
     private func prune(
@@ -11,7 +13,7 @@ import Testing
     ) throws -> (kept: String, removed: String, counts: PruneCounts) {
         let names = header.split { $0.isNewline }.first ?? ""
         let layout = try RowLayout(format: format, names: columns, header: Array(names.utf8))
-        let result = CampaignTests.prune(
+        let result = LedgerFormatTests.prune(
             Array(text.utf8), dead: try deadTokens([verdictLedger(dead)]), layout: layout,
             windowSize: windowSize)
         return (
@@ -167,7 +169,7 @@ import Testing
         let list = RandomList(format: format, deadCount: 40, random: &random)
         let layout = try RowLayout(format: format, names: ["token"], header: list.header)
         let windowSize = Int.random(in: 1...600, using: &random)
-        let result = CampaignTests.prune(
+        let result = LedgerFormatTests.prune(
             list.pieces.flatMap(\.bytes), dead: try deadTokens([verdictLedger(dead)]),
             layout: layout, windowSize: windowSize)
         #expect(result.kept == list.pieces.filter { !$0.goes }.flatMap(\.bytes))

@@ -1,5 +1,6 @@
 import APNs
-import Campaign
+import Hygiene
+import Rows
 import Testing
 
 /// What `tokens` counts of a list.
@@ -15,13 +16,21 @@ import Testing
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(format: format, pool: pool)
         let list = Array(((header.isEmpty ? "" : header + "\n") + text).utf8)
-        cut(&cutter, pool: pool, pieces: [list]) { chunk in
+        var offset = 0
+        // The list is shorter than a chunk: its end cuts the one that it is.
+        guard case .needsInput = cutter.next(list.span.bytes, at: &offset) else {
+            preconditionFailure("the list has more than one chunk")
+        }
+        if let chunk = cutter.finish() {
             reader.open(chunk)
             while let row = reader.next() {
                 let count = survey.take(row, of: reader)
                 tokens.append(
                     count == 0
-                        ? nil : String(decoding: array(survey.token(count)), as: UTF8.self))
+                        ? nil
+                        : String(
+                            decoding: survey.token(count).withUnsafeBytes { Array($0) },
+                            as: UTF8.self))
             }
             _ = reader.close()
         }

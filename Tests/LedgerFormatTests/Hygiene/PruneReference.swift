@@ -1,6 +1,9 @@
-import APNs
+import TestSupport
 
-@testable import Campaign
+@testable import APNs
+@testable import Hygiene
+@testable import LedgerFormat
+@testable import Rows
 
 /// A verdict on a token, as tests lay it down in ledgers.
 struct TestVerdict {

@@ -1,4 +1,4 @@
-import Campaign
+import Hygiene
 import Testing
 
 @Suite struct RegistrationTimeTests {

@@ -1,5 +1,6 @@
-@testable import Campaign
 import Testing
+
+@testable import Hygiene
 
 /// Lengths that give away that two rows are one.
 @Suite struct TokenLengthsTests {

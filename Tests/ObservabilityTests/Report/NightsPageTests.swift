@@ -1,5 +1,6 @@
-import Campaign
 import Foundation
+import LedgerFormat
+import Rows
 import Support
 import TestSupport
 import Testing

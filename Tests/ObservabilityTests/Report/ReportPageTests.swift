@@ -1,5 +1,7 @@
-import Campaign
 import Foundation
+import LedgerFormat
+import Policy
+import Rows
 import Support
 import Testing
 

@@ -1,5 +1,6 @@
 import APNs
-import Campaign
+import Policy
+import Rows
 import Testing
 
 @testable import Observability

@@ -1,6 +1,7 @@
-import APNs
-import Campaign
 import Foundation
+import LedgerFormat
+import Policy
+import Rows
 import Support
 import Testing
 

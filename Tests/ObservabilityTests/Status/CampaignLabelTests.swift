@@ -1,4 +1,4 @@
-import Campaign
+import LedgerFormat
 import Support
 import Testing
 

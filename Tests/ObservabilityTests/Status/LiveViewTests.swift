@@ -1,4 +1,6 @@
-import Campaign
+import APNs
+import LedgerFormat
+import Rows
 import Support
 import Testing
 

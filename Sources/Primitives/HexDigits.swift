@@ -1,0 +1,22 @@
+/// Hexadecimal digits to numbers and back.
+public enum HexDigits {
+    /// What stands for a byte that is no digit.
+    @inlinable public static var none: UInt8 { 255 }
+
+    /// The number that a digit of either case stands for; `none` for any other byte.
+    @inlinable
+    public static func value(_ digit: UInt8) -> UInt8 {
+        switch digit {
+        case 0x30...0x39: digit - 0x30
+        case 0x61...0x66: digit - 0x61 + 10
+        case 0x41...0x46: digit - 0x41 + 10
+        default: none
+        }
+    }
+
+    /// The lower-case digit of a number below 16.
+    @inlinable
+    public static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? 0x30 + value : 0x61 + value - 10
+    }
+}
