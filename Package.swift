@@ -21,7 +21,15 @@ let testSettings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
-func target(_ folder: String) -> String { folder }
+/// The target of a folder: the names of targets are unique in a graph of packages, so each begins with this one's.
+func target(_ folder: String) -> String {
+    if folder.hasPrefix("Broadside") || others.contains(folder) { return folder }
+    let isOfC = folder.hasPrefix("C") && folder.dropFirst().first!.isUppercase
+    return isOfC ? "CBroadside\(folder.dropFirst())" : "Broadside\(folder)"
+}
+
+/// Targets that no product has.
+let others: Set<String> = ["DeterministicSimulation", "FuzzTargets"]
 
 func targets(_ folders: [String]) -> [Target.Dependency] {
     folders.map { .byName(name: target($0)) }

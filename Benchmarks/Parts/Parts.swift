@@ -1,10 +1,10 @@
-import APNs
-import Engine
-import HPACK
-import HTTP2
-import LedgerFormat
-import Policy
-import Rows
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideHPACK
+import BroadsideHTTP2
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
 
 /// The parts of a notification's way that need no kernel, each alone, so that their instructions can
 /// be counted: `parts NAME COUNT` does the work of COUNT notifications and says a checksum.

@@ -1,6 +1,6 @@
-import APNs
-import LedgerFormat
-import Rows
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideRows
 
 /// A ledger of ten thousand rows and its list, in memory: what `ledger export`, `verify` and `merge`
 /// do with each row, again and again.

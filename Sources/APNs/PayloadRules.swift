@@ -1,4 +1,4 @@
-import Primitives
+import BroadsidePrimitives
 
 /// Apple's limits for payloads.
 ///

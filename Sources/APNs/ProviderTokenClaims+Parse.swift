@@ -1,4 +1,4 @@
-import Primitives
+import BroadsidePrimitives
 
 extension ProviderTokenClaims {
     /// A compact token taken apart.

@@ -1,4 +1,4 @@
-import Primitives
+import BroadsidePrimitives
 
 /// What a provider token says: which key signed it, for which team, and when.
 ///

@@ -1,4 +1,4 @@
-import Primitives
+import BroadsidePrimitives
 
 /// The body of an answer that is not 200, or the debug data of a GOAWAY.
 ///

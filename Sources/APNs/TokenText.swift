@@ -1,4 +1,4 @@
-public import Primitives
+public import BroadsidePrimitives
 
 /// A device token as text: what lists hold, what the wire wants, what a log may show.
 ///

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// The command line as a whole: which commands there are, and which one is called.
 enum Program {

@@ -1,6 +1,6 @@
 import Broadside
+import BroadsideSupport
 @unsafe @preconcurrency internal import Glibc
-import Support
 
 /// Takes the places of standard descriptors that were closed, before a file is opened there and gets what
 /// was meant for people: a descriptor that takes no output, and one that gives no input, as they were.

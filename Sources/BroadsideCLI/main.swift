@@ -1,7 +1,7 @@
 import Broadside
+import BroadsideSupport
+import BroadsideTLS
 import Glibc
-import Support
-import TLS
 
 holdStandardDescriptors()
 TLSLibrary.keepAtExit()

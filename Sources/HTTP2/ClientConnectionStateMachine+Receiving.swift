@@ -1,4 +1,4 @@
-internal import HPACK
+internal import BroadsideHPACK
 
 /// What the server sends.
 extension ClientConnectionStateMachine {

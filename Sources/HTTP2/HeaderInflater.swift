@@ -1,5 +1,5 @@
-internal import CNghttp2
-internal import HPACK
+internal import BroadsideHPACK
+internal import CBroadsideNghttp2
 
 /// nghttp2's inflater of one direction's header blocks, with the dynamic table.
 @safe struct HeaderInflater: ~Copyable {

@@ -1,4 +1,4 @@
-internal import HPACK
+internal import BroadsideHPACK
 
 extension ResponseHeaders {
     /// Reads a block as servers write it: static entries, and literals that are not inserted, whose

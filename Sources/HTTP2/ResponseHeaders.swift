@@ -1,4 +1,4 @@
-internal import HPACK
+internal import BroadsideHPACK
 
 /// What a response's header block says, as far as anyone here wants to know, and whether it is well
 /// formed (RFC 9113 sections 8.2 and 8.3.2).

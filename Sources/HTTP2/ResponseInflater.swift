@@ -1,4 +1,4 @@
-internal import HPACK
+internal import BroadsideHPACK
 
 /// The header blocks that touch the dynamic table, by nghttp2's inflater.
 ///

@@ -1,4 +1,4 @@
-internal import HPACK
+internal import BroadsideHPACK
 
 /// What a response says of when to come again: "The Retry-After field value can be either an
 /// HTTP-date or a number of seconds to delay after receiving the response" (RFC 9110 section 10.2.3).

@@ -1,8 +1,8 @@
-public import APNs
-public import LedgerFormat
-import Primitives
-import Rows
-import Support
+public import BroadsideAPNs
+public import BroadsideLedgerFormat
+import BroadsidePrimitives
+import BroadsideRows
+import BroadsideSupport
 
 /// A ledger whose verdicts on tokens are read, twice: first for the dead, then for the living.
 public struct VerdictLedger {

@@ -1,6 +1,6 @@
-internal import APNs
-internal import Primitives
-import Support
+internal import BroadsideAPNs
+internal import BroadsidePrimitives
+import BroadsideSupport
 
 /// Tokens that APNs called dead, by what ledgers say; memory by dead token, never by row.
 ///

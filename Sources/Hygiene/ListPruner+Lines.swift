@@ -1,6 +1,6 @@
-import APNs
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideRows
+import BroadsideSupport
 
 extension ListPruner {
     /// Goes through lines; where the last one that is whole ends.

@@ -1,5 +1,5 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 
 extension ListPruner {
     /// Goes through the records of a list with columns; where the last one that is whole ends.

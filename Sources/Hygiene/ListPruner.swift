@@ -1,6 +1,6 @@
-import APNs
-public import Rows
-import Support
+import BroadsideAPNs
+public import BroadsideRows
+import BroadsideSupport
 
 /// Takes the rows of dead tokens out of a list that comes by in windows, in place: all other bytes
 /// stay as they are.

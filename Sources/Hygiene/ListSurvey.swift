@@ -1,6 +1,6 @@
-public import APNs
-public import Rows
-import Support
+public import BroadsideAPNs
+public import BroadsideRows
+import BroadsideSupport
 
 /// What the rows of a list are, counted as they come by: what `send` would make of each.
 public struct ListSurvey: ~Copyable {

@@ -1,4 +1,4 @@
-public import Rows
+public import BroadsideRows
 
 /// Words that databases and programs write for a value that is missing, and that a list takes for texts.
 public struct MissingWords: Sendable {

@@ -1,6 +1,6 @@
-import Primitives
-import Rows
-import Support
+import BroadsidePrimitives
+import BroadsideRows
+import BroadsideSupport
 
 /// The part of a list that a `ListPruner` has at hand, in memory of its caller; every access is held
 /// against the count.
@@ -40,7 +40,7 @@ import Support
 
     /// The first place of a byte in a range.
     func find(_ byte: UInt8, in range: Range<Int>) -> Int? {
-        Primitives.find(byte, in: all, range.lowerBound, range.upperBound)
+        BroadsidePrimitives.find(byte, in: all, range.lowerBound, range.upperBound)
     }
 
     /// Whether a line of lists without columns is blank.

@@ -1,6 +1,6 @@
-public import APNs
-import LedgerFormat
-import Rows
+public import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideRows
 
 /// How many responses of a ledger say that tokens are of another environment or app.
 ///

@@ -1,5 +1,5 @@
-import APNs
-import Support
+import BroadsideAPNs
+import BroadsideSupport
 
 /// 128 bits that stand for a token where many are compared: two hashes that have nothing in common.
 ///

@@ -1,4 +1,4 @@
-import APNs
+import BroadsideAPNs
 
 /// How many digits the tokens of a list have, and where each length occurs first.
 ///

@@ -1,5 +1,5 @@
-import LedgerFormat
-import Support
+import BroadsideLedgerFormat
+import BroadsideSupport
 
 /// Whose tokens a ledger's verdicts are about: an app, and one of APNs' environments.
 public struct TokenScope: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// A time as a column of a list or an option says it: from when to when it may mean.
 ///

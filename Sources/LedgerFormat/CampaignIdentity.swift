@@ -1,4 +1,4 @@
-public import Rows
+public import BroadsideRows
 
 /// What makes a campaign the same campaign: a resume with another identity is refused.
 ///

@@ -1,4 +1,4 @@
-internal import APNs
+internal import BroadsideAPNs
 
 /// Which of a campaign's lists a run is about (`--part K/N` with `--campaign-id`).
 ///

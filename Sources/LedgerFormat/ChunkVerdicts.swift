@@ -1,6 +1,6 @@
-internal import Primitives
-public import Rows
-internal import Support
+internal import BroadsidePrimitives
+public import BroadsideRows
+internal import BroadsideSupport
 
 /// What became of one row, as all runs together tell it.
 public struct RowVerdict: Sendable {

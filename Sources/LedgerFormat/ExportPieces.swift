@@ -1,7 +1,7 @@
-internal import APNs
-internal import Primitives
-internal import Rows
-internal import Support
+internal import BroadsideAPNs
+internal import BroadsidePrimitives
+internal import BroadsideRows
+internal import BroadsideSupport
 
 /// What all rows of an export are made of, but for their values: made by `ExportFormat.append` from
 /// rows with and without values.

@@ -1,6 +1,6 @@
-import Primitives
-public import Rows
-import Support
+import BroadsidePrimitives
+public import BroadsideRows
+import BroadsideSupport
 
 /// One line of an export, in the order of its columns.
 public struct ExportRow: Sendable {

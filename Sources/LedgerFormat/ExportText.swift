@@ -1,6 +1,6 @@
-internal import Primitives
-internal import Rows
-internal import Support
+internal import BroadsidePrimitives
+internal import BroadsideRows
+internal import BroadsideSupport
 
 /// Rows of an export as text, in memory of a fixed size, until they are written.
 ///

@@ -1,6 +1,6 @@
-internal import APNs
-public import Rows
-internal import Support
+internal import BroadsideAPNs
+public import BroadsideRows
+internal import BroadsideSupport
 
 /// Writes what became of each row, in list order, a chunk at a time.
 public struct LedgerExport: ~Copyable {

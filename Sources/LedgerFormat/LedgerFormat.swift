@@ -1,5 +1,5 @@
-internal import CDeflate
-import Support
+import BroadsideSupport
+internal import CBroadsideDeflate
 
 /// The numbers of the ledger's format on disk; `docs/ledger-format.md` has the layouts.
 ///

@@ -1,4 +1,4 @@
-import Rows
+import BroadsideRows
 
 /// A reservation and where it stands.
 struct PlacedReservation {

@@ -1,4 +1,4 @@
-public import Rows
+public import BroadsideRows
 
 /// A place in a segment.
 public struct LedgerPlace: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import Rows
+public import BroadsideRows
 
 /// Reads the list that a run sent, part by part, for an export.
 ///

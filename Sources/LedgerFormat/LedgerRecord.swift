@@ -1,5 +1,5 @@
-public import Rows
-import Support
+public import BroadsideRows
+import BroadsideSupport
 
 /// A record of a segment, taken apart. The clock and sync records are the reader's own affair.
 public enum LedgerRecord {

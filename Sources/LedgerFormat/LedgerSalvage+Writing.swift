@@ -1,6 +1,6 @@
-import Primitives
-public import Rows
-import Support
+import BroadsidePrimitives
+public import BroadsideRows
+import BroadsideSupport
 
 extension LedgerSalvage {
     /// A file of the repaired ledger.

@@ -1,4 +1,4 @@
-public import Rows
+public import BroadsideRows
 
 /// What can be proven of a damaged ledger, and how it is written so that all else is in doubt.
 ///

@@ -1,4 +1,4 @@
-import Rows
+import BroadsideRows
 
 /// Looks rows up in a ledger, by number or by token, and in the part of the list that no run has
 /// reserved yet.

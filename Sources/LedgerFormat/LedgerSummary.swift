@@ -1,5 +1,5 @@
-public import Rows
-import Support
+public import BroadsideRows
+import BroadsideSupport
 
 /// How many rows ended in which state, and why.
 public struct LedgerSummary: Sendable {

@@ -1,4 +1,4 @@
-import Rows
+import BroadsideRows
 
 /// What `ledger verify` says of a sound ledger.
 public struct LedgerVerification: Sendable {

@@ -1,6 +1,6 @@
-import Primitives
-public import Rows
-import Support
+import BroadsidePrimitives
+public import BroadsideRows
+import BroadsideSupport
 
 extension LedgerWriter {
     /// Notes a row that APNs accepted. The hot one: two stores.

@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// Encodes one segment: records in, blocks out to be written.
 ///

@@ -1,5 +1,5 @@
-public import Rows
-internal import Support
+public import BroadsideRows
+internal import BroadsideSupport
 
 extension ListRows {
     /// Reads a chunk's rows, in place of those that are here.

@@ -1,6 +1,6 @@
-internal import APNs
-internal import Primitives
-internal import Support
+internal import BroadsideAPNs
+internal import BroadsidePrimitives
+internal import BroadsideSupport
 
 /// The rows of one part of the list, as an export has them: the line on which each starts, and its
 /// token's lower-case digits, or the text in its place.

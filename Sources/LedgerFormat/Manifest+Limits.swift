@@ -1,5 +1,5 @@
+internal import BroadsideRows
 internal import FoundationEssentials
-internal import Rows
 
 /// What values of a manifest may be. Its checksum says only that they are as they were written: sums of
 /// numbers must not overflow, whoever wrote them, nor names lead elsewhere.

@@ -1,6 +1,6 @@
-internal import CDeflate
+public import BroadsideRows
+internal import CBroadsideDeflate
 internal import FoundationEssentials
-public import Rows
 
 /// What `manifest.json` says: whose ledger this is, which runs wrote it, and what they must have
 /// left.

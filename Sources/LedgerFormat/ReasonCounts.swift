@@ -1,4 +1,4 @@
-internal import Support
+internal import BroadsideSupport
 
 /// Rows that were not accepted, by reason: counted alike by who sends and by who reads a ledger.
 public struct ReasonCounts: Sendable, Hashable {

@@ -1,5 +1,5 @@
-import APNs
-public import Rows
+import BroadsideAPNs
+public import BroadsideRows
 
 /// What becomes of a row that was sent and whose response was lost (`--on-lost`): in the run that sent it,
 /// and in a resume that finds it in doubt.

@@ -1,4 +1,4 @@
-public import Rows
+public import BroadsideRows
 
 /// How many rows are in which state, and why rows were not accepted.
 public struct RowCounts: Sendable, Equatable {

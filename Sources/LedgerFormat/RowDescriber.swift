@@ -1,5 +1,5 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 
 /// Fills export rows: the one way in which a ledger's rows are put into words and numbers.
 struct RowDescriber {

@@ -1,5 +1,5 @@
-public import Policy
-import Rows
+public import BroadsidePolicy
+import BroadsideRows
 
 extension SentRows {
     /// Counts the rows of a ledger.

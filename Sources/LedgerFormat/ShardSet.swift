@@ -1,4 +1,4 @@
-import Rows
+import BroadsideRows
 
 /// Manifests of several ledgers, if they are the shards of one campaign: together they speak of each
 /// row of a list exactly once.

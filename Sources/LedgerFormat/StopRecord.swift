@@ -1,5 +1,5 @@
-internal import APNs
-public import Policy
+internal import BroadsideAPNs
+public import BroadsidePolicy
 
 /// A `StopCause` as it is stored: flat, so that a cause of a later version is kept as it is.
 public struct StopRecord: Codable, Hashable, Sendable {

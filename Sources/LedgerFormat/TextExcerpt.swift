@@ -1,5 +1,5 @@
-internal import APNs
-internal import Support
+internal import BroadsideAPNs
+internal import BroadsideSupport
 
 /// As much as a ledger and an export keep of a text that stands in a token's place: one that was cut
 /// ends with an ellipsis, so that nobody takes it for a token.

@@ -1,6 +1,6 @@
-internal import APNs
-internal import Primitives
-internal import Support
+internal import BroadsideAPNs
+internal import BroadsidePrimitives
+internal import BroadsideSupport
 
 /// A short text that is written often: made once, and copied in whole words.
 struct TextPiece {

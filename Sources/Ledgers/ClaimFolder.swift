@@ -1,6 +1,6 @@
+internal import BroadsideLedgerFormat
+import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-import Support
 
 /// A folder with claims in it: files beside ledgers, each of which shows that an attempt at a campaign
 /// began. They are made with O_EXCL, so that of two copies of a ledger only one makes it, on NFS as well.

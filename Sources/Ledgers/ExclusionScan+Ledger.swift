@@ -1,6 +1,6 @@
+package import BroadsideLists
+package import BroadsideSupport
 internal import Glibc
-package import Lists
-package import Support
 
 extension ExclusionScan {
     /// The rows to be skipped: those that an earlier run found, or found now.

@@ -1,6 +1,6 @@
+internal import BroadsideLedgerFormat
+import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-import Support
 internal import Synchronization
 
 /// Whether reading ends where a signal to stop waits. It does while nothing but a preparation, or a

@@ -1,8 +1,8 @@
-import APNs
-public import LedgerFormat
-import Lists
-import Rows
-public import Support
+import BroadsideAPNs
+public import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideRows
+public import BroadsideSupport
 
 /// A row that `ledger find` found.
 public struct FoundRow: Sendable {

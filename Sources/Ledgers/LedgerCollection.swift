@@ -1,5 +1,5 @@
+public import BroadsideSupport
 internal import Glibc
-public import Support
 
 /// Ledgers in directories: each directory is a ledger, or has ledgers immediately below it.
 public struct LedgerCollection {

@@ -1,6 +1,6 @@
+internal import BroadsideLedgerFormat
+import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-import Support
 
 // Where the claims on a ledger are. What can't be read is no folder without claims: that would let an old
 // copy of the ledger continue.

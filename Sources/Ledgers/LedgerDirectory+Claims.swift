@@ -1,7 +1,7 @@
+package import BroadsideLedgerFormat
+package import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-package import LedgerFormat
-package import Support
-import TLS
 
 // A ledger belongs to one attempt at a time: docs/decisions/0012-a-ledger-belongs-to-one-attempt.md.
 

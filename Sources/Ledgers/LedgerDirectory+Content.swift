@@ -1,6 +1,6 @@
+internal import BroadsideLedgerFormat
+package import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-package import Support
 
 // What a directory is, by what no other program writes: the text of its lock, its manifest, its segments.
 // A file's name alone makes no ledger of a directory: `tokens` is what many people call their list.

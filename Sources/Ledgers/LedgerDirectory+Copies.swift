@@ -1,6 +1,6 @@
+internal import BroadsideLedgerFormat
+package import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-package import Support
 
 // A merged ledger holds copies of ledgers. A run in a copy and one in its original send the same rows.
 

@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 
 // A ledger's directory is made, then locked, and what is in it is looked at behind that: of several starts
 // at one place one takes it up, and the others learn that it is in use, whatever it has written by then.

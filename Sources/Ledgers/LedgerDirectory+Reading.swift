@@ -1,6 +1,6 @@
+package import BroadsideLedgerFormat
+package import BroadsideSupport
 internal import Glibc
-package import LedgerFormat
-package import Support
 
 // What is read of a ledger's directory, through its descriptor. A link there is nothing that a run made:
 // what it leads to may be anybody's.

@@ -1,6 +1,6 @@
+internal import BroadsideLedgerFormat
+import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-import Support
 
 extension LedgerDirectory {
     /// Opens a ledger of which anything may be damaged, and locks it.

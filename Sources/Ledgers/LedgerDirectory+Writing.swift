@@ -1,6 +1,6 @@
+package import BroadsideLedgerFormat
+package import BroadsideSupport
 internal import Glibc
-package import LedgerFormat
-package import Support
 
 // What is made in a ledger's directory, through its descriptor.
 

@@ -1,6 +1,6 @@
+package import BroadsideLedgerFormat
+package import BroadsideSupport
 internal import Glibc
-package import LedgerFormat
-package import Support
 
 /// A ledger's directory: its manifest, its segments, its lock. Private to its owner.
 package final class LedgerDirectory {

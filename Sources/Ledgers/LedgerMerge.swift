@@ -1,8 +1,8 @@
+package import BroadsideLedgerFormat
+import BroadsideLists
+public import BroadsideSupport
+internal import BroadsideTLS
 internal import Glibc
-package import LedgerFormat
-import Lists
-public import Support
-internal import TLS
 
 /// One `ledger merge`: the ledgers of a campaign's shards or parts, put together as one.
 public enum LedgerMerge {

@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 
 /// Where a ledger's directory is, while its run goes on.
 package struct LedgerPlace: Sendable {

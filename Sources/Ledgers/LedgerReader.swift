@@ -1,9 +1,9 @@
-internal import APNs
+internal import BroadsideAPNs
+public import BroadsideLedgerFormat
+import BroadsideLists
+internal import BroadsideRows
+public import BroadsideSupport
 internal import Glibc
-public import LedgerFormat
-import Lists
-internal import Rows
-public import Support
 
 /// A ledger, opened to be read: what `ledger stats`, `export`, `verify` and `find` stand on. A run
 /// may be writing to it meanwhile.

@@ -1,8 +1,8 @@
+internal import BroadsideLedgerFormat
+import BroadsideLists
+internal import BroadsideRows
+public import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-import Lists
-internal import Rows
-public import Support
 
 /// One `ledger repair`: what is provably sound of a damaged ledger, as a ledger of its own; what may
 /// have been sent and is not provably settled is in doubt there.

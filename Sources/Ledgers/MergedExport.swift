@@ -1,6 +1,6 @@
-import LedgerFormat
-import Lists
-import Support
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideSupport
 
 /// The rows of one ledger on their way into an export, some of a chunk at a time.
 private final class ExportPart {

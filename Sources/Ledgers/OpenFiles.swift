@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 internal import Synchronization
 
 /// Descriptors of the files that are being read at any place, of which only so many are open at a time.

@@ -1,6 +1,6 @@
+internal import BroadsideRows
+public import BroadsideSupport
 internal import Glibc
-internal import Rows
-public import Support
 
 /// Where a command writes a long text: standard output, or a file that appears whole or not at all.
 /// A name that ends in `.gz` or `.zst` asks for it to be packed.

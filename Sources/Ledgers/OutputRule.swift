@@ -1,6 +1,6 @@
+internal import BroadsideLedgerFormat
+public import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-public import Support
 
 /// Where a command may write: the one rule for all outputs of all commands.
 ///

@@ -1,6 +1,6 @@
+import BroadsideLists
+package import BroadsideSupport
 internal import Glibc
-import Lists
-package import Support
 
 extension SpooledInput {
     /// Keeps standard input, decoded, in a ledger's directory, unless an earlier run did: what comes

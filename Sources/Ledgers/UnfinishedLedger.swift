@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 
 /// A ledger that is made from others. It appears in its place whole, by rename, or not at all: what a
 /// killed process leaves beside it says that it is no ledger, so that no run begins in it.

@@ -1,4 +1,4 @@
-public import APNs
+public import BroadsideAPNs
 
 /// Why the legacy gateway closes a connection: the status of its error packet.
 ///

@@ -1,7 +1,7 @@
+internal import BroadsidePrimitives
+internal import BroadsideRows
+package import BroadsideSupport
 internal import Glibc
-internal import Primitives
-internal import Rows
-package import Support
 
 /// The rows of a list that are settled as `skipped`, by their numbers, in a file: found once, before
 /// the first row is sent, and read along with the list. Memory does not grow with the list.

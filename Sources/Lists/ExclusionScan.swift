@@ -1,10 +1,10 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideHygiene
+package import BroadsidePayloads
+internal import BroadsideRows
+package import BroadsideSupport
+internal import BroadsideTLS
 internal import Glibc
-internal import Hygiene
-package import Payloads
-internal import Rows
-package import Support
-internal import TLS
 
 /// What a run does not send: tokens of a list of opt-outs, later copies of a token.
 ///

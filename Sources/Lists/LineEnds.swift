@@ -1,5 +1,5 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 
 /// How a list ends its lines.
 ///

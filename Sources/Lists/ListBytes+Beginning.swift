@@ -1,5 +1,5 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 
 extension ListBytes {
     /// The list's beginning, as much as says what it is. A pipe gives it in pieces.

@@ -1,7 +1,7 @@
+internal import BroadsidePayloads
+package import BroadsideRows
+package import BroadsideSupport
 internal import Glibc
-internal import Payloads
-package import Rows
-package import Support
 
 /// The bytes of a token list, decoded, wherever they lie.
 package final class ListBytes: Sendable {

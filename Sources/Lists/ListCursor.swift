@@ -1,5 +1,5 @@
-package import Rows
-package import Support
+package import BroadsideRows
+package import BroadsideSupport
 
 /// A place in a list, and the rows that are cut from there on. Used by one thread at a time.
 @safe package final class ListCursor {

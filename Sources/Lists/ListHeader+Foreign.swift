@@ -1,5 +1,5 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 
 extension ListHeader {
     /// Names what is not a list of rows.

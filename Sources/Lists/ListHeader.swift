@@ -1,5 +1,5 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 
 /// The beginning of a list's file: what it says about format and columns.
 struct ListHeader {

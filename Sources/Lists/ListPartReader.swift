@@ -1,6 +1,6 @@
-package import LedgerFormat
-package import Rows
-package import Support
+package import BroadsideLedgerFormat
+package import BroadsideRows
+package import BroadsideSupport
 
 /// Reads parts of a token list again, for an export: each must have the hash that the ledger notes.
 package struct ListPartReader: LedgerListReader {

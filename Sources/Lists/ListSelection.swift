@@ -1,6 +1,6 @@
-import LedgerFormat
-package import Rows
-import Support
+import BroadsideLedgerFormat
+package import BroadsideRows
+import BroadsideSupport
 
 /// Which rows of a list a run is about, and which of these it does not send: the one answer to whether a
 /// row is in the run.

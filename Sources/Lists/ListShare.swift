@@ -1,6 +1,6 @@
-package import LedgerFormat
-package import Rows
-package import Support
+package import BroadsideLedgerFormat
+package import BroadsideRows
+package import BroadsideSupport
 
 /// One of several parts of a list (`--shard K/N`).
 public struct ListShard: Sendable, Equatable {

@@ -1,6 +1,6 @@
-import LedgerFormat
-import Rows
-import Support
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// The rows of a canary on their way out, and what is left of the list besides.
 struct CanaryRows {

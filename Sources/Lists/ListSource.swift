@@ -1,6 +1,6 @@
-package import LedgerFormat
-package import Rows
-package import Support
+package import BroadsideLedgerFormat
+package import BroadsideRows
+package import BroadsideSupport
 internal import Synchronization
 
 /// Hands a list out in chunks, in order: all of it, or what an earlier run left. Used by the list's

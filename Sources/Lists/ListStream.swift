@@ -1,6 +1,6 @@
+internal import BroadsideRows
+import BroadsideSupport
 internal import Glibc
-internal import Rows
-import Support
 
 /// A list that can only be read from front to back: a packed file, or standard input. Decoded
 /// bytes that were read of late are kept, so that a reader may go back a little; further back the

@@ -1,4 +1,4 @@
-package import Support
+package import BroadsideSupport
 
 /// A window that goes along a list: what its user has not consumed comes again with more behind it.
 @safe package struct ListWindow: ~Copyable {

@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 
 /// Says on a terminal how much of a list is read.
 package struct ReadingProgress {

@@ -1,5 +1,5 @@
+package import BroadsideSupport
 internal import Glibc
-package import Support
 
 /// Sorts any number of records within bounded memory: runs of them are sorted and spilled to a
 /// nameless temporary file, and merged at the end.

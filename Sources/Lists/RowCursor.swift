@@ -1,5 +1,5 @@
-package import Rows
-package import Support
+package import BroadsideRows
+package import BroadsideSupport
 
 /// Goes through the rows of a list that a run is about, in order: for all who look at rows before a run
 /// sends them, or without one.

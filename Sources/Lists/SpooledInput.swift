@@ -1,5 +1,5 @@
+package import BroadsideSupport
 internal import Glibc
-package import Support
 
 /// Standard input, copied where it can be read again.
 package enum SpooledInput {

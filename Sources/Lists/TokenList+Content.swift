@@ -1,6 +1,6 @@
-import LedgerFormat
-import Rows
-package import Support
+import BroadsideLedgerFormat
+import BroadsideRows
+package import BroadsideSupport
 
 extension TokenList {
     /// Bytes that are read at once.

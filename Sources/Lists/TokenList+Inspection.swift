@@ -1,7 +1,7 @@
-import APNs
-import Hygiene
-package import Rows
-package import Support
+import BroadsideAPNs
+import BroadsideHygiene
+package import BroadsideRows
+package import BroadsideSupport
 
 extension TokenList {
     /// Rows that are looked at before a list is used.

@@ -1,5 +1,5 @@
-package import Hygiene
-import Support
+package import BroadsideHygiene
+import BroadsideSupport
 
 extension TokenList {
     /// Warns of a token that is most likely two, because files were joined without a line end.

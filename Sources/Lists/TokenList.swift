@@ -1,5 +1,5 @@
-package import Rows
-package import Support
+package import BroadsideRows
+package import BroadsideSupport
 
 /// A token list as it lies before us: its bytes, their number, how they are written and where each
 /// row has its token. Known in full before anything is sent.

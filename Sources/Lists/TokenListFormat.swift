@@ -1,4 +1,4 @@
-package import Rows
+package import BroadsideRows
 
 /// How a token list is written, by the names that options use: one for each name of `ListFormat`.
 public struct TokenListFormat: RawRepresentable, Sendable, Hashable, CaseIterable {

@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// The values of a column that have no payload of their own, and the rows that have each: of bounded
 /// size, and made without allocation per row.

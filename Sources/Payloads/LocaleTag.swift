@@ -1,4 +1,4 @@
-internal import Support
+internal import BroadsideSupport
 
 /// A language as its tag says it (BCP 47), as far as it chooses a payload: language, script and region,
 /// whatever the letters' case and whether hyphens or underscores are between them.

@@ -1,6 +1,6 @@
-public import APNs
-import Primitives
-import Support
+public import BroadsideAPNs
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// Whether a payload file can be sent, and where its first mistake is.
 public enum PayloadCheck {

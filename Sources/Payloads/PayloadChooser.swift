@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// Finds the payload that is named after a language in another way than a row's value: `zh-TW` finds
 /// `zh-Hant`, `iw` finds `he`, `PT-br` finds `pt-BR`, and the other way round. Without allocation.

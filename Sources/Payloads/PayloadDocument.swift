@@ -1,6 +1,6 @@
-import APNs
-import Primitives
-import Support
+import BroadsideAPNs
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// A payload read for a look at its keys: every member of every object, in the order of the text.
 struct PayloadDocument {

@@ -1,6 +1,6 @@
-public import APNs
-import Primitives
-import Support
+public import BroadsideAPNs
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// What Apple's rules say about a payload beyond its grammar.
 public struct PayloadLint {

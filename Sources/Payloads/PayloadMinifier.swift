@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// Takes the blanks out of a payload that `PayloadCheck` found in order.
 ///

@@ -1,7 +1,7 @@
-public import APNs
-internal import Primitives
-public import Rows
-internal import Support
+public import BroadsideAPNs
+internal import BroadsidePrimitives
+public import BroadsideRows
+internal import BroadsideSupport
 
 /// Makes of a row what its request has of its own, without allocation.
 ///

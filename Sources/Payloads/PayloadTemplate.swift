@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// A payload, compiled: what is the same for all rows, and where each row's values go.
 ///

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// The texts that stand for numbers and booleans.
 enum TypedValue {

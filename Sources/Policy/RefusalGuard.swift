@@ -1,5 +1,5 @@
-public import APNs
-import Primitives
+public import BroadsideAPNs
+import BroadsidePrimitives
 
 /// Stops a campaign that APNs refuses as such, before it has spent its tokens on it.
 ///

@@ -1,4 +1,4 @@
-import Primitives
+import BroadsidePrimitives
 
 /// Rows that wait for their next attempt, the one due first in front.
 ///

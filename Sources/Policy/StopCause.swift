@@ -1,4 +1,4 @@
-public import APNs
+public import BroadsideAPNs
 
 /// Why a run ended, decided where it happens and kept with the ledger (`StopRecord`). What to do
 /// about each is one table, `StopAdvice`.

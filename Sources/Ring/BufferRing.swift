@@ -1,4 +1,4 @@
-internal import CLiburing
+internal import CBroadsideLiburing
 import Glibc
 
 /// The buffers that multishot receives take from, registered with the kernel as one group.

@@ -1,4 +1,4 @@
-internal import CLiburing
+internal import CBroadsideLiburing
 import Glibc
 
 /// A counter in the kernel that wakes a waiting ring from another thread: the ring reads or polls

@@ -1,4 +1,4 @@
-internal import CLiburing
+internal import CBroadsideLiburing
 
 /// Memory for what the kernel says about an open file: a `struct statx`.
 @safe public struct FileStatus: ~Copyable {

@@ -1,4 +1,4 @@
-internal import CLiburing
+internal import CBroadsideLiburing
 internal import Glibc
 
 /// The process that started this one.

@@ -1,4 +1,4 @@
-internal import CLiburing
+internal import CBroadsideLiburing
 import Glibc
 
 /// What can be asked of the kernel. Each call queues one operation, and each operation completes

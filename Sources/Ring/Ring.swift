@@ -1,4 +1,4 @@
-internal import CLiburing
+internal import CBroadsideLiburing
 import Glibc
 
 /// An io_uring with its provided buffers, owned by one thread.

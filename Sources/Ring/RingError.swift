@@ -1,5 +1,5 @@
 // What <sys/socket.h> declares is found under whichever of the two the compiler read first.
-internal import CLiburing
+internal import CBroadsideLiburing
 import Glibc
 
 /// What went wrong with the ring or a socket, in one line that says how to fix it where we know.

@@ -1,5 +1,5 @@
 // What <sys/socket.h> declares is found under whichever of the two the compiler read first.
-internal import CLiburing
+internal import CBroadsideLiburing
 import Glibc
 
 /// The few socket calls that happen before or beside the ring. None of them waits.

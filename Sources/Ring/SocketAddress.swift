@@ -1,5 +1,5 @@
 // What <sys/socket.h> declares is found under whichever of the two the compiler read first.
-internal import CLiburing
+internal import CBroadsideLiburing
 import Glibc
 
 /// An IPv4 or IPv6 address with a port.

@@ -1,4 +1,4 @@
-internal import APNs
+internal import BroadsideAPNs
 
 /// What stands where a device token is wanted, and is something else that people know by a name.
 public enum ForeignToken: Sendable, Hashable, CaseIterable {

@@ -1,4 +1,4 @@
-internal import CZlib
+internal import CBroadsideZlib
 
 /// zlib's state for one direction of a gzip file, at a place that stays: zlib points back to it.
 @safe struct GzipStream: ~Copyable {

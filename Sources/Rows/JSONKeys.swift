@@ -1,4 +1,4 @@
-import Primitives
+import BroadsidePrimitives
 
 /// The keys of a row of JSON Lines, for advice; those inside objects as paths.
 public enum JSONKeys {

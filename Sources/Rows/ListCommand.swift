@@ -1,4 +1,4 @@
-internal import Support
+internal import BroadsideSupport
 
 /// Shell commands that make a list of a file, for messages: how the file is read, and where the result goes.
 ///

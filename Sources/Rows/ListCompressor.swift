@@ -1,5 +1,5 @@
-internal import CZlib
-import Support
+import BroadsideSupport
+internal import CBroadsideZlib
 
 /// Compresses what comes by in pieces, with memory of a fixed size.
 public struct ListCompressor: ~Copyable {

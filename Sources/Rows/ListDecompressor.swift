@@ -1,6 +1,6 @@
-internal import CZlib
-internal import CZstd
-import Support
+import BroadsideSupport
+internal import CBroadsideZlib
+internal import CBroadsideZstd
 
 /// Decompresses a list that comes by in pieces of any size, with memory of a fixed size.
 ///

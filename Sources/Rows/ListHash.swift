@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// The hash of a whole decoded list, which comes by in order and in pieces of any size. Part of the
 /// ledger's format:

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// Whether a part of a text holds nothing but blanks and line ends. Most rows are told by their first
 /// byte.

@@ -1,4 +1,4 @@
-internal import Primitives
+internal import BroadsidePrimitives
 
 extension ChunkPool {
     /// Reads the bytes of a chunk that a ledger knows, without a cut into rows: `RowReader` finds the

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// Which columns of a list are wanted, and where each row has them.
 public struct RowLayout: Sendable, Equatable {

@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 extension RowReader {
     /// The next record of RFC 4180; nil where the line is blank.

@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 extension RowReader {
     /// The deepest nesting inside a value that is passed here.

@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 extension RowReader {
     /// The next line as a JSON object; nil where it is blank.

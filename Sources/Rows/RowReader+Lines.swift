@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 extension RowReader {
     /// The next line; nil where it is blank.

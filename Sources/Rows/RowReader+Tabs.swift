@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// Fields between tabs. Most who write them know no quotes (`mysql -B`, `COPY`): a quote in their
 /// fields is text. Others (spreadsheets, Python) put quotes round some fields and double those inside.

@@ -1,5 +1,5 @@
-public import APNs
-internal import Support
+public import BroadsideAPNs
+internal import BroadsideSupport
 
 /// Goes through the rows of one chunk after another, without allocation.
 ///

@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// Finds where rows end, for each format: the one place that knows. What splits rows into fields
 /// (`RowReader`) agrees with it on well-formed rows and asks it about all others.

@@ -1,5 +1,5 @@
-import APNs
-import Support
+import BroadsideAPNs
+import BroadsideSupport
 
 /// What makes a line inside quotes a row with a device token, so that its quote was never closed.
 ///

@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 extension RowSplitter {
     /// Why a scan stopped.

@@ -1,5 +1,5 @@
-import Primitives
-import Support
+import BroadsidePrimitives
+import BroadsideSupport
 
 /// The columns that a `RowReader` is asked for, as its formats look for them; they stay as they are.
 ///

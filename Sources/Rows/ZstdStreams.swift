@@ -1,4 +1,4 @@
-internal import CZstd
+internal import CBroadsideZstd
 
 /// What a step of zstd did.
 struct ZstdStep {

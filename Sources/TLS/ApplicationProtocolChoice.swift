@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// The server's side of ALPN (RFC 7301): the first of our protocols that the client offers too.
 @safe final class ApplicationProtocolChoice: Sendable {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// AES-256-GCM (NIST SP 800-38D): what was sealed comes back as it was, or not at all.
 public struct AuthenticatedCipher: Sendable {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// An X.509 certificate.
 @safe public final class Certificate: Sendable {

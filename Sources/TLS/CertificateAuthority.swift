@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// A private authority for tests and local simulators: it signs server and client certificates with
 /// keys on P-256. Nothing that it signs is trusted anywhere unless its certificate is named.

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// What a certificate is to say, and the way to have it signed.
 @safe struct CertificateRequest {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// The SHA-256 of a message: 32 bytes.
 public func sha256(_ message: [UInt8]) -> [UInt8] {

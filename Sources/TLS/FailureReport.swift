@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// Finds out why a session failed, and says how to fix it.
 struct FailureReport {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// An object of OpenSSL's that lives as long as this value.
 @safe struct OpenSSLObject: ~Copyable {

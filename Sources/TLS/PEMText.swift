@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// Text in and out of OpenSSL, for keys and certificates; no record ever goes through here.
 enum PEMText {

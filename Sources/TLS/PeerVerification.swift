@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// OpenSSL's verification of the peer's chain, with the details kept that say how to fix it.
 enum PeerVerification {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// A private key of any kind that TLS takes. An EVP_PKEY.
 @safe public final class PrivateKey: Sendable {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// Where OpenSSL takes ciphertext from and puts it, for the duration of one call.
 ///

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// Bytes that nobody else should see, in memory of their own that is overwritten when they are no
 /// longer needed: passphrases, provider tokens, what a key file holds.

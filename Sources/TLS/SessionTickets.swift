@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 internal import Synchronization
 
 /// The newest TLS 1.3 ticket that one of a context's sessions was given, for those that come after: who

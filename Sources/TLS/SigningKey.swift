@@ -1,5 +1,5 @@
-internal import CGnuTLS
-internal import COpenSSL
+internal import CBroadsideGnuTLS
+internal import CBroadsideOpenSSL
 
 /// An Apple `.p8` key: a P-256 private key that signs provider tokens with ES256.
 public struct SigningKey: Sendable {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// What many sessions share: trust, certificates, versions, protocols. An SSL_CTX.
 ///

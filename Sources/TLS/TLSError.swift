@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// What went wrong with TLS, a key or a certificate.
 public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {

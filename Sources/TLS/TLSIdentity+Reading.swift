@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 extension TLSIdentity {
     /// Which file of an identity is wrong.

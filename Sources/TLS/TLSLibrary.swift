@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// The OpenSSL that this process uses.
 public enum TLSLibrary {

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import CBroadsideOpenSSL
 
 /// One TLS connection without any I/O: ciphertext in, plaintext out, and back.
 ///

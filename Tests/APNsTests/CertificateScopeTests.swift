@@ -1,4 +1,4 @@
-import APNs
+import BroadsideAPNs
 import Testing
 
 /// What certificates say about their use.

@@ -1,4 +1,4 @@
-import APNs
+import BroadsideAPNs
 import Testing
 
 /// Which hosts are Apple's.

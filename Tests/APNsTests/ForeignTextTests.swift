@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 import Testing
 
 @Suite struct ForeignTextTests {

@@ -1,4 +1,4 @@
-import APNs
+import BroadsideAPNs
 import Testing
 
 @Suite struct NotificationIDTests {

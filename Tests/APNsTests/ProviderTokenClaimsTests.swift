@@ -1,7 +1,7 @@
 import Testing
 
-@testable import APNs
-@testable import Primitives
+@testable import BroadsideAPNs
+@testable import BroadsidePrimitives
 
 @Suite struct ProviderTokenClaimsTests {
     let claims = ProviderTokenClaims(

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import APNs
+@testable import BroadsideAPNs
 
 @Suite struct ReasonTests {
     /// Codes are on disk: a changed one misreads every ledger.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import APNs
+@testable import BroadsideAPNs
 
 @Suite struct ResponseClassTests {
     typealias Expected = (

@@ -1,4 +1,4 @@
-import APNs
+import BroadsideAPNs
 
 /// The generator of splitmix64: seeded, so that a failing case can be had again.
 struct SeededGenerator: RandomNumberGenerator {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import APNs
+@testable import BroadsideAPNs
 
 @Suite struct TokenTextTests {
     static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"

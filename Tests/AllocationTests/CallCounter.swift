@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 
 /// What a run of the command allocated and how often it counted references.
 struct CallCounts {

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Looks into the machine code of the functions that run for each notification: none may call the
@@ -43,39 +43,39 @@ struct HotFunctionTests {
     }
 
     static let functions = [
-        HotFunction(what: "find a row", pieces: ["$s4Rows9RowReaderV4nextAC"]),
+        HotFunction(what: "find a row", pieces: ["$s13BroadsideRows9RowReaderV4nextAC"]),
         HotFunction(
-            what: "lower a token", pieces: ["$s4APNs9TokenTextO12canonicalize", "FZ"]),
+            what: "lower a token", pieces: ["$s13BroadsideAPNs9TokenTextO12canonicalize", "FZ"]),
         HotFunction(
-            what: "a token's fingerprint", pieces: ["$s4APNs9TokenTextO11fingerprint"]),
+            what: "a token's fingerprint", pieces: ["$s13BroadsideAPNs9TokenTextO11fingerprint"]),
         reactor("take a row", "7takeRow"),
         reactor("take a row of the list", "11takeListRow"),
         reactor("read its token", "9readToken"),
         reactor("fill a record with requests", "13stageRequests"),
         reactor("make a record", "11stageRecord"),
         HotFunction(
-            what: "lay down a request", pieces: ["$s6Engine15RequestTemplateV5write"]),
+            what: "lay down a request", pieces: ["$s15BroadsideEngine15RequestTemplateV5write"]),
         HotFunction(what: "open a stream", pieces: ["28ClientConnectionStateMachineV10openStream"]),
         HotFunction(
             what: "streams and windows left",
             pieces: ["28ClientConnectionStateMachineV15requestCapacity"]),
-        HotFunction(what: "take from the pace", pieces: ["$s6Policy11RateLimiterV4take"]),
-        HotFunction(what: "seal", pieces: ["$s3TLS10TLSSessionV4seal"]),
+        HotFunction(what: "take from the pace", pieces: ["$s15BroadsidePolicy11RateLimiterV4take"]),
+        HotFunction(what: "seal", pieces: ["$s12BroadsideTLS10TLSSessionV4seal"]),
         HotFunction(
             what: "read frames", pieces: ["28ClientConnectionStateMachineV9nextEvent"]),
         HotFunction(
             what: "read DATA", pieces: ["28ClientConnectionStateMachineV11receiveData"]),
         HotFunction(
             what: "read a response's headers",
-            pieces: ["$s5HTTP215ResponseHeadersV12readOrdinary"]),
+            pieces: ["$s14BroadsideHTTP215ResponseHeadersV12readOrdinary"]),
         HotFunction(
             what: "read a header with its name",
-            pieces: ["$s5HTTP215ResponseHeadersV9takeField"]),
-        HotFunction(what: "walk a header block", pieces: ["$s5HPACK11BlockWalkerV4next"]),
-        HotFunction(what: "decode Huffman codes", pieces: ["$s5HPACK7HuffmanO6decode"]),
+            pieces: ["$s14BroadsideHTTP215ResponseHeadersV9takeField"]),
+        HotFunction(what: "walk a header block", pieces: ["$s14BroadsideHPACK11BlockWalkerV4next"]),
+        HotFunction(what: "decode Huffman codes", pieces: ["$s14BroadsideHPACK7HuffmanO6decode"]),
         reactor("a verdict, and its latency", "6accept"),
         HotFunction(
-            what: "its record", pieces: ["$s12LedgerFormat0A6WriterV8accepted3row"]),
+            what: "its record", pieces: ["$s21BroadsideLedgerFormat0B6WriterV8accepted3row"]),
     ]
 
     private static let machineCode = Result { try MachineCode() }
@@ -126,7 +126,7 @@ struct HotFunctionTests {
     @Test("A request with a payload of its own copies no mirror of the server's table")
     func copiesNoMirror() throws {
         let write = HotFunction(
-            what: "write", pieces: ["$s6Engine13RequestWriterV", "14writeTemplated"])
+            what: "write", pieces: ["$s15BroadsideEngine13RequestWriterV", "14writeTemplated"])
         let symbols = try Self.machineCode.get().calls.keys.filter { write.isSpelled(by: $0) }
         #expect(!symbols.isEmpty)
         for symbol in symbols {
@@ -140,7 +140,7 @@ struct HotFunctionTests {
     func findsCopies() throws {
         // A reactor is moved into its thread.
         let thread = HotFunction(
-            what: "begin", pieces: ["$s6Engine13ReactorThreadC3run33_", "LLyyF"])
+            what: "begin", pieces: ["$s15BroadsideEngine13ReactorThreadC3run33_", "LLyyF"])
         let symbols = try Self.machineCode.get().calls.keys.filter { thread.isSpelled(by: $0) }
         #expect(try symbols.contains { try Self.copies(in: $0).contains { $0 > 2048 } })
     }
@@ -168,7 +168,7 @@ struct HotFunctionTests {
     @Test("A character of a request to the simulator copies no memory")
     func copiesNothing() throws {
         let reader = HotFunction(
-            what: "decode", pieces: ["9Simulator13HuffmanReaderV6decode"])
+            what: "decode", pieces: ["18BroadsideSimulator13HuffmanReaderV6decode"])
         let symbols = try Self.machineCode.get().calls.keys.filter { reader.isSpelled(by: $0) }
         #expect(!symbols.isEmpty)
         for symbol in symbols {
@@ -190,7 +190,7 @@ struct HotFunctionTests {
         // The optimiser keeps the one function, or puts it into the other.
         let exchanges = ["14RunCoordinatorC", "10RunChannelV"].map {
             HotFunction(
-                what: "exchange with the run", pieces: ["$s6Engine\($0)8exchange"])
+                what: "exchange with the run", pieces: ["$s15BroadsideEngine\($0)8exchange"])
         }
         #expect(
             code.atomics.keys.contains { name in exchanges.contains { $0.isSpelled(by: name) } })

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Counts the instructions of each part of the work for a row, by callgrind: the same program as

@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// What one more notification costs in calls to the allocator and to the reference counting of the

@@ -1,6 +1,6 @@
+import BroadsideLedgerFormat
+import BroadsidePolicy
 import Foundation
-import LedgerFormat
-import Policy
 
 /// The causes for which a run ends, one for each case of `StopCause`, and for each another advice.
 ///

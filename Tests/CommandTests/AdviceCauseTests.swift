@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Every cause for which a run can end, provoked with the command: what the ledger keeps of it, exit code,

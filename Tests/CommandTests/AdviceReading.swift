@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Reads what a run's last line and its report advise, and follows it as a reader would.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Causes x advice, with the command and the local APNs: each cause is provoked, then exit code, last

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `broadside bench`, briefly: its figures, what it refuses, and that nothing is left of it.

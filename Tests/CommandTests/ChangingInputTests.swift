@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Files that change while they are read, before the first row is sent: payloads, lists of opt-outs, a list

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A reader of standard output that goes away is not a failure; output that is lost otherwise is one.

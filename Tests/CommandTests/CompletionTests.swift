@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What bash, zsh and fish themselves offer, with the completion that the command prints for them.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `--control` and `broadside control`: what an operator says to a run under way.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `--dry-run` says of the ledger what the run would say, with the same exit code, and touches nothing.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What scripts go by: 3, 6 and 7 apart, and whether a campaign may be begun.

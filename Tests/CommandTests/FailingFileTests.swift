@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Files of all kinds whose disk fails, or for which a limit is reached, in every command that reads them:

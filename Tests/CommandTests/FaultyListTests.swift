@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Lists of which nobody knows where their rows begin: quotes that are never closed, carriage returns

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 
 /// Files that are wrong in many ways, made once for all tests.
 final class Files: Sendable {

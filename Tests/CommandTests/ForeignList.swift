@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A list in a form that people have and that is not read as it is, and what the command that is printed

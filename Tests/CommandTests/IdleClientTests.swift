@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Clients of a run that connect and say nothing, or ask so slowly that they never come to an end: nobody

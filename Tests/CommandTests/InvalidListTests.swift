@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `--max-invalid`: a list that is most likely the wrong one is refused before anything is connected,

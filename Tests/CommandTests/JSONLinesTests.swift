@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// JSON Lines on their way to a server, into the ledger, and back out.

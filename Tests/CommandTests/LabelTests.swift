@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `--label`: on each metric, in summary, log and `status`, and in a campaign file.

@@ -1,6 +1,6 @@
+import BroadsideTestSupport
 import Foundation
 import Glibc
-import TestSupport
 import Testing
 
 /// A run writes only into a ledger that nobody else can have laid out for it.

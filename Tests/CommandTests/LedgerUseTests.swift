@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What may be in the ledger's directory when a run starts: `--resume` needs a ledger, `--resume-or-begin` does

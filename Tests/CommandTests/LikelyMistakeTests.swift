@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Mistakes that show only outside the command line: a list without tokens, a server that is none, a credential

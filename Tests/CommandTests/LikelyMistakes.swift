@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// What a newcomer is most likely to get wrong, command by command: each is refused in words that

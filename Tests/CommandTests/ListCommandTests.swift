@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Every command that a message about a list prints is run by a shell, and makes what is right: the same

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Files that are not lists of device tokens, and lists with something wrong in them: what each

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A ledger whose `manifest.json` is gone, as a copy in part leaves it: never taken for a place where

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Requests that are wrong in themselves: exit 2, one line that names the place and the fix,

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What a running process shows of its secrets: in its memory, in a core dump, in process lists.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Values that hold line ends, escape sequences and controls that change the order of a text: whatever

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// No command writes over what it reads, over a ledger, or in the place of a link; known before

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Tables and values as databases and programs write them: rows of two platforms, words for a missing

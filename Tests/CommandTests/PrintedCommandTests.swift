@@ -1,6 +1,6 @@
+import BroadsideTestSupport
 import Foundation
 import Glibc
-import TestSupport
 import Testing
 
 /// Commands that messages about keys, payloads and ledgers print, run by a shell: what they make is taken.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What holds device tokens is for its owner alone, and what people see holds nothing that moves their

@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// Where a connection fails, the option that is to blame is named: `--proxy`, and not `--endpoint`.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A secret that is given where its file is meant is not printed, by no command and in no form.

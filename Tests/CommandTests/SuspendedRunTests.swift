@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A run whose process is suspended keeps nobody waiting for longer than a response may take.

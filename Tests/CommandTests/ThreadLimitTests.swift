@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Users and containers whose number of threads is limited: a sentence and exit 1 before a ledger is begun,

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Outputs that go nowhere: pipes that nobody reads, and standard descriptors that are closed.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What tells of a run besides its ledger: terminal, metrics, report, event log, trace of frames.

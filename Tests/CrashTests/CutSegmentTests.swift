@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Segments of a killed run that lost their end where a block ends: nothing in the ledger tells of it, and

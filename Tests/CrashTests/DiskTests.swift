@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Disks that are full, too small, read-only or broken: exit 5, what was recorded stays true, and with

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// How much of a list a kill leaves in doubt: what is in flight, and little besides.

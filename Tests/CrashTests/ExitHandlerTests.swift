@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A process does not wait for threads that hang, and such a thread may end while the process does.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// The disk below the claim on a ledger fails, or a limit is reached: that says nothing of other attempts.

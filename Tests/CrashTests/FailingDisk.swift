@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 
 /// The file system of `Tests/Servers/failing_disk.py`, for which nobody but one command has eyes.
 enum FailingDisk {

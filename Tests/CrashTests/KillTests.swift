@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `kill -9` at any instant, then resumes, judged by the servers' own logs.

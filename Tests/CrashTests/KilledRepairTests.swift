@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `ledger repair` and `ledger merge`, killed at each of their calls that change files: what is left is a whole

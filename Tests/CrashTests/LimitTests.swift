@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `--limit` that grows and shrinks over the resumes of one campaign, judged by a server's record: no

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A ledger that is removed while its run goes on: what is sent from then on would be in no ledger.

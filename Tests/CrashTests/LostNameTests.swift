@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A disk that can't sync a folder, so that a name in it may be lost in a power cut: `Tests/Shims/fail-calls.c`.

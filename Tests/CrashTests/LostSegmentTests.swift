@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Segments that are gone, or empty, of a run that was killed: never taken for one that began nothing.

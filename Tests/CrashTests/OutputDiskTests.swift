@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A disk that fails while `prune` or `ledger export` write: exit 5, the file is named, what was there

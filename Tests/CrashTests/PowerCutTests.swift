@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `kill -9`, and then what a power cut takes besides: whatever was written and not synced. By what

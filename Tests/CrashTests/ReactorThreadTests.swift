@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Several reactors at work, with all that passes between threads: chunks and rows given back, rates

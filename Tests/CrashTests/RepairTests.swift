@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Ledgers of real runs, damaged at random and repaired: what is left is true, and a resume sends

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// The disk below the token list hangs before, in or at the end of a run: nobody waits for it who has

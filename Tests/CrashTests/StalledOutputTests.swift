@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Nothing that is told delays what decides: a run whose output nobody takes is stopped as if nobody

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// The disk below `telemetry.json`, the metrics, the summary, the report, a trace, or the claim that a run makes at

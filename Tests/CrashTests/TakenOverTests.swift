@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A run whose ledger a newer attempt takes over while it still runs or is stopped, because its lock was

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// One campaign that is killed ten times, to nginx, which ends each connection after 100 requests.

@@ -1,8 +1,8 @@
 import Broadside
-import Engine
-import Lists
-import Policy
-import Rows
+import BroadsideEngine
+import BroadsideLists
+import BroadsidePolicy
+import BroadsideRows
 
 /// What lies in a reactor's inbox until it wakes.
 enum Delivery {

@@ -1,7 +1,7 @@
 import Broadside
-import Engine
-import Policy
-import Support
+import BroadsideEngine
+import BroadsidePolicy
+import BroadsideSupport
 
 // A process whose ledger a newer attempt claims while it still runs: stopped as a whole or not, without its
 // lock. That attempt reads the segments as they are at the instant of its claim. It begins, in the

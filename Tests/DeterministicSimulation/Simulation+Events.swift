@@ -1,8 +1,8 @@
 import Broadside
-import Engine
-import Policy
-import Ring
-import Support
+import BroadsideEngine
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideSupport
 
 extension Simulation {
     /// Lets an event happen.

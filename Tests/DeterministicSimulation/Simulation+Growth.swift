@@ -1,6 +1,6 @@
 import Broadside
-import Engine
-import Support
+import BroadsideEngine
+import BroadsideSupport
 
 /// A run that grows while it goes on: what it begins with, and when it gets more.
 struct ScriptedGrowth {

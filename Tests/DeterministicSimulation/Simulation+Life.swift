@@ -1,10 +1,10 @@
 import Broadside
-import Engine
-import LedgerFormat
-import Lists
-import Policy
-import Ring
-import Rows
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideRows
 
 extension Simulation {
     /// Starts the engine as the command does: from the ledger, if there is one.

@@ -1,9 +1,9 @@
 import Broadside
-import LedgerFormat
-import Lists
-import Policy
-import Rows
-import Support
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// Lists that somebody edits between two processes: of a chunk that was reserved two rows change places.
 extension Simulation {

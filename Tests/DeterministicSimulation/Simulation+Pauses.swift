@@ -1,6 +1,6 @@
 import Broadside
-import Engine
-import Support
+import BroadsideEngine
+import BroadsideSupport
 
 /// The operator pauses the run and has it continue, or stops it twice, in some seeds.
 extension Simulation {

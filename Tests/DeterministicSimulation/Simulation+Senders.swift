@@ -1,6 +1,6 @@
 import Broadside
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 
 // Several senders of one campaign: in each life but the last few a newer attempt claims the ledger at a
 // drawn instant, and runs beside the older one, which is stopped at that time or is not. They share nothing

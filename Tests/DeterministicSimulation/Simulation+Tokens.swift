@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// Provider tokens of the simulation: what the process' watch does with a signing key, and the rules that
 /// it keeps. A token's value is its date, a second.

@@ -1,8 +1,8 @@
 import Broadside
-import LedgerFormat
-import Policy
-import Rows
-import Support
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// A simulation in which one seed decides everything: time, network, disk, names, servers, deaths.
 ///

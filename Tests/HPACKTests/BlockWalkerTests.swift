@@ -1,4 +1,4 @@
-import HPACK
+import BroadsideHPACK
 import Testing
 
 @Suite struct BlockWalkerTests {

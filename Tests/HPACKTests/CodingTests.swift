@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HPACK
+@testable import BroadsideHPACK
 
 /// Runs the Huffman decoder over a whole array.
 func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UInt8] {

@@ -1,4 +1,4 @@
-@testable import HPACK
+@testable import BroadsideHPACK
 import Testing
 
 /// Constant fields and provider tokens in the table: exact bytes, renewals, and nghttp2's inflater

@@ -1,4 +1,4 @@
-import CNghttp2
+import CBroadsideNghttp2
 
 /// A field as nghttp2 knows it.
 struct PlainField: Equatable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-@testable import HPACK
+@testable import BroadsideHPACK
 import Testing
 
 @Suite struct RequestBlockEncoderTests {

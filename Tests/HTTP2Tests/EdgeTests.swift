@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// What lies exactly at a limit is allowed; `ViolationTests` has what lies beyond it.
 @Suite struct EdgeTests {

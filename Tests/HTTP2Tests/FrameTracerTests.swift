@@ -1,4 +1,4 @@
-import HTTP2
+import BroadsideHTTP2
 import Testing
 
 /// What a trace reads along with a connection, however the bytes are cut.

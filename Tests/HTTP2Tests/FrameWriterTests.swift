@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// Frame headers as they go over the wire, and the buffer of what a connection itself has to say.
 @Suite struct FrameWriterTests {

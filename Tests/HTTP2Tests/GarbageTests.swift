@@ -1,7 +1,7 @@
-import HPACK
+import BroadsideHPACK
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// Bytes that a server would not send: nothing traps, and how they are torn changes nothing.
 @Suite struct GarbageTests {

@@ -1,5 +1,5 @@
+import BroadsideHTTP2
 import Foundation
-import HTTP2
 import Testing
 
 /// Dates as servers send them.

@@ -1,7 +1,7 @@
-import HPACK
+import BroadsideHPACK
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// A block that is known is one that would be read to the same effect.
 @Suite struct KnownBlocksTests {

@@ -1,4 +1,4 @@
-import CNghttp2
+import CBroadsideNghttp2
 
 /// The server side of nghttp2, without I/O: a peer that we did not write, strict about windows,
 /// limits and header blocks.

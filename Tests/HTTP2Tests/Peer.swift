@@ -1,7 +1,7 @@
-import HPACK
+import BroadsideHPACK
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// How the server's bytes are cut into inputs. Every scenario has to hear the same in each way.
 enum Tearing: CaseIterable, Sendable {

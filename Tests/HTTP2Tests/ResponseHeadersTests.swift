@@ -1,7 +1,7 @@
-import HPACK
+import BroadsideHPACK
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// The short way through a header block says of it what the whole walk says.
 @Suite struct ResponseHeadersTests {

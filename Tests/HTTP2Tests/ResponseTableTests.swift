@@ -1,7 +1,7 @@
-import CNghttp2
+import CBroadsideNghttp2
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// Whole conversations with servers whose header tables live on, by nghttp2's deflater: an encoder
 /// that nobody here wrote, and that refers to what it inserted wherever it can.

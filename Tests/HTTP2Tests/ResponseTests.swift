@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 @Suite struct ResponseTests {
     static let ok = hexBytes(

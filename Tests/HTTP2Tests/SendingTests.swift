@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 @Suite struct SendingTests {
     private let initialWindow: UInt16 = 4

@@ -1,8 +1,8 @@
-import CNghttp2
-import HPACK
+import BroadsideHPACK
+import CBroadsideNghttp2
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// Whole conversations with the server of nghttp2: random limits and windows that change, answers in
 /// any order, bodies of any length, padding, refusals, everything torn at random.

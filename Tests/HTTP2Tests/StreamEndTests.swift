@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// Stream ids, and how streams and connections end.
 @Suite struct StreamEndTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 @Suite struct StreamTableTests {
     /// A table starts small and grows with what is open; each stream keeps what it knew.

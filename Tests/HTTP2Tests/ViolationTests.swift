@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTP2
+@testable import BroadsideHTTP2
 
 /// What a server must not send, and the error that RFC 9113 gives for it.
 struct Violation: Sendable, CustomTestStringConvertible {

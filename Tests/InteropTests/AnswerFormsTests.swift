@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// Answers and ends in every form that a server may choose, from a server of our own: what it did

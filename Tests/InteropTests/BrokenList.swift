@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 
 /// The same rows, some of them broken, written in each format.
 struct BrokenList {

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `--canary`, by `broadside simulate`, whose token fates are known beforehand.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// One rule for client certificates at the provider API, the legacy gateway and the feedback

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Lists that are not, at their end or at the next start, what they were at the beginning.

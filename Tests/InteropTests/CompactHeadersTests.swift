@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `--hpack compact`: constant headers and the provider token are sent once a connection.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Servers that can't be talked to: one clear line, the documented exit code, nothing sent, soon.

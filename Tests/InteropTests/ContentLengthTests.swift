@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// `--content-length`: relays that insist on the header get it, in all forms of requests.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What the doctor tells apart beyond what `DoctorTests` shows: clocks, environments, ports.

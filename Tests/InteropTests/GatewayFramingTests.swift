@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What the simulator's gateway makes of bytes that are torn, odd or wrong.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 
 /// What the provider heard.
 struct GatewayReply: Decodable {

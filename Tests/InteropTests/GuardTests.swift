@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What holds a campaign back or ends it early, by `broadside simulate`: the options' words reach the

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 
 /// haproxy: HTTP/2 with TLS in front of `Tests/Servers/hang_up.py`, which it asks by HTTP/1.1, each
 /// request over a connection of its own, and never twice.

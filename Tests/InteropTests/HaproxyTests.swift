@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// haproxy in front of a server that hangs up in the middle: what the server may have got is not sent

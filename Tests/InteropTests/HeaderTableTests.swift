@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// Servers that keep a header table of their own although ours has a size of 0: every response means

@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// Servers that break the rules (`Tests/Servers/hostile.py`): a run against them ends soon, in little

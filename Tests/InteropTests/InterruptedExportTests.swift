@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What an export says of runs that were interrupted, whatever the list's form: each row of the

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Prune and dedupe against awk: 200,000 rows, or 10 million where BROADSIDE_LONG_TESTS is set.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Campaigns over the binary protocol, against a gateway that was written from the documents' tables.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// 20,000 rows, or 200,000 where BROADSIDE_LONG_TESTS is set.

@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// Whole campaigns to nginx, which says goodbye on a connection after every 100 requests.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// The scripts that a timer or a cluster starts again and again: run as they are in `contrib`.

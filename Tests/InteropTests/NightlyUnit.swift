@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What starts the nightly campaign: a script in `contrib`, and the directories that it finds at each start.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Guards of a campaign of several lists: a part may be too short for each of them alone.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Ledgers of a campaign's parts that were lost, copied, moved or mixed up: no row is sent twice.

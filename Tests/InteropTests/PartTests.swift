@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// One campaign of several lists: each is sent alone, and no two rows share an apns-id.

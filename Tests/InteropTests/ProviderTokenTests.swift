@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// The provider token as it arrives, checked with OpenSSL's command line.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Libraries with which providers send, from PyPI and unmodified, against the local APNs.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 
 /// A notification as the gateway recorded it.
 struct GatewayNotification {

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A reason that nobody knows has one name: that of the ledger, which keeps 64 bytes, in all places.

@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// Campaigns that APNs refuses as such, by `broadside simulate`.

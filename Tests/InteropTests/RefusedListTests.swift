@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Lists that are too short for `--abort-after`, each token of which APNs refuses.

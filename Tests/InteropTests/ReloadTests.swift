@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// SIGHUP in mid-run: credentials are read again, connections replaced one after the other.

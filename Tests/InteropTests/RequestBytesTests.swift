@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What goes over the wire, read by code that shares nothing with Broadside's own.

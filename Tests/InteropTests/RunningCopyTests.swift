@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Copies of a ledger that are made while its run is sending: they are from before what it reserved later.

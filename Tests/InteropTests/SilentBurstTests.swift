@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A server that falls silent in the middle of a burst, while the run waits for several connections'

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Name servers that never reply: a lookup takes minutes, and nobody waits for it who has decided to end.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 
 /// `broadside simulate` as curl sees it.
 final class SimulatedAPI {

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// The simulator's legacy gateway and feedback service, driven by a provider that was written from

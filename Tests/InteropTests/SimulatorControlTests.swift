@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// What can be changed while `simulate` runs, and tokens that it issued.

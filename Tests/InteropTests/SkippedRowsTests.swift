@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Opt-outs and later copies of a token: never sent, whatever happens to the run.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Whole campaigns to a server one of whose connections lives and is of no use

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// A thousand devices of which three hundred are offline, three notifications each, and what each

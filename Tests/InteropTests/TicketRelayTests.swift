@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Runs whose connections resume TLS sessions, through a relay that does not like it.

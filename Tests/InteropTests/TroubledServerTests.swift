@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// Whole campaigns to sound servers in trouble (`Tests/Servers/trouble.py`): every row arrives.

@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
 /// Rows that wait for another try while the rest of the list is sent.

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Certificates that are wrong in each way: nobody is talked to, and the reason is named.

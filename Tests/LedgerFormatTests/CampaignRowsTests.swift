@@ -1,7 +1,7 @@
 import Testing
 
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// Which rows of a list are a campaign's, and what makes it the same campaign.
 @Suite struct CampaignRowsTests {

@@ -1,10 +1,10 @@
-import APNs
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Hygiene
-@testable import LedgerFormat
+@testable import BroadsideHygiene
+@testable import BroadsideLedgerFormat
 
 /// Segments of a killed run that were cut where a block ends: nothing in them tells of it.
 @Suite struct DurableBytesTests {

@@ -1,10 +1,10 @@
-import Support
-import TestSupport
+import BroadsideSupport
+import BroadsideTestSupport
 import Testing
 
-@testable import APNs
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// An export's bytes, held against a plain way of writing rows that shares no code with it: ledgers
 /// and lists with everything that may be in them.

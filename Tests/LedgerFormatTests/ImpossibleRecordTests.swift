@@ -1,10 +1,10 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import APNs
-@testable import Hygiene
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsideHygiene
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// Segments whose checksums fit, with records that no run can have written.
 @Suite struct ImpossibleRecordTests {

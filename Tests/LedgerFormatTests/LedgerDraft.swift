@@ -1,5 +1,5 @@
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// One segment being written to memory, as a reactor would write it to a file.
 final class SegmentDraft {

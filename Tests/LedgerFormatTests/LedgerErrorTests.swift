@@ -1,6 +1,6 @@
 import Testing
 
-@testable import LedgerFormat
+@testable import BroadsideLedgerFormat
 
 /// What is said of faults in a ledger, and which of them a repair is for.
 @Suite struct LedgerErrorTests {

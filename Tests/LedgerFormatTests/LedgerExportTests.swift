@@ -1,9 +1,9 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import APNs
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// A list of 21 rows on lines 2, 4, 6, ...: the token of row r is r in sixteen digits.
 struct TestList: LedgerListReader {

@@ -1,10 +1,10 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import APNs
-@testable import Hygiene
-@testable import LedgerFormat
+@testable import BroadsideAPNs
+@testable import BroadsideHygiene
+@testable import BroadsideLedgerFormat
 
 /// A small ledger of two runs, cut and flipped at every place.
 @Suite struct LedgerFuzzTests {

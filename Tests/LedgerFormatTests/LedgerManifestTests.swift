@@ -1,8 +1,8 @@
-import Policy
+import BroadsidePolicy
 import Testing
 
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 @Suite struct LedgerManifestTests {
     func manifest() -> Manifest {

@@ -1,7 +1,7 @@
 import Testing
 
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// Campaigns made at random, with kills and power cuts, against a dictionary.
 @Suite struct LedgerPropertyTests {

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// What a repair makes of a damaged ledger: what is left means what it meant, what was lost is in doubt,
 /// and nothing else changes.

@@ -1,8 +1,8 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 @Suite struct LedgerReplayTests {
     @Test func `a reserved row without a word is in doubt, a released one remains`() throws {

@@ -1,8 +1,8 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import LedgerFormat
+@testable import BroadsideLedgerFormat
 
 /// What a repair takes to be in doubt, of ledgers whose runs had limits.
 @Suite struct LedgerSalvageTests {

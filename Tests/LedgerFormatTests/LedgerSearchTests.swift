@@ -1,8 +1,8 @@
 import Testing
 
-@testable import APNs
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// Reads on behind the end of a gap.
 private struct EagerList: LedgerListReader {

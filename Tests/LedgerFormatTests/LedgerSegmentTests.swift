@@ -1,8 +1,8 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// What makes a segment whole, torn, damaged or another's.
 @Suite struct LedgerSegmentTests {

@@ -1,7 +1,7 @@
 import Testing
 
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// What the rows of a ledger add up to, and those of several ledgers together.
 @Suite struct LedgerSummaryTests {

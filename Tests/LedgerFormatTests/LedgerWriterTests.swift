@@ -1,7 +1,7 @@
-import Rows
+import BroadsideRows
 import Testing
 
-@testable import LedgerFormat
+@testable import BroadsideLedgerFormat
 
 @Suite struct LedgerWriterTests {
     func word(_ bytes: [UInt8], _ offset: Int) -> UInt64 {

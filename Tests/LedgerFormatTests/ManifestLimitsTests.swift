@@ -1,9 +1,9 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import LedgerFormat
-@testable import Policy
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsidePolicy
+@testable import BroadsideRows
 
 /// Manifests whose checksum fits, and whose values no run can have written.
 @Suite struct ManifestLimitsTests {

@@ -1,8 +1,8 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import LedgerFormat
+@testable import BroadsideLedgerFormat
 
 /// Segments that are not there, of runs that said nothing of their end.
 @Suite struct MissingSegmentTests {

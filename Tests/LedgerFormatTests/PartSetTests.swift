@@ -1,6 +1,6 @@
 import Testing
 
-@testable import LedgerFormat
+@testable import BroadsideLedgerFormat
 
 @Suite struct PartSetTests {
     private func part(

@@ -1,7 +1,7 @@
 import Testing
 
-@testable import APNs
-@testable import LedgerFormat
+@testable import BroadsideAPNs
+@testable import BroadsideLedgerFormat
 
 /// Every row that was not accepted is counted under some reason.
 @Suite struct ReasonCountsTests {

@@ -1,9 +1,9 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import APNs
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// A run whose limit is lower than an earlier one's: what is done with the rows behind it.
 @Suite struct ResumeLimitTests {

@@ -1,7 +1,7 @@
 import Testing
 
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// Rows by state and reason: each state has a number of its own, and sums forget none.
 @Suite struct RowCountsTests {

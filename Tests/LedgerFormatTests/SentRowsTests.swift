@@ -1,8 +1,8 @@
 import Testing
 
-@testable import LedgerFormat
-@testable import Policy
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsidePolicy
+@testable import BroadsideRows
 
 @Suite struct SentRowsTests {
     /// What a ledger with these rows says.

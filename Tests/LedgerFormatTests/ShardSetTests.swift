@@ -1,7 +1,7 @@
 import Testing
 
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 @Suite struct ShardSetTests {
     private func shard(

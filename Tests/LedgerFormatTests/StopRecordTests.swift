@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-@testable import APNs
-@testable import LedgerFormat
-@testable import Policy
+@testable import BroadsideAPNs
+@testable import BroadsideLedgerFormat
+@testable import BroadsidePolicy
 
 /// Why a run ended is kept with its ledger: what was stored is read back, in this version and the next.
 @Suite struct StopRecordTests {

@@ -1,12 +1,12 @@
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Hygiene
-import LedgerFormat
-import Support
 import Synchronization
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Claims beside a ledger: what a crash leaves between two steps, and several starts at a time.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,10 +1,10 @@
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 import Foundation
-import LedgerFormat
-import Rows
-import Support
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Ledgers of finished runs, written by the library alone: thousands of files, without a single request.
 enum DraftedLedger {

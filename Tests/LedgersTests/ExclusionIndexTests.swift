@@ -1,12 +1,12 @@
+import BroadsideLists
+import BroadsidePayloads
+import BroadsideRows
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Lists
-import Payloads
-import Rows
-import Support
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 @Suite struct ExclusionIndexTests {
     /// A list with opt-outs and copies, and what a slow and simple reading says of each row.

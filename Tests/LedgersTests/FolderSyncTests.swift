@@ -1,9 +1,9 @@
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Support
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Names that must survive a power cut: a folder that can't be synced is a disk that fails.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,11 +1,11 @@
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Hygiene
-import LedgerFormat
-import Support
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Ledgers whose checksums fit, with values that no run can have written, to the command.
 @Suite(.serialized, .timeLimit(.minutes(60)))

@@ -1,10 +1,10 @@
+import BroadsideLedgerFormat
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import LedgerFormat
-import Support
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Reading a ledger of hundreds of millions of rows ends where somebody wants the run to stop.
 struct InterruptedReadingTests {

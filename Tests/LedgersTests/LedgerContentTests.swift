@@ -1,10 +1,10 @@
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideTestSupport
 import Foundation
-import Hygiene
-import LedgerFormat
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// What a directory is taken for: by the lock's text and the manifest, whatever else is in it.
 @Suite(.timeLimit(.minutes(60)))

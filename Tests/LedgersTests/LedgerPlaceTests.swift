@@ -1,8 +1,8 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Whether a ledger's directory is still under its name.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,11 +1,11 @@
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Hygiene
-import LedgerFormat
-import Support
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// More ledgers, and more segments, than a process may have files open.
 @Suite(.serialized, .timeLimit(.minutes(60)))

@@ -1,11 +1,11 @@
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Hygiene
-import LedgerFormat
-import Support
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// A ledger that is read while a run begins: its segments are newer than the manifest that was read.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,11 +1,11 @@
+import BroadsideLedgerFormat
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import LedgerFormat
-import Support
 import Synchronization
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Files that are read at any place, of which few are open.
 struct OpenFilesTests {

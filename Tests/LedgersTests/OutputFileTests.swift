@@ -1,8 +1,8 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Long outputs: they appear whole, and do not fill the system's memory meanwhile.
 @Suite(.timeLimit(.minutes(60)))

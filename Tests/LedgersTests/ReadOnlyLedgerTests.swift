@@ -1,11 +1,11 @@
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Hygiene
-import LedgerFormat
-import Support
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Ledgers on a file system that can't be written to, as a disk is after an error.
 @Suite(.serialized, .timeLimit(.minutes(60)))

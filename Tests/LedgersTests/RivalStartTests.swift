@@ -1,10 +1,10 @@
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Support
 import Synchronization
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// Several starts at one place at a time: one has the ledger, and the others are told that it is in use,
 /// whatever it has made of the place by then.

@@ -1,10 +1,10 @@
+import BroadsideLedgerFormat
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import LedgerFormat
-import Support
-import TestSupport
 import Testing
 
-@testable import Ledgers
+@testable import BroadsideLedgers
 
 /// What a repair or a merge makes, and what is left of it where it was killed.
 struct UnfinishedLedgerTests {

@@ -1,7 +1,7 @@
 import Testing
 
-@testable import APNs
-@testable import LegacyGateway
+@testable import BroadsideAPNs
+@testable import BroadsideLegacyGateway
 
 /// The legacy gateway's and the feedback service's bytes, against vectors that were made elsewhere.
 struct BinaryProtocolTests {

@@ -1,6 +1,6 @@
 import Broadside
+import BroadsideSimulator
 import Foundation
-import Simulator
 import Testing
 
 /// What the README shows of the library: public names alone, as a program of anyone's uses them.

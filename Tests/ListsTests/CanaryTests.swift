@@ -1,8 +1,8 @@
-import Rows
-import Support
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Lists
+@testable import BroadsideLists
 
 /// Which rows a canary takes, what is left, and how it is judged.
 @Suite struct CanaryTests {

@@ -1,11 +1,11 @@
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import LedgerFormat
-import Rows
-import Support
-import TestSupport
 import Testing
 
-@testable import Lists
+@testable import BroadsideLists
 
 /// A list with columns on its way to the reactors, and back into an export.
 @Suite struct DelimitedSendTests {

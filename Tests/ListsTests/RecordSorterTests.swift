@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Lists
+@testable import BroadsideLists
 
 @Suite struct RecordSorterTests {
     @Test(arguments: [0, 1, 63, 64, 65, 5_000])

@@ -1,9 +1,9 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import LedgerFormat
-@testable import Lists
-@testable import Rows
+@testable import BroadsideLedgerFormat
+@testable import BroadsideLists
+@testable import BroadsideRows
 
 /// What a chunk of an earlier run brings along.
 @Suite struct ResumedChunkTests {

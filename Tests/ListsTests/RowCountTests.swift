@@ -1,9 +1,9 @@
-import LedgerFormat
-import Rows
-import Support
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Lists
+@testable import BroadsideLists
 
 /// A ledger numbers rows below `LedgerFormat.rowLimit`.
 @Suite struct RowCountTests {

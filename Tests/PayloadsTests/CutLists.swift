@@ -1,4 +1,4 @@
-import Rows
+import BroadsideRows
 
 /// Cuts a whole list whose bytes arrive in the given pieces, or what comes before a fault; `visit` sees
 /// each chunk.

@@ -1,8 +1,8 @@
 import Testing
 
-@testable import APNs
-@testable import Payloads
-@testable import Primitives
+@testable import BroadsideAPNs
+@testable import BroadsidePayloads
+@testable import BroadsidePrimitives
 
 @Suite struct PayloadCheckTests {
     func problem(_ text: String) -> PayloadCheck.Problem? {

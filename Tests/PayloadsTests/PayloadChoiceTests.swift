@@ -1,8 +1,8 @@
-import APNs
+import BroadsideAPNs
 import Testing
 
-@testable import Payloads
-@testable import Rows
+@testable import BroadsidePayloads
+@testable import BroadsideRows
 
 /// `--payload-by`: which payload a row gets, and what is counted of those that get none of their own.
 @Suite struct PayloadChoiceTests {

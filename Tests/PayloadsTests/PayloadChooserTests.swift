@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Payloads
+@testable import BroadsidePayloads
 
 /// Payloads that are named after a language in another way than the rows' values.
 @Suite struct PayloadChooserTests {

@@ -1,5 +1,5 @@
-import APNs
-import Payloads
+import BroadsideAPNs
+import BroadsidePayloads
 import Testing
 
 @Suite struct PayloadLintTests {

@@ -1,11 +1,11 @@
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Support
-import TestSupport
 import Testing
 
-@testable import APNs
-@testable import Payloads
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsidePayloads
+@testable import BroadsideRows
 
 @Suite struct PayloadTemplateTests {
     private func compile(_ text: String) throws -> PayloadTemplate {

@@ -1,7 +1,7 @@
-import APNs
+import BroadsideAPNs
 import Testing
 
-@testable import Payloads
+@testable import BroadsidePayloads
 
 /// What escapes in a payload's texts come to.
 @Suite struct PayloadTextTests {

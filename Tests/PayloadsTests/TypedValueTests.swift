@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Payloads
+@testable import BroadsidePayloads
 
 /// The texts of a list that stand for numbers and booleans.
 @Suite struct TypedValueTests {

@@ -1,4 +1,4 @@
-import Policy
+import BroadsidePolicy
 import Testing
 
 /// Connections that end by the server's protocol errors end the run before the list is used up.

@@ -1,9 +1,9 @@
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Support
-import TestSupport
 import Testing
 
-@testable import Policy
+@testable import BroadsidePolicy
 
 @Suite struct ConcurrencyLimiterTests {
     @Test(

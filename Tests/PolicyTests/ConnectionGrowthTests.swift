@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Policy
+@testable import BroadsidePolicy
 
 /// The rule by which a run chooses how many connections it keeps up, look by look.
 @Suite(.timeLimit(.minutes(60))) struct ConnectionGrowthTests {

@@ -1,4 +1,4 @@
-import Policy
+import BroadsidePolicy
 import Testing
 
 /// When too many rows of a list are invalid, to the row.

@@ -1,5 +1,5 @@
-import Policy
-import TestSupport
+import BroadsidePolicy
+import BroadsideTestSupport
 
 /// Connections to a server, a millisecond at a time: what `ConcurrencyLimiter` sees and does.
 struct PacedServer {

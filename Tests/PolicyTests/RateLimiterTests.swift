@@ -1,7 +1,7 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
-@testable import Policy
+@testable import BroadsidePolicy
 
 @Suite struct RateLimiterTests {
     let start: UInt64 = 1_000_000_000_000

@@ -1,7 +1,7 @@
 import Testing
 
-@testable import APNs
-@testable import Policy
+@testable import BroadsideAPNs
+@testable import BroadsidePolicy
 
 @Suite struct RefusalGuardTests {
     /// The cause after each signal, given as (signal, how often).

@@ -1,7 +1,7 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
-@testable import Policy
+@testable import BroadsidePolicy
 
 @Suite struct RetryTests {
     @Test func failsOnlyWhenBothAreUsedUp() {

@@ -1,5 +1,5 @@
-import Primitives
-import TestSupport
+import BroadsidePrimitives
+import BroadsideTestSupport
 import Testing
 
 @Suite struct ByteScanTests {

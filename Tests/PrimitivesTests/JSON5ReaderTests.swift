@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Primitives
+@testable import BroadsidePrimitives
 
 @Suite struct JSON5ReaderTests {
     /// A value as Foundation's reader gives it.

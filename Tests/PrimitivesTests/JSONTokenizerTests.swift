@@ -1,8 +1,8 @@
-import APNs
-import TestSupport
+import BroadsideAPNs
+import BroadsideTestSupport
 import Testing
 
-@testable import Primitives
+@testable import BroadsidePrimitives
 
 @Suite struct JSONTokenizerTests {
     /// The kinds of all tokens, or the error.

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import Ring
+@testable import BroadsideRing
 
 @Suite("Multishot receive") struct ReceiveTests {
     @Test func oneArmedReceiveBringsManyCompletions() throws {

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import Testing
 
-@testable import Ring
+@testable import BroadsideRing
 
 /// A thread of its own, for what must not run on the test runner's threads.
 final class PosixThread: @unchecked Sendable {

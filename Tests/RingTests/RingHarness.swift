@@ -1,5 +1,5 @@
+import BroadsideRing
 import Glibc
-import Ring
 
 /// A ring with what a test needs around it: completions are kept until the test asks for them.
 struct RingHarness: ~Copyable {

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import Ring
+@testable import BroadsideRing
 
 @Suite("The ring itself") struct RingTests {
     @Test func queuedOperationsGoOutTogether() throws {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Ring
+@testable import BroadsideRing
 
 @Suite("Addresses and names") struct SocketAddressTests {
     @Test(arguments: [

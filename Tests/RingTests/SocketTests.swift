@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import Ring
+@testable import BroadsideRing
 
 @Suite("Sockets on the ring") struct SocketTests {
     @Test(arguments: [SocketAddress.loopback(port: 0), .v6(high: 0, low: 1, scope: 0, port: 0)])

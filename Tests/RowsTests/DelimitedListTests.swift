@@ -1,7 +1,7 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
-@testable import Rows
+@testable import BroadsideRows
 
 @Suite struct DelimitedListTests {
     @Test func readsRFC4180() throws {

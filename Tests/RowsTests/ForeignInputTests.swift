@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Rows
+@testable import BroadsideRows
 
 /// What people give in the place of a list, or of a token, is known by its beginning.
 @Suite struct ForeignInputTests {

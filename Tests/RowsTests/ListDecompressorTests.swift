@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Rows
+@testable import BroadsideRows
 
 @Suite struct ListDecompressorTests {
     /// Text that packs well in places and badly in others.

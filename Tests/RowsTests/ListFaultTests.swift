@@ -1,7 +1,7 @@
 import Testing
 
-@testable import Hygiene
-@testable import Rows
+@testable import BroadsideHygiene
+@testable import BroadsideRows
 
 /// What makes a list one that nobody can read on: found by cutter and pruner alike, whatever the pieces
 /// in which it comes, with every row before it.

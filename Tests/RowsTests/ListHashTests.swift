@@ -1,5 +1,5 @@
-import Primitives
-import Rows
+import BroadsidePrimitives
+import BroadsideRows
 import Testing
 
 @Suite struct ListHashTests {

@@ -1,4 +1,4 @@
-@testable import Rows
+@testable import BroadsideRows
 
 /// What a chunk says of itself, and its stored bytes.
 struct ChunkFacts: Equatable {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Rows
+@testable import BroadsideRows
 
 @Suite struct RowChunkTests {
     @Test func `A chunk that grew for a long row is an ordinary one for the next`() {

@@ -1,8 +1,8 @@
 import Testing
 
-@testable import Hygiene
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideHygiene
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// The rules of the documents for rows that break the grammar of their format, as tables.
 @Suite struct RowGrammarTests {

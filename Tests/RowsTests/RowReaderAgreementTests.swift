@@ -1,7 +1,7 @@
-import TestSupport
+import BroadsideTestSupport
 import Testing
 
-@testable import Rows
+@testable import BroadsideRows
 
 /// The two ways on which each format's rows are read agree, whatever the rows are.
 @Suite struct RowReaderAgreementTests {

@@ -1,8 +1,8 @@
-import Support
-import TestSupport
+import BroadsideSupport
+import BroadsideTestSupport
 import Testing
 
-@testable import Rows
+@testable import BroadsideRows
 
 @Suite struct RowSplitterTests {
     @Test func blankLinesAreNoRows() throws {

@@ -1,5 +1,5 @@
+import BroadsideSupport
 import DeterministicSimulation
-import Support
 import Testing
 
 @Suite struct SeedTests {

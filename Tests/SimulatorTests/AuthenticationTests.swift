@@ -1,9 +1,9 @@
-import APNs
-import Primitives
-import TLS
+import BroadsideAPNs
+import BroadsidePrimitives
+import BroadsideTLS
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 @Suite struct AuthenticationTests {
     static let now: UInt64 = 1_437_179_036

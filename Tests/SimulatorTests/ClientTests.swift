@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// Other clients that nobody here wrote.
 @Suite struct ClientTests {

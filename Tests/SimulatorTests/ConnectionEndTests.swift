@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// How the endpoint ends connections by itself, seen by a client that nobody here wrote.
 @Suite(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))

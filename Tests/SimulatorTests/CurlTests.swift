@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// curl asks each thing once, of both kinds of session.
 @Suite(.enabled(if: isInstalled("curl"), "curl is not installed"))

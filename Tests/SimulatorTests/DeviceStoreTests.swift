@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// What is kept for devices that are away, with the time as a parameter.
 @Suite struct DeviceStoreTests {

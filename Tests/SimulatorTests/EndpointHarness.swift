@@ -1,9 +1,9 @@
-import APNs
+import BroadsideAPNs
+import BroadsideTLS
 import Foundation
 import Glibc
-import TLS
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// An endpoint on a free port, with a folder for its files, that is stopped after the test.
 final class EndpointHarness {

@@ -1,7 +1,7 @@
-import LegacyGateway
+import BroadsideLegacyGateway
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// What the feedback service keeps for whom, and how much of it.
 @Suite struct FeedbackListsTests {

@@ -1,8 +1,8 @@
-import APNs
+import BroadsideAPNs
 import Testing
 
-@testable import Engine
-@testable import Simulator
+@testable import BroadsideEngine
+@testable import BroadsideSimulator
 
 /// A day of a fleet against the simulator's rules: clocks that differ, restarts, one connection and many.
 struct FleetDayTests {

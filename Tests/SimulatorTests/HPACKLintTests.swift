@@ -1,8 +1,8 @@
-import HPACK
-import Support
+import BroadsideHPACK
+import BroadsideSupport
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 @Suite struct HPACKLintTests {
     /// Blocks of one connection, and what each profile says of them.

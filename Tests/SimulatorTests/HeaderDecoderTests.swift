@@ -1,7 +1,7 @@
-import HPACK
+import BroadsideHPACK
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// The fast session's decoder against the vectors and the rules of RFC 7541.
 @Suite struct HeaderDecoderTests {

@@ -1,6 +1,6 @@
 import Foundation
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// A client on Python's h2 (Debian's python3-h2): it sends exactly the header fields it is told to,
 /// right or wrong, on one connection, and tells what came back in order.

@@ -1,10 +1,10 @@
-import APNs
+import BroadsideAPNs
+import BroadsideTLS
 import Foundation
 import Glibc
-import TLS
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// Each status and reason of the provider API, asked for by a client that nobody here wrote.
 @Suite(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))

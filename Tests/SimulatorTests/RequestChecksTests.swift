@@ -1,7 +1,7 @@
-import APNs
+import BroadsideAPNs
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// One request with one thing wrong, or several in the order in which they are looked at.
 @Suite struct RequestChecksTests {

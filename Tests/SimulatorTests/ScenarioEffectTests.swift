@@ -1,8 +1,8 @@
+import BroadsideSupport
 import Foundation
-import Support
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// That scenarios do what they say where a whole campaign would not show it: by nghttp.
 @Suite(.enabled(if: isInstalled("nghttp"), "nghttp is not installed"))

@@ -1,9 +1,9 @@
-import APNs
-import Primitives
-import Support
+import BroadsideAPNs
+import BroadsidePrimitives
+import BroadsideSupport
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// What a scenario's text comes to, and when its faults strike.
 @Suite struct ScenarioReaderTests {

@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// Both kinds of session by themselves, fed with frames.
 @Suite struct SessionTests {

@@ -1,8 +1,8 @@
-import APNs
+import BroadsideAPNs
 import Foundation
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 @Suite struct StateDirectoryTests {
     @Test func filledOnFirstUseAndReused() throws {

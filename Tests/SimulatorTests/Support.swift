@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// Bytes of a hexadecimal string.
 func hexBytes(_ text: String) -> [UInt8] {

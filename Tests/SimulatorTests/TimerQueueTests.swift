@@ -1,7 +1,7 @@
 import Support
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 @Suite struct TimerQueueTests {
     @Test func answersComeInOrderOfTheirTimes() {

@@ -1,7 +1,7 @@
 import Support
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// The fates of a few tokens with 10 % bad and 30 % unregistered, computed in Python:
 ///

@@ -1,5 +1,5 @@
+import BroadsideSupport
 import Glibc
-import Support
 import Testing
 
 struct BackgroundWorkerTests {

@@ -1,5 +1,5 @@
+import BroadsideSupport
 import Foundation
-import Support
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
+import BroadsideSupport
 import Foundation
-import Support
 import Testing
 
 /// Texts for a shell, for JSON and for a log: what reads them is the judge.

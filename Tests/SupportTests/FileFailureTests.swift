@@ -1,6 +1,6 @@
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import Support
-import TestSupport
 import Testing
 
 /// What an error number means for a file that the user named.

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 import Testing
 
 /// Lines of a name and its value on a narrow terminal.

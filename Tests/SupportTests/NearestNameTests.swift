@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 import Testing
 
 /// What was probably meant where a name is unknown.

@@ -1,5 +1,5 @@
+import BroadsideSupport
 import Foundation
-import Support
 import Testing
 
 /// Numbers as people and machines read them; Foundation writes the same in its own way.

@@ -1,5 +1,5 @@
+import BroadsideSupport
 import Foundation
-import Support
 import Testing
 
 /// Keys and tokens that came into a text by mistake.

@@ -1,5 +1,5 @@
+import BroadsideSupport
 import Foundation
-import Support
 import Testing
 
 /// Times as text, beside Foundation's.

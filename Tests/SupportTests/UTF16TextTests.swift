@@ -1,5 +1,5 @@
+import BroadsideSupport
 import Foundation
-import Support
 import Testing
 
 @Suite struct UTF16TextTests {

@@ -1,8 +1,11 @@
+import BroadsideLedgers
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import TestSupport
+import Synchronization
 import Testing
 
-@testable import Support
+@testable import BroadsideSupport
 
 /// Many processes are asked at the same time, and none keeps the others from being asked.
 @Suite struct UnixLineClientTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TLS
+@testable import BroadsideTLS
 
 @Suite struct AuthenticatedCipherTests {
     private static func hexBytes(_ text: String) -> [UInt8] {

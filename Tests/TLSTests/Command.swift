@@ -1,6 +1,6 @@
+@testable import BroadsideTLS
 import Foundation
 import Glibc
-@testable import TLS
 
 /// The `openssl` command: another user of the library than ours.
 final class Command {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TLS
+@testable import BroadsideTLS
 
 @Suite("Failures and their fixes") struct FailureTests {
     private func failure(

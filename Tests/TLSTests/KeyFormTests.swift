@@ -1,5 +1,5 @@
+@testable import BroadsideTLS
 import Foundation
-@testable import TLS
 import Testing
 
 /// Keys and certificates as shells, editors and stores of secrets leave them.

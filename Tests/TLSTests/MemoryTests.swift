@@ -1,5 +1,5 @@
+@testable import BroadsideTLS
 import Foundation
-@testable import TLS
 import XCTest
 
 /// Memory over many sessions. XCTest runs these alone, so that the process' heap is theirs.

@@ -1,4 +1,4 @@
-@testable import TLS
+@testable import BroadsideTLS
 import Testing
 
 /// Our sessions against the `openssl` command over loopback sockets.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TLS
+@testable import BroadsideTLS
 
 /// ECDSA with the nonce of RFC 6979, by both libraries.
 struct ReproducibleSignatureTests {

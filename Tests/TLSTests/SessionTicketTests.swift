@@ -1,4 +1,4 @@
-@testable import TLS
+@testable import BroadsideTLS
 import Testing
 
 /// Sessions that resume earlier ones.

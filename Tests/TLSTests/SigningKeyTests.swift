@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TLS
+@testable import BroadsideTLS
 
 @Suite("Keys and signatures") struct SigningKeyTests {
     /// RFC 7515 appendix A.3.

@@ -1,4 +1,4 @@
-@testable import TLS
+@testable import BroadsideTLS
 
 /// One end of a connection with what it received and what it wants to send.
 final class Endpoint {

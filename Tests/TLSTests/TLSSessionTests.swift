@@ -1,4 +1,4 @@
-@testable import TLS
+@testable import BroadsideTLS
 import Testing
 
 @Suite("Sessions, client against server") struct TLSSessionTests {

@@ -1,7 +1,7 @@
+import BroadsideLedgers
+internal import BroadsidePrimitives
+public import BroadsideSupport
 internal import Glibc
-import Ledgers
-internal import Primitives
-public import Support
 
 /// `broadside control`: sends one line to a running process, and returns its response.
 public enum ControlClient {

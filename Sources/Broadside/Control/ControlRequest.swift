@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// What the operator of a running send asks for: one line of text.
 enum ControlRequest: Equatable, Sendable {

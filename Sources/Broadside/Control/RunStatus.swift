@@ -1,9 +1,9 @@
-import Engine
+import BroadsideEngine
+import BroadsideLedgers
+import BroadsideObservability
+internal import BroadsidePolicy
+public import BroadsideSupport
 import FoundationEssentials
-import Ledgers
-import Observability
-internal import Policy
-public import Support
 
 /// What `broadside status` says about one ledger: what its run does now, or how the last one ended.
 public struct RunStatus: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 extension Clock {
     /// Refuses to date provider tokens and ledgers by a clock that was never set.

@@ -1,7 +1,7 @@
-import APNs
-import Engine
-import Support
-import TLS
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideSupport
+import BroadsideTLS
 
 extension Credential {
     /// What `authorization` a run begins with, and how it is renewed.

@@ -1,7 +1,7 @@
-internal import APNs
+internal import BroadsideAPNs
+import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-import Support
-import TLS
 
 /// How the sender proves who it is: exactly one of the kinds, read and checked.
 enum Credential: Sendable {

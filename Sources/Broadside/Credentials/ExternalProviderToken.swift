@@ -1,7 +1,7 @@
-internal import APNs
-import Engine
+internal import BroadsideAPNs
+import BroadsideEngine
+import BroadsideSupport
 internal import Glibc
-import Support
 
 /// A provider token that was made elsewhere, and the file in which it comes: whoever makes it
 /// writes a new one there before the old one is an hour old.

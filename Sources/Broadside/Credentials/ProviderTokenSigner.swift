@@ -1,8 +1,8 @@
-import APNs
-import Engine
-import Ledgers
-import Support
-import TLS
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideLedgers
+import BroadsideSupport
+import BroadsideTLS
 
 /// Makes the provider tokens of a signing key. The same key and date make the same bytes on every
 /// machine (RFC 6979), so nothing of them is kept anywhere.

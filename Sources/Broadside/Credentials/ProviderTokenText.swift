@@ -1,5 +1,5 @@
-import Engine
-import Support
+import BroadsideEngine
+import BroadsideSupport
 
 /// A provider token as a text, for a program that takes it in a header.
 package enum ProviderTokenText {

@@ -1,6 +1,6 @@
+import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-import Support
-import TLS
 
 /// A file that nobody else should be able to read, whole. Its bytes are read into one array and
 /// nowhere else: whoever gets it cleanses it.

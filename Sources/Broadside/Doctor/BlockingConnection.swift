@@ -1,10 +1,10 @@
-import APNs
-import Engine
-import HPACK
-import HTTP2
-import Ring
-import Support
-import TLS
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideHPACK
+import BroadsideHTTP2
+import BroadsideRing
+import BroadsideSupport
+import BroadsideTLS
 
 /// One connection to APNs for one request, over a blocking stream: for the doctor, which has time.
 @safe final class BlockingConnection {

@@ -1,7 +1,7 @@
-import Engine
+import BroadsideEngine
+import BroadsideRing
+import BroadsideSupport
 internal import Glibc
-import Ring
-import Support
 
 /// What the doctor finds out about this machine: what a run needs of it besides the network.
 enum DoctorMachine {

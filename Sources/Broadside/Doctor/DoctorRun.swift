@@ -1,10 +1,10 @@
-import APNs
-import Engine
-import HPACK
-import HTTP2
-import Ring
-public import Support
-import TLS
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideHPACK
+import BroadsideHTTP2
+import BroadsideRing
+public import BroadsideSupport
+import BroadsideTLS
 
 /// `doctor`: one connection with these credentials, and in words what works and what does not.
 public enum DoctorRun {

@@ -1,5 +1,5 @@
-internal import APNs
-import Engine
+internal import BroadsideAPNs
+import BroadsideEngine
 internal import Glibc
 
 /// What the answer to an impossible device token says about everything but the device token.

@@ -1,6 +1,6 @@
+import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-import Support
-import TLS
 
 /// What decides how fast this machine encrypts and sends: figures mean little without it.
 package struct MachineDescription: Sendable, Equatable {

@@ -1,6 +1,6 @@
-import HPACK
-import HTTP2
-import Support
+import BroadsideHPACK
+import BroadsideHTTP2
+import BroadsideSupport
 
 /// The server's clock, where it tells it: the `date` of its responses (RFC 9110 section 6.6.1).
 /// APNs is not known to send one; proxies and other servers do.

@@ -1,11 +1,11 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideLedgerFormat
+import BroadsideLedgers
+internal import BroadsideLegacyGateway
+internal import BroadsideRows
+import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-internal import LedgerFormat
-import Ledgers
-internal import LegacyGateway
-internal import Rows
-import Support
-import TLS
 
 /// A ledger of what a feedback service said: every tuple a row that is `rejected` as Unregistered,
 /// with the service's own time, so that `prune` uses it like any other.

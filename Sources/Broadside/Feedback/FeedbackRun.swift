@@ -1,8 +1,8 @@
-import Engine
-import LegacyGateway
-import Ring
-public import Support
-import TLS
+import BroadsideEngine
+import BroadsideLegacyGateway
+import BroadsideRing
+public import BroadsideSupport
+import BroadsideTLS
 
 /// `feedback`: reads a legacy feedback service to its end, into a ledger.
 public enum FeedbackRun {

@@ -1,7 +1,7 @@
-import Hygiene
-import Lists
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsideLists
+import BroadsideRows
+import BroadsideSupport
 
 /// Warnings of words such as NULL, which stand for a missing value and are taken for texts.
 enum MissingValues {

@@ -1,5 +1,5 @@
-public import APNs
-public import Lists
+public import BroadsideAPNs
+public import BroadsideLists
 
 /// What one prune is asked to do: the values of the command's options.
 public struct PruneOptions: Sendable {

@@ -1,8 +1,8 @@
-import APNs
-import Hygiene
-import Ledgers
-import Lists
-public import Support
+import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideLedgers
+import BroadsideLists
+public import BroadsideSupport
 
 /// One `prune`: a list without the tokens that ledgers call dead.
 public enum PruneRun {

@@ -1,5 +1,5 @@
-import Lists
-import Support
+import BroadsideLists
+import BroadsideSupport
 
 extension TokenList {
     /// The permissions of what is made of the list: its own; of one that is no file, as it holds device

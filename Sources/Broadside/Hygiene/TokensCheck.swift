@@ -1,8 +1,8 @@
+internal import BroadsideHygiene
+import BroadsideLists
+internal import BroadsideRows
+public import BroadsideSupport
 internal import Glibc
-internal import Hygiene
-import Lists
-internal import Rows
-public import Support
 
 /// What `tokens check` and `tokens dedupe` are asked to look at.
 public struct TokensOptions: Sendable {

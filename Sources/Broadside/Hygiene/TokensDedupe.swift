@@ -1,7 +1,7 @@
-import Hygiene
-import Ledgers
-import Lists
-public import Support
+import BroadsideHygiene
+import BroadsideLedgers
+import BroadsideLists
+public import BroadsideSupport
 
 /// One `tokens dedupe`: a list with one row a token.
 public enum TokensDedupe {

@@ -1,7 +1,7 @@
-import APNs
-import Hygiene
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideRows
+import BroadsideSupport
 
 extension ListSurvey.BadRow {
     /// The first characters of what stands in the token's place, fit for a line on a terminal.

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 extension BroadsideError {
     /// A column of times of which none can be read: what it decides would be chance.

@@ -1,5 +1,5 @@
-internal import Primitives
-package import Support
+internal import BroadsidePrimitives
+package import BroadsideSupport
 
 /// A campaign's settings in a file (JSON5): options by their long names, and where each stands.
 package struct CampaignFile {

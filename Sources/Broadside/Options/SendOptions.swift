@@ -1,12 +1,12 @@
-public import APNs
-import Engine
-public import HPACK
-public import LedgerFormat
-public import LegacyGateway
-public import Lists
-public import Observability
-public import Rows
-import Support
+public import BroadsideAPNs
+import BroadsideEngine
+public import BroadsideHPACK
+public import BroadsideLedgerFormat
+public import BroadsideLegacyGateway
+public import BroadsideLists
+public import BroadsideObservability
+public import BroadsideRows
+import BroadsideSupport
 
 /// What one send is asked to do: the values of the command's options, read but not yet checked
 /// against each other or against any file.

@@ -1,5 +1,5 @@
-import Observability
-import Payloads
+import BroadsideObservability
+import BroadsidePayloads
 
 extension AlertText {
     /// What a campaign shows; of a template, what the first row that is sent gets, with its token shortened.

@@ -1,6 +1,6 @@
-import Lists
-import Payloads
-import Support
+import BroadsideLists
+import BroadsidePayloads
+import BroadsideSupport
 
 extension ExclusionScan {
     /// - Returns: nil if nothing is skipped.

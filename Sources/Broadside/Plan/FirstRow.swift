@@ -1,7 +1,7 @@
-import APNs
-import Lists
-import Payloads
-import Support
+import BroadsideAPNs
+import BroadsideLists
+import BroadsidePayloads
+import BroadsideSupport
 
 /// The first row of a run that is sent, and the payload that it gets: what a template says only once a row
 /// fills it in.

@@ -1,6 +1,6 @@
-import Lists
-import Rows
-import Support
+import BroadsideLists
+import BroadsideRows
+import BroadsideSupport
 
 /// How many rows a run is about, counted or estimated before it begins.
 enum ListSize: Equatable {

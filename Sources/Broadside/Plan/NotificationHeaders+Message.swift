@@ -1,5 +1,5 @@
-import APNs
-import Support
+import BroadsideAPNs
+import BroadsideSupport
 
 extension NotificationHeaders.Field {
     /// The option that holds the header, without dashes.

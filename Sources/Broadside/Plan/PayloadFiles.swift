@@ -1,9 +1,9 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideLegacyGateway
+internal import BroadsidePayloads
+import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-internal import LegacyGateway
-internal import Payloads
-import Support
-import TLS
 
 /// A campaign's payloads, read from their files and compiled; what they ask of the list.
 struct PayloadFiles {

@@ -1,6 +1,6 @@
-public import APNs
-import Payloads
-public import Support
+public import BroadsideAPNs
+import BroadsidePayloads
+public import BroadsideSupport
 
 /// One `payload check`: what a payload file is, and what is wrong with it.
 public struct PayloadReport: Sendable {

@@ -1,8 +1,8 @@
-import APNs
-import Engine
-import LegacyGateway
-import Payloads
-import Support
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideLegacyGateway
+import BroadsidePayloads
+import BroadsideSupport
 
 extension Plan {
     /// The gateway's port where `--endpoint` names none.

@@ -1,5 +1,5 @@
+internal import BroadsidePolicy
 internal import Glibc
-internal import Policy
 
 /// How many connections and reactors a run begins with, and how many it may grow to.
 struct RunShape: Equatable {

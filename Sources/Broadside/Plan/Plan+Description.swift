@@ -1,8 +1,8 @@
-import Engine
-import Lists
-import Observability
-import Payloads
-import Support
+import BroadsideEngine
+import BroadsideLists
+import BroadsideObservability
+import BroadsidePayloads
+import BroadsideSupport
 
 extension Plan {
     /// What will be done, in a few lines that fit the terminal behind a descriptor.

@@ -1,7 +1,7 @@
-package import APNs
-import Hygiene
-import Ledgers
-import Support
+package import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideLedgers
+import BroadsideSupport
 
 extension Plan {
     /// How long ago an expiration may be that is meant as it stands.

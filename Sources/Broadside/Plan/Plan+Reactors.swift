@@ -1,10 +1,10 @@
-internal import APNs
-import Engine
-internal import HPACK
-import HTTP2
-internal import LedgerFormat
-internal import Payloads
-internal import Policy
+internal import BroadsideAPNs
+import BroadsideEngine
+internal import BroadsideHPACK
+import BroadsideHTTP2
+internal import BroadsideLedgerFormat
+internal import BroadsidePayloads
+internal import BroadsidePolicy
 
 extension Plan {
     /// What the run may change while it goes on; nil where it keeps what it begins with.

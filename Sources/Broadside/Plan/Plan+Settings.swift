@@ -1,6 +1,6 @@
-import APNs
-import Observability
-import Support
+import BroadsideAPNs
+import BroadsideObservability
+import BroadsideSupport
 
 extension Plan {
     /// What was asked for, for people to read afterwards. Names of files, never what is in them;

@@ -1,10 +1,10 @@
-internal import APNs
-import Engine
+internal import BroadsideAPNs
+import BroadsideEngine
+import BroadsideObservability
+internal import BroadsideRing
+import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-import Observability
-internal import Ring
-import Support
-import TLS
 
 /// What a send will do, checked: every file read, every value known. Made before anything is
 /// written or connected, so that a wrong setting costs nothing.

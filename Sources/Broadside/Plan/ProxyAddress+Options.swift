@@ -1,7 +1,7 @@
-import Engine
-import Primitives
-import Support
-import TLS
+import BroadsideEngine
+import BroadsidePrimitives
+import BroadsideSupport
+import BroadsideTLS
 
 extension ProxyAddress {
     /// Reads `http://HOST:PORT`.

@@ -1,6 +1,6 @@
-import Engine
-import Support
-import TLS
+import BroadsideEngine
+import BroadsideSupport
+import BroadsideTLS
 
 extension Route {
     /// Reads what the options say of it, and the file that they name.

@@ -1,7 +1,7 @@
-import Lists
-import Payloads
-import Rows
-import Support
+import BroadsideLists
+import BroadsidePayloads
+import BroadsideRows
+import BroadsideSupport
 
 /// Which rows of its list a run is about, as the options say: looked up once, when first asked for.
 final class RunRows {

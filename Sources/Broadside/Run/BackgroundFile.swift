@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// What a run keeps up to date on a disk that may take any time: another thread writes it, the latest
 /// content in place of one that still waits. A failure is said once and ends nothing.

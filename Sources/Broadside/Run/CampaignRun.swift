@@ -1,12 +1,12 @@
-import Engine
+import BroadsideEngine
+import BroadsideLedgers
+import BroadsideLists
+import BroadsideObservability
+import BroadsideRing
+public import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-import Ledgers
-import Lists
-import Observability
-import Ring
-public import Support
 internal import Synchronization
-import TLS
 
 /// One `send`, from its options to its exit code.
 public enum CampaignRun {

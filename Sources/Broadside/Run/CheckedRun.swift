@@ -1,7 +1,7 @@
-import Ledgers
-import Lists
-import Support
-import TLS
+import BroadsideLedgers
+import BroadsideLists
+import BroadsideSupport
+import BroadsideTLS
 
 /// What a run is made from, read and checked before it begins.
 struct CheckedRun {

@@ -1,7 +1,7 @@
-import APNs
-import Engine
-import Support
-import TLS
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideSupport
+import BroadsideTLS
 
 /// What a run's credential needs while the run continues: provider tokens renewed, files read again. On the
 /// thread that takes signals: the file of `--auth-token-file`, which is looked at each second, is read on a

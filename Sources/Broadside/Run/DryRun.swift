@@ -1,10 +1,10 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideHygiene
+import BroadsideLists
+import BroadsideObservability
+internal import BroadsideRows
+import BroadsideSupport
 internal import Glibc
-internal import Hygiene
-import Lists
-import Observability
-internal import Rows
-import Support
 
 /// Reads and checks everything that a run would, builds each request, connects nowhere, writes
 /// nothing.

@@ -1,7 +1,7 @@
-import Engine
-import Observability
-import Policy
-import Support
+import BroadsideEngine
+import BroadsideObservability
+import BroadsidePolicy
+import BroadsideSupport
 
 /// Shows a run to `ConnectionGrowth`, once a second, and does what that decides.
 struct GrowthWatch {

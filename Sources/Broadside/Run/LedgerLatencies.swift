@@ -1,6 +1,6 @@
-import Ledgers
-import Observability
-import Support
+import BroadsideLedgers
+import BroadsideObservability
+import BroadsideSupport
 
 /// How long the responses to a campaign's requests took, as its ledger keeps it.
 package enum LedgerLatencies {

@@ -1,8 +1,8 @@
-import Engine
-import Ledgers
-import Observability
-import Policy
-import Support
+import BroadsideEngine
+import BroadsideLedgers
+import BroadsideObservability
+import BroadsidePolicy
+import BroadsideSupport
 
 extension LedgerSession {
     /// A campaign with nothing left to do: tells so wherever the options ask for it. Its invalid rows

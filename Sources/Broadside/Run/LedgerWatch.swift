@@ -1,6 +1,6 @@
-import Engine
-import Ledgers
-import Support
+import BroadsideEngine
+import BroadsideLedgers
+import BroadsideSupport
 
 /// Looks each second whether the ledger is still where it was: after `rm -r` the run would go on, with a
 /// ledger that nobody can read, and another start would find none and begin the campaign anew. On a

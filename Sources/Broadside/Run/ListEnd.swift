@@ -1,7 +1,7 @@
-import Engine
-import Lists
-internal import Policy
-import Support
+import BroadsideEngine
+import BroadsideLists
+internal import BroadsidePolicy
+import BroadsideSupport
 internal import Synchronization
 
 /// What a run's end has to know of the list: how many rows it has, and its hash. Another thread reads

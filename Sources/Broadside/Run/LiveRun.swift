@@ -1,14 +1,14 @@
-import Engine
+import BroadsideEngine
+internal import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideObservability
+internal import BroadsidePolicy
+import BroadsideRing
+internal import BroadsideRows
+import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-internal import LedgerFormat
-import Lists
-import Observability
-internal import Policy
-import Ring
-internal import Rows
-import Support
 internal import Synchronization
-import TLS
 
 /// What became of the claim at the end of a run.
 private struct EndClaim: Sendable {

@@ -1,4 +1,4 @@
-internal import Ring
+internal import BroadsideRing
 
 /// Ends this process when the one that started it is gone, however that went.
 ///

@@ -1,7 +1,7 @@
-import Ledgers
-import Lists
-import Observability
-import Support
+import BroadsideLedgers
+import BroadsideLists
+import BroadsideObservability
+import BroadsideSupport
 
 /// All that a run reads of its list and its ledger before it sends.
 struct PreparedRun {

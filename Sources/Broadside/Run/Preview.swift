@@ -1,11 +1,11 @@
-internal import APNs
-import Engine
-internal import HPACK
-internal import LedgerFormat
-import Lists
-internal import Payloads
-internal import Rows
-import Support
+internal import BroadsideAPNs
+import BroadsideEngine
+internal import BroadsideHPACK
+internal import BroadsideLedgerFormat
+import BroadsideLists
+internal import BroadsidePayloads
+internal import BroadsideRows
+import BroadsideSupport
 
 /// `--preview N`: prints the first N requests of each payload as they would be sent. Connects nowhere,
 /// writes nothing.

@@ -1,8 +1,8 @@
-import Engine
-import LedgerFormat
-import Observability
-import Policy
-import Support
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideObservability
+import BroadsidePolicy
+import BroadsideSupport
 
 /// Why a run ended, all things considered, and what follows: its exit code and its last line.
 struct RunConclusion {

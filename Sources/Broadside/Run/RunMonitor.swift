@@ -1,9 +1,9 @@
-import Engine
-import LedgerFormat
-import Lists
-import Observability
-import Policy
-import Support
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideObservability
+import BroadsidePolicy
+import BroadsideSupport
 
 /// Tells how a run goes on, and hears what its operator wants: the main thread calls it ten times a
 /// second. Everything it shows comes from one look a second at what the reactors published.

@@ -1,7 +1,7 @@
-import Engine
-import Ledgers
-import Observability
-import Support
+import BroadsideEngine
+import BroadsideLedgers
+import BroadsideObservability
+import BroadsideSupport
 
 /// Where a run tells of itself besides stderr and the ledger: opened before anything is sent, so
 /// that a wrong setting costs nothing.

@@ -1,5 +1,5 @@
-import Engine
-import Observability
+import BroadsideEngine
+import BroadsideObservability
 
 extension StopAdvice.Circumstances {
     /// Those of a run that ends now, or that had ended before it began.

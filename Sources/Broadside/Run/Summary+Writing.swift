@@ -1,6 +1,6 @@
+import BroadsideObservability
+import BroadsideSupport
 internal import Glibc
-import Observability
-import Support
 
 extension Summary {
     /// Writes the text for people where they watch, and the JSON where the options say.
@@ -35,7 +35,7 @@ extension Summary {
         case .failed(let number):
             throw BroadsideError("standard output: \(describe(errno: number))", exitCode: 5)
         case .stuck:
-            Support.standardError(
+            BroadsideSupport.standardError(
                 "broadside: warning: nothing reads standard output: the summary is lost there; "
                     + "broadside ledger stats shows the counts")
         }

@@ -1,8 +1,8 @@
-import APNs
-import Lists
-import Policy
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideLists
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// The invalid rows of a list, for `--max-invalid`: how many there are, the first of them, and what most of
 /// them have in place of a device token.

@@ -1,13 +1,13 @@
-internal import APNs
-import Engine
+internal import BroadsideAPNs
+import BroadsideEngine
+internal import BroadsideLedgerFormat
+import BroadsideLedgers
+import BroadsideLists
+internal import BroadsidePolicy
+internal import BroadsideRows
+import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
-internal import LedgerFormat
-import Ledgers
-import Lists
-internal import Policy
-internal import Rows
-import Support
-import TLS
 
 /// A campaign and its ledger, taken up by this process: begun, or gone on with.
 final class LedgerSession {

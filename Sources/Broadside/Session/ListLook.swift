@@ -1,10 +1,10 @@
-import APNs
-import Hygiene
-import Lists
-import Payloads
-import Policy
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideLists
+import BroadsidePayloads
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// A look at the first rows of a list before anything is connected: what is not a list of this app's
 /// tokens is refused while that costs nothing.

@@ -1,7 +1,7 @@
-import APNs
-import Engine
-import Payloads
-import Rows
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsidePayloads
+import BroadsideRows
 
 /// What `send` would make of the rows of a list, without sending them.
 struct RowInspector: ~Copyable {

@@ -1,7 +1,7 @@
 import Broadside
+import BroadsideSupport
 internal import FoundationEssentials
 internal import Glibc
-import Support
 
 /// This very program once more, or another one, as a process of its own whose cost the kernel counts apart. Ended
 /// by its id, at the latest with this object.

@@ -1,7 +1,7 @@
 import Broadside
+import BroadsideSupport
 internal import FoundationEssentials
 internal import Glibc
-import Support
 
 /// The files of a benchmark, in a directory that is removed with this object.
 final class BenchFiles {

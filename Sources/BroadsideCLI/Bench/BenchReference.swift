@@ -1,6 +1,6 @@
 import Broadside
+import BroadsideSupport
 internal import Glibc
-import Support
 
 /// What a notification costs h2load, the load generator of nghttp2: the same payload, to a simulator of the
 /// same kind, on the same machine. It has no token file, no ledger and no rate.

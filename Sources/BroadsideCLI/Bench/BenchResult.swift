@@ -1,6 +1,6 @@
 import Broadside
+import BroadsideSupport
 internal import FoundationEssentials
-import Support
 
 /// What a benchmark found, as the JSON has it. Keys are part of the contract.
 struct BenchResult: Encodable {

@@ -1,7 +1,7 @@
 import Broadside
+import BroadsideSupport
 internal import FoundationEssentials
 internal import Glibc
-import Support
 
 /// One benchmark: a short run for the bytes, one for the rate, and the one that counts.
 struct BenchRun {

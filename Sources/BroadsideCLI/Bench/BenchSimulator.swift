@@ -1,6 +1,6 @@
 import Broadside
+import BroadsideSupport
 internal import FoundationEssentials
-import Support
 
 /// Where a simulator listens, and the credentials that it made in its state directory.
 struct BenchSimulator {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// `broadside bench`.
 enum BenchCommand {

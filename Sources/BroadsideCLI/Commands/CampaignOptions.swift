@@ -1,6 +1,6 @@
 import Broadside
+import BroadsideSupport
 import Glibc
-import Support
 
 /// `--campaign FILE` and `--print-campaign`: options from a file, and back into one.
 enum CampaignOptions {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// `broadside control`: a word to a running send, or to a process that listens on a control socket.
 enum ControlCommand {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// `broadside feedback`.
 enum FeedbackCommand {

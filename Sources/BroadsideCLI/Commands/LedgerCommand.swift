@@ -1,7 +1,7 @@
-import APNs
 import Broadside
-import LedgerFormat
-import Support
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideSupport
 
 /// `broadside ledger`: what a run left, read.
 enum LedgerCommand {

@@ -1,6 +1,6 @@
-import APNs
 import Broadside
-import Support
+import BroadsideAPNs
+import BroadsideSupport
 
 /// `broadside payload`: a payload, looked at before it is sent.
 enum PayloadCommand {

@@ -1,6 +1,6 @@
-import APNs
 import Broadside
-import Support
+import BroadsideAPNs
+import BroadsideSupport
 
 /// `broadside probe`: a send whose notification nobody sees.
 enum ProbeCommand {

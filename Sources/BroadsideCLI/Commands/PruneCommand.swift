@@ -1,6 +1,6 @@
-import APNs
 import Broadside
-import Support
+import BroadsideAPNs
+import BroadsideSupport
 
 /// `broadside prune`.
 enum PruneCommand {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// `broadside report`: the page about a ledger, or one about many.
 enum ReportCommand {

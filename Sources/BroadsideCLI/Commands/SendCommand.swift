@@ -1,7 +1,7 @@
-import APNs
 import Broadside
-import LegacyGateway
-import Support
+import BroadsideAPNs
+import BroadsideLegacyGateway
+import BroadsideSupport
 
 /// `broadside send`.
 enum SendCommand {

@@ -1,7 +1,7 @@
 import Broadside
+import BroadsideSimulator
+import BroadsideSupport
 import Glibc
-import Simulator
-import Support
 
 /// `broadside simulate`.
 enum SimulateCommand {

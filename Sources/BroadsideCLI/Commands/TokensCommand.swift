@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// `broadside tokens`: checks a list before the campaign.
 enum TokensCommand {

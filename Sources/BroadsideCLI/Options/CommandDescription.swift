@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// A call that somebody may want, as a shell takes it.
 struct CommandExample: Sendable {

@@ -1,6 +1,6 @@
-import APNs
 import Broadside
-import Support
+import BroadsideAPNs
+import BroadsideSupport
 
 /// The options that say who connects and where to: the same in every command that connects.
 enum CredentialOptions {

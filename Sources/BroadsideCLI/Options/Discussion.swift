@@ -1,4 +1,5 @@
-import Support
+import Broadside
+import BroadsideSupport
 
 /// A command's discussion, taken apart for pages that lay it out themselves.
 struct Discussion {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// Options of a campaign of several lists, each sent in a run of its own.
 enum FleetOptions {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// Where a run's ledger is, and whether it continues.
 enum LedgerOptions {

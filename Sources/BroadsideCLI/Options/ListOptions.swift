@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// What the commands know that read one list.
 protocol ListValues: OptionValues {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// What a command is asked to do, as its options say it.
 protocol OptionValues: Sendable {

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// One option of a command: what `--help`, the parser and the nearest-name advice know of it.
 struct OptionDescription: Sendable {

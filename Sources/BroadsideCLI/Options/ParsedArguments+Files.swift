@@ -1,6 +1,6 @@
 import Broadside
+import BroadsideSupport
 import Glibc
-import Support
 
 extension ParsedArguments {
     /// What is written must not be what is read, nor a ledger's, nor be written twice.

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 extension ParsedArguments {
     /// The one word that says which of the command's works is wanted.

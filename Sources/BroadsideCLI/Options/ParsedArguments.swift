@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// How much of a command's help is wanted.
 enum HelpRequest {

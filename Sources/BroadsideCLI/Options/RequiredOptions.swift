@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// An option without which a command can do nothing, or one of several.
 struct RequiredOption {

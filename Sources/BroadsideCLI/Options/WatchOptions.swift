@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// The options by which a run is watched and steered.
 enum WatchOptions {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// What `broadside help --completion SHELL` prints: a shell's completion of commands, options,
 /// choices and files, out of the same tables as `--help`.

@@ -1,6 +1,6 @@
-internal import Policy
-import Ring
-import Support
+internal import BroadsidePolicy
+import BroadsideRing
+import BroadsideSupport
 internal import Synchronization
 
 /// How the endpoint's addresses fare, as all reactors of a run know it together: a server in trouble is

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 internal import Synchronization
 
 /// Holds new connections to ten in any second, over all reactors and addresses: a server that ends

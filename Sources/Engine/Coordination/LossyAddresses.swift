@@ -1,4 +1,4 @@
-import Ring
+import BroadsideRing
 internal import Synchronization
 
 /// Addresses whose connections end early: rows in flight were lost by one that had not given many times as

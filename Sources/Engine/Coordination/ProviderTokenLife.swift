@@ -1,5 +1,5 @@
-import APNs
-import TLS
+import BroadsideAPNs
+import BroadsideTLS
 
 /// The provider token of a process through its ages: when another one is wanted, and when none may
 /// be made. A value: the time comes in as a parameter, and somebody else signs.

@@ -1,6 +1,6 @@
-import APNs
-import Policy
-import Support
+import BroadsideAPNs
+import BroadsidePolicy
+import BroadsideSupport
 
 /// What a reactor has to tell its run: collected while it takes completions in and decides, handed
 /// over as one value.

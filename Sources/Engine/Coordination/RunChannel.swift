@@ -1,5 +1,5 @@
-import Policy
-import Support
+import BroadsidePolicy
+import BroadsideSupport
 
 /// A reactor's side of its run: directives come in, effects go out, both at the beginning and at the end
 /// of a turn, and in between only when the effects are full (`isFull`).

@@ -1,5 +1,5 @@
-internal import Policy
-package import Support
+internal import BroadsidePolicy
+package import BroadsideSupport
 internal import Synchronization
 
 /// The provider token's life, as the thread that watches the reactors leads it: no reactor waits for a

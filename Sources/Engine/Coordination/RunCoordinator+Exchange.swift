@@ -1,7 +1,7 @@
-internal import APNs
-internal import Lists
-internal import Policy
-import Support
+internal import BroadsideAPNs
+internal import BroadsideLists
+internal import BroadsidePolicy
+import BroadsideSupport
 internal import Synchronization
 
 /// Permits of a reactor: requests in flight before anything was accepted.

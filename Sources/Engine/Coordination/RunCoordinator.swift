@@ -1,6 +1,6 @@
-package import Lists
-package import Policy
-import Support
+package import BroadsideLists
+package import BroadsidePolicy
+import BroadsideSupport
 internal import Synchronization
 
 /// What the reactors of a run hold in common: the provider token, the guards that count over all

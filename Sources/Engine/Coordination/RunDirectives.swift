@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// What a run tells a reactor: read at one instant, it holds for a whole turn.
 struct RunDirectives: Sendable {

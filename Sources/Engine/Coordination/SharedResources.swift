@@ -1,5 +1,5 @@
-internal import Policy
-import Support
+internal import BroadsidePolicy
+import BroadsideSupport
 internal import Synchronization
 
 /// What the reactors of a run take from each other, each a value behind a lock or an atomic of its own:

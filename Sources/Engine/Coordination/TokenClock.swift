@@ -1,5 +1,5 @@
-import APNs
-import Support
+import BroadsideAPNs
+import BroadsideSupport
 
 /// The time by which a run's provider tokens are dated. A value: both clocks come in as a parameter.
 ///

@@ -1,6 +1,6 @@
-import Policy
-import Ring
-import Support
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideSupport
 
 /// The endpoint's addresses as a reactor's connections use them: spread over all, except those that
 /// `AddressHealth` says are to be left alone.

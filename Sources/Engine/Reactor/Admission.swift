@@ -1,5 +1,5 @@
-import Policy
-import Support
+import BroadsidePolicy
+import BroadsideSupport
 
 /// When a reactor may make another request, as far as the run's rate goes, of which it has a share. What a
 /// connection allows is asked besides.

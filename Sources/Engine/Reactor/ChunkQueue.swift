@@ -1,6 +1,6 @@
-import APNs
-import LedgerFormat
-package import Rows
+import BroadsideAPNs
+import BroadsideLedgerFormat
+package import BroadsideRows
 
 /// A row of the chunk in use.
 struct ListRow {

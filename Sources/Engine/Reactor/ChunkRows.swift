@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// How much of the list a reactor reserves at once: chunks of about as many rows as it gets through
 /// in a thirtieth of a second, and where that is more than a chunk holds so many of them together,

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// How long a turn waits for company. Waking a thread costs more than a dozen notifications, so
 /// that under load it pays to let a few connections' answers come together.

@@ -1,6 +1,6 @@
-import Policy
-import Ring
-import Support
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideSupport
 
 /// One connection slot of a reactor. A slot is used for many connections, one after the other.
 ///

@@ -1,6 +1,6 @@
-import Policy
-import Ring
-import Support
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideSupport
 
 /// The connections of a reactor: their slots, the addresses that they go to, and how many there are to
 /// be.

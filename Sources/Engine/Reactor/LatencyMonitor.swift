@@ -1,5 +1,5 @@
-package import Policy
-import Support
+package import BroadsidePolicy
+import BroadsideSupport
 
 /// What a run found out about responses that slow down under load.
 package struct PaceTally: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// What shows that a connection is alive, and that its server lets it send.
 struct Liveness {

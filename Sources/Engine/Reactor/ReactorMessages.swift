@@ -1,6 +1,6 @@
-package import Policy
-package import Ring
-package import Rows
+package import BroadsidePolicy
+package import BroadsideRing
+package import BroadsideRows
 
 /// What the reactor asks of whatever drives it: the ring, or the deterministic simulation.
 ///

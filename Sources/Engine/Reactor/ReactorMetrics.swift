@@ -1,6 +1,6 @@
-import LedgerFormat
-import Rows
-import Support
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// What a reactor counts and reports: nothing in it decides what is sent.
 struct ReactorMetrics: ~Copyable {

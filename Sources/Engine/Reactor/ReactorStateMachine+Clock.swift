@@ -1,5 +1,5 @@
-import Policy
-import Support
+import BroadsidePolicy
+import BroadsideSupport
 
 /// What only time brings about: connections that are silent, that get no responses, or that do not take
 /// what they are given.

@@ -1,7 +1,7 @@
-import APNs
-import Policy
-import Ring
-import Support
+import BroadsideAPNs
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideSupport
 
 /// A connection's life: begun, ended, given up; which addresses there are, and how many connections.
 extension ReactorStateMachine where Records: ~Copyable {

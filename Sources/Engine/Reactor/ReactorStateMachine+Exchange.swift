@@ -1,6 +1,6 @@
-import HTTP2
-import Policy
-import Support
+import BroadsideHTTP2
+import BroadsidePolicy
+import BroadsideSupport
 
 /// A reactor and its run: what came in goes out as effects, what the run says comes in as directives.
 extension ReactorStateMachine where Records: ~Copyable {

@@ -1,8 +1,8 @@
-import APNs
-import LegacyGateway
-import Policy
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideLegacyGateway
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// What a legacy gateway's silence and its last word mean: notifications that are accepted without a
 /// response, and one error packet at the connection's end (Apple, "Binary Provider API", archived;

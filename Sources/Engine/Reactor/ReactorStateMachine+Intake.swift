@@ -1,7 +1,7 @@
-import HTTP2
-import Policy
-import Ring
-import Support
+import BroadsideHTTP2
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideSupport
 
 /// What the driver brings in: bytes, and the ends of what it was asked to do.
 extension ReactorStateMachine where Records: ~Copyable {

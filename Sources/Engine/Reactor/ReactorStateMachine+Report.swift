@@ -1,8 +1,8 @@
-import APNs
-import HTTP2
-import LedgerFormat
-import Policy
-import Support
+import BroadsideAPNs
+import BroadsideHTTP2
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideSupport
 
 /// What a reactor shows of itself: counters, lines for the log, how full everything is, and what always holds.
 extension ReactorStateMachine where Records: ~Copyable {

@@ -1,8 +1,8 @@
-import APNs
-import HTTP2
-import Policy
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideHTTP2
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// What a session made of received bytes, and what that means for its row, its connection and the run.
 extension ReactorStateMachine where Records: ~Copyable {

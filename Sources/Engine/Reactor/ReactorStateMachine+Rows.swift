@@ -1,7 +1,7 @@
-import APNs
-import LedgerFormat
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// Rows on their way to a connection: from the list, from other reactors, and back to those.
 ///

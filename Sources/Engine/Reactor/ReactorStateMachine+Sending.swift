@@ -1,5 +1,5 @@
-import Policy
-import Support
+import BroadsidePolicy
+import BroadsideSupport
 
 /// What a connection is given to send: as many requests as its server, its trust, its pace and the rate allow, in
 /// records as full as they get.

@@ -1,5 +1,5 @@
-import LedgerFormat
-import Support
+import BroadsideLedgerFormat
+import BroadsideSupport
 
 /// The run's end: no new requests, responses awaited, the ledger safe, connections closed.
 extension ReactorStateMachine where Records: ~Copyable {

@@ -1,8 +1,8 @@
-import APNs
-import LedgerFormat
-import Policy
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// What becomes of a row, in the ledger and in the counters.
 extension ReactorStateMachine where Records: ~Copyable {

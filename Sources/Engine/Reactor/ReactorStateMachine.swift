@@ -1,11 +1,11 @@
-import HPACK
-import HTTP2
-import LedgerFormat
-import Policy
-import Ring
-import Rows
-import Support
-import TLS
+import BroadsideHPACK
+import BroadsideHTTP2
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideRows
+import BroadsideSupport
+import BroadsideTLS
 
 /// The engine's heart: one thread's share of a run, as a machine. Completions and the time go in,
 /// submissions come out; it does no I/O, asks no clock, starts no thread.

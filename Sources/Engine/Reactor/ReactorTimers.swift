@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// The instants that a reactor goes by, monotonic nanoseconds.
 struct ReactorTimers {

@@ -1,6 +1,6 @@
-import Policy
-import Rows
-import Support
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// The rows that a reactor has in its hands, from the list to their verdict.
 ///

@@ -1,4 +1,4 @@
-package import LedgerFormat
+package import BroadsideLedgerFormat
 
 /// Something worth a line in the event log: never one notification.
 package struct RunEvent: Sendable, Equatable {

@@ -1,5 +1,5 @@
-package import LedgerFormat
-package import Payloads
+package import BroadsideLedgerFormat
+package import BroadsidePayloads
 
 /// What a connection waits for; each instant counts for the first that applies.
 package enum LimitedBy: Int, CaseIterable, Sendable {

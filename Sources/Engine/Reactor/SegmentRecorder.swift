@@ -1,6 +1,6 @@
+internal import BroadsideLedgerFormat
+import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-import Support
 
 /// A reactor's segment of the ledger on its way to disk: what is recorded, written and synced.
 ///

@@ -1,6 +1,6 @@
-package import LedgerFormat
-package import Rows
-package import Support
+package import BroadsideLedgerFormat
+package import BroadsideRows
+package import BroadsideSupport
 
 /// A reactor without a record layer, as one concrete type: a generic type that another module uses is
 /// not specialized there, and the deterministic simulation would spend more time on that than on its reactors.

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// How many requests a connection's server may have, by what it made of those before.
 ///

@@ -1,4 +1,4 @@
-import Payloads
+import BroadsidePayloads
 
 /// Blocks of a fixed size, chained: a fixed number, so that it never allocates.
 ///

@@ -1,4 +1,4 @@
-import Payloads
+import BroadsidePayloads
 
 /// The number of a row's place in the slab while the row is being worked on; what a stream carries
 /// as its tag.

@@ -1,7 +1,7 @@
+package import BroadsideRing
+import BroadsideSupport
+package import BroadsideTLS
 internal import Glibc
-package import Ring
-import Support
-package import TLS
 
 /// Bytes over TLS on a blocking socket: for what has time, such as the doctor, or reading a feedback
 /// service.

@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 
 extension Clock {
     /// What the calling thread has used so far.

@@ -1,6 +1,6 @@
+import BroadsideHTTP2
+package import BroadsideSupport
 internal import Glibc
-import HTTP2
-package import Support
 internal import Synchronization
 
 /// The file of `--trace-frames`: a line of JSON a frame, of all connections, of bounded size.

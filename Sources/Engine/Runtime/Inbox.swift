@@ -1,6 +1,6 @@
+import BroadsideRing
+import BroadsideSupport
 internal import Glibc
-import Ring
-import Support
 internal import Synchronization
 
 /// What other threads have for a reactor: completions that do not come from its ring. An eventfd

@@ -1,5 +1,5 @@
-internal import Support
-package import TLS
+internal import BroadsideSupport
+package import BroadsideTLS
 
 /// The opening of a connection through an HTTP proxy (RFC 9110 section 9.3.6), without any I/O.
 ///

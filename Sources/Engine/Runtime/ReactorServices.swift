@@ -1,7 +1,7 @@
-package import Lists
-internal import Policy
-import Ring
-package import Support
+package import BroadsideLists
+internal import BroadsidePolicy
+import BroadsideRing
+package import BroadsideSupport
 internal import Synchronization
 
 /// What blocks, done for reactors on threads of its own: looking names up and reading the list.

@@ -1,10 +1,10 @@
+import BroadsideHTTP2
+package import BroadsideLedgerFormat
+package import BroadsidePolicy
+package import BroadsideRing
+package import BroadsideRows
+package import BroadsideSupport
 internal import Glibc
-import HTTP2
-package import LedgerFormat
-package import Policy
-package import Ring
-package import Rows
-package import Support
 internal import Synchronization
 
 /// A reactor, its ring and its segment, on a thread of their own.

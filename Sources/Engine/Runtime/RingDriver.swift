@@ -1,7 +1,7 @@
+internal import BroadsideLedgerFormat
+import BroadsideRing
+import BroadsideSupport
 internal import Glibc
-internal import LedgerFormat
-import Ring
-import Support
 
 /// Drives one reactor with io_uring: performs its submissions, hands it completions, waits. All I/O
 /// of the hot path is here, and no decision.

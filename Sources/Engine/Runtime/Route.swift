@@ -1,6 +1,6 @@
-import Ring
-import Support
-package import TLS
+import BroadsideRing
+import BroadsideSupport
+package import BroadsideTLS
 
 /// The way to an endpoint: whose name is looked up and connected to, and what is expected there.
 package struct Route: Sendable {

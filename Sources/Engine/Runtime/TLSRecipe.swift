@@ -1,5 +1,5 @@
+package import BroadsideTLS
 internal import Synchronization
-package import TLS
 
 /// What every session of a run is made from. Replaced as a whole while the run continues: sessions
 /// that stand keep what they were made from.

@@ -1,4 +1,4 @@
-import TLS
+import BroadsideTLS
 
 /// TLS as the record layer of a connection, behind a proxy's tunnel where there is one.
 struct TLSRecords: RecordLayer, ~Copyable {

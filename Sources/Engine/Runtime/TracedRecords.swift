@@ -1,5 +1,5 @@
-import HTTP2
-import Support
+import BroadsideHTTP2
+import BroadsideSupport
 
 /// TLS, and a look at the plaintext on both its sides. A record layer of its own, so that a run
 /// without a trace does not even ask whether there is one.

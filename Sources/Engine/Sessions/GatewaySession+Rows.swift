@@ -1,4 +1,4 @@
-import LegacyGateway
+import BroadsideLegacyGateway
 
 /// A gateway's session as the reactor asks any session: its tags are those of rows in a slab.
 extension GatewaySession {

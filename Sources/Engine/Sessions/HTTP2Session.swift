@@ -1,6 +1,6 @@
-import APNs
-import HPACK
-import HTTP2
+import BroadsideAPNs
+import BroadsideHPACK
+import BroadsideHTTP2
 
 /// One connection's HTTP/2: its state machine, and what our encoder knows of the server's header table.
 /// Requests are written by the writer (`RequestWriter+HTTP2`), on streams that are opened here.

@@ -1,7 +1,7 @@
-internal import APNs
+internal import BroadsideAPNs
+import BroadsideHPACK
+import BroadsideTLS
 internal import Glibc
-import HPACK
-import TLS
 
 /// The HEADERS frame of a campaign whose rows have more of their own than their token, with holes
 /// for the token, the row's part of the apns-id, the stream's number, the row's collapse ID and the

@@ -1,6 +1,6 @@
-import APNs
-import HTTP2
-import LegacyGateway
+import BroadsideAPNs
+import BroadsideHTTP2
+import BroadsideLegacyGateway
 
 /// What one connection speaks above its record layer: HTTP/2, or the legacy gateway's protocol. Owns
 /// all of the protocol's state and what is in flight on the connection; rows themselves, the bytes on

@@ -1,5 +1,5 @@
-import APNs
-package import HPACK
+import BroadsideAPNs
+package import BroadsideHPACK
 
 extension ReactorSettings {
     /// The fields of a request in the order in which they go out. The path is an empty hole: its

@@ -1,4 +1,4 @@
-internal import TLS
+internal import BroadsideTLS
 
 /// What stands between the bytes on the socket and the bytes of HTTP/2: TLS in earnest, nothing at
 /// all in the deterministic simulation. A seam, so that a seed decides every byte there.

@@ -1,8 +1,8 @@
-internal import APNs
+internal import BroadsideAPNs
+package import BroadsideHPACK
+internal import BroadsideLegacyGateway
+import BroadsideTLS
 internal import Glibc
-package import HPACK
-internal import LegacyGateway
-import TLS
 
 /// What is the same in every request of a campaign on connections whose header tables agree: both
 /// frames, laid down once, with holes for the device token, the row's part of the apns-id and the

@@ -1,6 +1,6 @@
-import HPACK
-import HTTP2
-import Payloads
+import BroadsideHPACK
+import BroadsideHTTP2
+import BroadsidePayloads
 
 /// Requests over HTTP/2: from templates that connections share whose header tables agree.
 ///

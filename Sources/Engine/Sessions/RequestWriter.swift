@@ -1,9 +1,9 @@
-import APNs
-import HPACK
-import Payloads
-import Rows
-import Support
-import TLS
+import BroadsideAPNs
+import BroadsideHPACK
+import BroadsidePayloads
+import BroadsideRows
+import BroadsideSupport
+import BroadsideTLS
 
 /// What requests are written with: their precomputed forms, payloads, and the record that is being
 /// filled. One for all connections of a reactor, which fill their records one after the other.

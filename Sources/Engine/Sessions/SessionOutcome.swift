@@ -1,5 +1,5 @@
-import HTTP2
-import LegacyGateway
+import BroadsideHTTP2
+import BroadsideLegacyGateway
 
 /// What received bytes, or time, mean to the requests of a connection.
 ///

@@ -1,5 +1,5 @@
-import APNs
-import HPACK
+import BroadsideAPNs
+import BroadsideHPACK
 
 /// What decides how a request reads on a connection: where the indexed fields lie in the server's
 /// table, and which provider token is in use.

@@ -1,8 +1,8 @@
-package import HPACK
-package import LedgerFormat
-package import LegacyGateway
-package import Payloads
-package import Policy
+package import BroadsideHPACK
+package import BroadsideLedgerFormat
+package import BroadsideLegacyGateway
+package import BroadsidePayloads
+package import BroadsidePolicy
 
 /// How requests in flight are chosen.
 public enum PaceMode: String, Sendable, CaseIterable {

@@ -1,6 +1,6 @@
-internal import CMicrohttpd
+import BroadsideSupport
+internal import CBroadsideMicrohttpd
 internal import Glibc
-import Support
 internal import Synchronization
 
 /// `GET /metrics`, served by libmicrohttpd on a thread of its own. It hands out the text that was

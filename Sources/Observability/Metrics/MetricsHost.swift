@@ -1,5 +1,5 @@
-import Ring
-import Support
+import BroadsideRing
+import BroadsideSupport
 
 /// Whom an endpoint on this machine alone responds to. A page in a browser here can have its own name
 /// resolve to 127.0.0.1 and read what is served there (DNS rebinding); its requests name it in `Host`.

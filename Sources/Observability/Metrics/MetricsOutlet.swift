@@ -1,6 +1,6 @@
-import Ledgers
-import Ring
-package import Support
+import BroadsideLedgers
+import BroadsideRing
+package import BroadsideSupport
 
 /// Where `--metrics` goes: a file for a textfile collector, or an endpoint to be scraped.
 package enum MetricsOutlet {

@@ -1,7 +1,7 @@
-import Engine
-import LedgerFormat
-import Rows
-import Support
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// A snapshot as Prometheus reads it (exposition format 0.0.4): base units, a HELP and a TYPE for
 /// each name.

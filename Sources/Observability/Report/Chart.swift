@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 
 /// One chart as SVG: curves, points, bars or stacked areas over an axis. Letters keep their size at any width of
 /// the page, as only the curves are stretched.

@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// Text as HTML shows it, in elements and in quoted attributes. Scalar by scalar, as a browser reads
 /// it: to one who looks at characters, `<` with a combining mark behind it is no `<`.

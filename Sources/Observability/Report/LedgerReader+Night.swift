@@ -1,6 +1,6 @@
-import LedgerFormat
-import Ledgers
-import Support
+import BroadsideLedgerFormat
+import BroadsideLedgers
+import BroadsideSupport
 
 extension Night {
     /// Reads a ledger; one that can't be read is a night that says why.

@@ -1,7 +1,7 @@
-package import LedgerFormat
-public import Ledgers
-package import Policy
-public import Support
+package import BroadsideLedgerFormat
+public import BroadsideLedgers
+package import BroadsidePolicy
+public import BroadsideSupport
 
 extension LedgerReader {
     /// Writes the report page of the ledger as it stands.

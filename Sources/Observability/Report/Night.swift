@@ -1,6 +1,6 @@
-import APNs
-import LedgerFormat
-import Support
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideSupport
 
 /// One campaign among many: a row of the page about nights, and a point of its charts.
 package struct Night {

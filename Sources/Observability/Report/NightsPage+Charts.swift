@@ -1,6 +1,6 @@
-import LedgerFormat
-import Rows
-import Support
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// How lists, tokens and runs changed from night to night.
 extension NightsPage {

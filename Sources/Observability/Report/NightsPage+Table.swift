@@ -1,6 +1,6 @@
-import LedgerFormat
-import Rows
-import Support
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// A row per night, newest first, under a heading per month.
 extension NightsPage {

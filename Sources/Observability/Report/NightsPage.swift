@@ -1,6 +1,6 @@
-import LedgerFormat
-import Rows
-import Support
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// The page about many nights: tiles, charts over time, a row per night. It needs nothing from
 /// anywhere else.

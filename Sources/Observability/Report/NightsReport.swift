@@ -1,5 +1,5 @@
-public import Ledgers
-public import Support
+public import BroadsideLedgers
+public import BroadsideSupport
 
 /// The page about many ledgers.
 public struct NightsReport {

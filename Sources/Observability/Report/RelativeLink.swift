@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 
 /// A reference from one file to another that stays right when both are moved or served together.
 enum RelativeLink {

@@ -1,6 +1,6 @@
-import Engine
-package import LedgerFormat
-package import Policy
+import BroadsideEngine
+package import BroadsideLedgerFormat
+package import BroadsidePolicy
 
 /// Everything that a report page shows, gathered: by a run at its end, or from a ledger alone.
 package struct ReportData {

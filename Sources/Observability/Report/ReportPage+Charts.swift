@@ -1,6 +1,6 @@
-import Engine
+import BroadsideEngine
+import BroadsideSupport
 internal import Glibc
-import Support
 
 extension ReportPage {
     /// Rows of the tables behind the charts.

@@ -1,6 +1,6 @@
-import APNs
-import Engine
-import Support
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideSupport
 
 /// The tables of the report.
 extension ReportPage {

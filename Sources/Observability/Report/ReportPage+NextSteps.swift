@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// How to go on: resume, retry, prune, export.
 extension ReportPage {

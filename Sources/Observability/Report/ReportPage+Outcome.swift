@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// What became of the devices, in colours and shares: a process may end well although nobody got
 /// anything.

@@ -1,5 +1,5 @@
-import Engine
-import Support
+import BroadsideEngine
+import BroadsideSupport
 
 /// What the page says in words.
 extension ReportPage {

@@ -1,6 +1,6 @@
-import Engine
-import LedgerFormat
-import Support
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideSupport
 
 /// The report: one page that needs nothing from anywhere else.
 package struct ReportPage {

@@ -1,5 +1,5 @@
-import LedgerFormat
-import Rows
+import BroadsideLedgerFormat
+import BroadsideRows
 
 /// When rows were settled, as the ledger's own verdicts tell: bins of equal width that grow with
 /// the time they cover, so that their number is bounded.

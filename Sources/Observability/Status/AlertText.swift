@@ -1,5 +1,5 @@
+import BroadsideSupport
 import FoundationEssentials
-import Support
 
 /// What a notification shows: its title, subtitle and body, for people to recognize a campaign by.
 package struct AlertText: Codable, Hashable, Sendable {

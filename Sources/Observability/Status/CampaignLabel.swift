@@ -1,4 +1,4 @@
-public import Support
+public import BroadsideSupport
 
 /// A label of a campaign (`--label KEY=VALUE`): with the name, it is in metrics, log, summary, report and
 /// `status`.

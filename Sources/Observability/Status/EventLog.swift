@@ -1,7 +1,7 @@
-package import Engine
-import LedgerFormat
-import Rows
-import Support
+package import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// The event log on stderr: a line an event, as text or as JSON.
 package struct EventLog {

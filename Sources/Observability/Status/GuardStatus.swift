@@ -1,8 +1,8 @@
-package import Engine
-package import LedgerFormat
-import Lists
-package import Policy
-package import Support
+package import BroadsideEngine
+package import BroadsideLedgerFormat
+import BroadsideLists
+package import BroadsidePolicy
+package import BroadsideSupport
 
 /// What the guards against a wrong campaign have counted, for the caller that runs several parts of one: in the
 /// summary, and in the response to `control status`.

@@ -1,7 +1,7 @@
-import LedgerFormat
-public import Ledgers
-import Policy
-public import Support
+import BroadsideLedgerFormat
+public import BroadsideLedgers
+import BroadsidePolicy
+public import BroadsideSupport
 
 extension LedgerReader {
     /// Rows by state name, and by reason, with what the manifest knows besides.

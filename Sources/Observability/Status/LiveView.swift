@@ -1,7 +1,7 @@
-import Engine
-import LedgerFormat
-import Rows
-import Support
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// The lines that a person at a terminal watches: drawn from a snapshot and a width alone.
 struct LiveView {

@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 
 /// Says on stderr how a run goes on: lines redrawn in place on a terminal, a plain line every few
 /// seconds elsewhere, or a JSON object a second.

@@ -1,5 +1,5 @@
+import BroadsideSupport
 internal import Glibc
-import Support
 
 /// The command line of a run, as it was typed. Kept with the ledger, so that advice is a command line
 /// that can be pasted. It holds no secret: options name files of keys and passwords, never what is in

@@ -1,9 +1,9 @@
-import APNs
-package import Engine
-package import LedgerFormat
-package import Lists
-package import Rows
-package import Support
+import BroadsideAPNs
+package import BroadsideEngine
+package import BroadsideLedgerFormat
+package import BroadsideLists
+package import BroadsideRows
+package import BroadsideSupport
 
 /// Looks at a run once a second and keeps what its curves are drawn from. One on the main thread;
 /// everything that tells how a run goes on reads what it made.

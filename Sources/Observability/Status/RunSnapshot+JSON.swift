@@ -1,7 +1,7 @@
-import Engine
-import LedgerFormat
-import Rows
-package import Support
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideRows
+package import BroadsideSupport
 
 extension RunSnapshot {
     /// What `--progress json` says every second, and `status` on the control socket.

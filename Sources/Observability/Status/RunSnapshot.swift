@@ -1,6 +1,6 @@
-package import Engine
-package import LedgerFormat
-import Support
+package import BroadsideEngine
+package import BroadsideLedgerFormat
+import BroadsideSupport
 
 /// One look at a whole run: what the live view, `--progress json`, the metrics, the control socket
 /// and the report's curves are all drawn from.

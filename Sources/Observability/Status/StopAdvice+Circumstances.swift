@@ -1,6 +1,6 @@
-package import LedgerFormat
-package import Rows
-import Support
+package import BroadsideLedgerFormat
+package import BroadsideRows
+import BroadsideSupport
 
 extension StopAdvice.Circumstances {
     /// Those of a run that ended a while ago, perhaps elsewhere.

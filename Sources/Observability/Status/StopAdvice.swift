@@ -1,6 +1,6 @@
-import APNs
-package import Policy
-package import Rows
+import BroadsideAPNs
+package import BroadsidePolicy
+package import BroadsideRows
 
 /// What to do after a run: one table, read by the run's last line, by the report and by whatever looks
 /// at a ledger later on.

@@ -1,6 +1,6 @@
-import APNs
-package import Policy
-import Support
+import BroadsideAPNs
+package import BroadsidePolicy
+import BroadsideSupport
 
 extension StopCause {
     /// What happened, in one line.

@@ -1,5 +1,5 @@
-package import Payloads
-import Support
+package import BroadsidePayloads
+import BroadsideSupport
 
 /// What the JSON says of rows without a payload of their value's own.
 struct PayloadFallbacks: Encodable {

@@ -1,7 +1,7 @@
-package import Engine
-package import LedgerFormat
-import Rows
-import Support
+package import BroadsideEngine
+package import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 extension Summary {
     /// Takes over what became of rows.

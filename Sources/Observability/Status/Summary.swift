@@ -1,11 +1,11 @@
-import Engine
+import BroadsideEngine
+package import BroadsideLedgerFormat
+internal import BroadsidePayloads
+internal import BroadsidePolicy
+internal import BroadsideRows
+import BroadsideSupport
 import FoundationEssentials
 internal import Glibc
-package import LedgerFormat
-internal import Payloads
-internal import Policy
-internal import Rows
-import Support
 
 /// What became of a run: the JSON that `--summary` writes. Keys are part of the contract.
 public struct Summary: Sendable, Encodable {

@@ -1,4 +1,4 @@
-import Engine
+import BroadsideEngine
 
 /// What numbers of a telemetry file may be. A file that was edited or damaged says less than none:
 /// sums of its numbers must not overflow, nor times have no date.

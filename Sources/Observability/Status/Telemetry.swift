@@ -1,10 +1,10 @@
-package import Engine
+package import BroadsideEngine
+package import BroadsideLedgerFormat
+package import BroadsideLedgers
+import BroadsidePrimitives
+import BroadsideRows
+import BroadsideSupport
 import FoundationEssentials
-package import LedgerFormat
-package import Ledgers
-import Primitives
-import Rows
-import Support
 
 /// What a ledger's directory keeps besides its rows: how the runs went, for the report. A file of
 /// bounded size, replaced every few seconds; nothing depends on it but what people read.

@@ -1,6 +1,6 @@
-import Engine
-import LedgerFormat
-import Rows
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideRows
 
 /// A run's course in time: at most a fixed number of points. When they are used up, neighbours are
 /// merged in pairs, so that a long night is drawn as finely as a short one.

@@ -1,5 +1,6 @@
-internal import Ring
-internal import Support
+internal import BroadsideRing
+internal import BroadsideSupport
+internal import Glibc
 
 /// A Unix socket that takes commands, a line each, and answers each with a line.
 ///

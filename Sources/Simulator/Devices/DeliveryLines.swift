@@ -1,5 +1,5 @@
+internal import BroadsideSupport
 internal import Glibc
-internal import Support
 
 /// The file that gets a line for each notification that a device got, if somebody wants it.
 struct DeliveryLines: Sendable {

@@ -1,5 +1,5 @@
-internal import HPACK
-internal import Support
+internal import BroadsideHPACK
+internal import BroadsideSupport
 
 /// What becomes of a notification for a device that is away depends on this, not on its payload.
 struct Envelope: Sendable, Equatable {

@@ -1,5 +1,5 @@
+internal import BroadsideTLS
 internal import Glibc
-internal import TLS
 
 /// One accepted connection: its socket, its TLS session, and its HTTP/2 session once the handshake
 /// is complete.

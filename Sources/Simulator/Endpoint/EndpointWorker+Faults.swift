@@ -1,6 +1,6 @@
+internal import BroadsideRing
+internal import BroadsideSupport
 internal import Glibc
-internal import Ring
-internal import Support
 
 /// Time, and what scenarios do to whole connections.
 extension EndpointWorker {

@@ -1,5 +1,5 @@
+internal import BroadsideRing
 internal import Glibc
-internal import Ring
 
 /// What goes out, and how connections end.
 extension EndpointWorker {

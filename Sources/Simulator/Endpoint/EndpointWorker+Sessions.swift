@@ -1,5 +1,5 @@
-internal import APNs
-internal import TLS
+internal import BroadsideAPNs
+internal import BroadsideTLS
 
 extension EndpointWorker {
     /// The HTTP/2 session of a connection whose handshake is over.

@@ -1,8 +1,8 @@
+internal import BroadsideRing
+internal import BroadsideSupport
+internal import BroadsideTLS
 internal import Glibc
-internal import Ring
-internal import Support
 internal import Synchronization
-internal import TLS
 
 /// One thread of the endpoint: a ring, a listening socket, and the connections it accepted.
 ///

@@ -1,6 +1,6 @@
+internal import BroadsideRing
 internal import Glibc
-internal import Ring
-internal import Support
+internal import BroadsideSupport
 internal import Synchronization
 
 /// A local APNs: the HTTP/2 provider API on a port of this machine.

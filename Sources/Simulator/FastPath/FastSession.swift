@@ -1,5 +1,5 @@
-internal import APNs
-internal import HPACK
+internal import BroadsideAPNs
+internal import BroadsideHPACK
 
 /// One connection's HTTP/2 as cheaply as it goes, for benchmarks (`--fast`).
 ///

@@ -1,4 +1,4 @@
-internal import HPACK
+internal import BroadsideHPACK
 
 /// Checks how a client writes its header blocks against the discipline that Apple asks for.
 ///

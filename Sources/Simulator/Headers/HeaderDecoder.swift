@@ -1,4 +1,4 @@
-internal import HPACK
+internal import BroadsideHPACK
 
 /// Decodes a client's header blocks straight into a `RequestHead`, without an allocation.
 ///

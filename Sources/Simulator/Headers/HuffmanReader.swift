@@ -1,4 +1,4 @@
-internal import HPACK
+internal import BroadsideHPACK
 
 /// Reads Huffman-coded strings with one look-up a character, for codes of up to 12 bits: all
 /// printable ASCII but a few. Strings with longer codes go to `Huffman`.

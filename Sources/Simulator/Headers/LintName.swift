@@ -1,5 +1,5 @@
-internal import HPACK
-internal import Support
+internal import BroadsideHPACK
+internal import BroadsideSupport
 
 /// A header's name, as the lint tells names apart.
 enum LintName: Hashable {

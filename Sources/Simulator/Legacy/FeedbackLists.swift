@@ -1,4 +1,4 @@
-internal import LegacyGateway
+internal import BroadsideLegacyGateway
 internal import Synchronization
 
 /// What the gateway learned of devices without the app, a list a topic, cleared by reading it.

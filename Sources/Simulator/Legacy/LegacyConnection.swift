@@ -1,8 +1,8 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideLegacyGateway
+internal import BroadsideSupport
+internal import BroadsideTLS
 internal import Glibc
-internal import LegacyGateway
-internal import Support
-internal import TLS
 
 /// One TLS connection of the gateway or the feedback service, on a socket that never blocks.
 ///

@@ -1,5 +1,5 @@
-internal import APNs
-internal import LegacyGateway
+internal import BroadsideAPNs
+internal import BroadsideLegacyGateway
 
 /// What the gateway and the feedback service know of the rest of the simulated APNs.
 struct LegacyContext: Sendable {

@@ -1,9 +1,9 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideLegacyGateway
+internal import BroadsideRing
+internal import BroadsideSupport
+internal import BroadsideTLS
 internal import Glibc
-internal import LegacyGateway
-internal import Ring
-internal import Support
-internal import TLS
 
 /// The legacy binary gateway, or the feedback service: a thread that serves a port.
 ///

@@ -1,6 +1,6 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideSupport
 internal import Glibc
-internal import Support
 
 /// The file that gets a line for each request.
 ///

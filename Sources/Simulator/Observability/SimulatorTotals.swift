@@ -1,5 +1,5 @@
-internal import APNs
-internal import LegacyGateway
+internal import BroadsideAPNs
+internal import BroadsideLegacyGateway
 
 /// What a simulator saw and said, from its start to its end.
 public struct SimulatorTotals: Sendable, Equatable {

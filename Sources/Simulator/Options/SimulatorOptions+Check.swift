@@ -1,4 +1,4 @@
-internal import Ring
+internal import BroadsideRing
 
 extension SimulatorOptions {
     /// Says what makes no sense, before anything is touched.

@@ -1,6 +1,6 @@
 // A user of the library imports it alone: what its options are made of comes along.
-@_exported public import enum APNs.Endpoints
-@_exported public import enum HPACK.IndexingPolicy
+@_exported public import enum BroadsideAPNs.Endpoints
+@_exported public import enum BroadsideHPACK.IndexingPolicy
 
 /// What a simulated APNs is asked to be.
 public struct SimulatorOptions: Sendable {

@@ -1,4 +1,4 @@
-internal import APNs
+internal import BroadsideAPNs
 
 /// What a request is answered with.
 struct Answer: Equatable, Sendable {

@@ -1,5 +1,5 @@
-internal import APNs
-internal import Support
+internal import BroadsideAPNs
+internal import BroadsideSupport
 
 /// A key that provider tokens may be signed with.
 struct ProviderKey: Sendable {

@@ -1,5 +1,5 @@
-internal import APNs
-internal import TLS
+internal import BroadsideAPNs
+internal import BroadsideTLS
 
 /// Whom a client certificate speaks for, and whether it is accepted: one rule for the provider API,
 /// the legacy gateway and the feedback service.

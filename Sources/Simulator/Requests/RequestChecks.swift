@@ -1,5 +1,5 @@
-internal import APNs
-internal import HPACK
+internal import BroadsideAPNs
+internal import BroadsideHPACK
 
 /// What the header block of a request decides already; the body decides the rest.
 struct Verdict: Sendable {

@@ -1,4 +1,4 @@
-internal import APNs
+internal import BroadsideAPNs
 
 /// What a request has that may pass and is still wrong: counted, and named at the end.
 enum RequestFinding: CaseIterable, Sendable {

@@ -1,4 +1,4 @@
-internal import HPACK
+internal import BroadsideHPACK
 
 /// The header fields of one request that mean something to APNs: where their values lie.
 ///

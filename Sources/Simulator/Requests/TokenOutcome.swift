@@ -1,5 +1,5 @@
-internal import APNs
-internal import Support
+internal import BroadsideAPNs
+internal import BroadsideSupport
 
 /// What becomes of a device token: a pure function of the token, so that anybody can compute which
 /// rows of a list must be refused.

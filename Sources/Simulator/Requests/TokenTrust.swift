@@ -1,5 +1,5 @@
-internal import APNs
-internal import TLS
+internal import BroadsideAPNs
+internal import BroadsideTLS
 
 /// Device tokens that this APNs issued: each decrypts, authenticated, to its device, topic and
 /// environment (Apple, "Local and Remote Notification Programming Guide", "Token Trust").

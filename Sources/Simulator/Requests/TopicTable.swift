@@ -1,5 +1,5 @@
-internal import APNs
-internal import Support
+internal import BroadsideAPNs
+internal import BroadsideSupport
 
 /// The topics that a credential may push to, with the push types that each fits.
 struct TopicTable: Sendable {

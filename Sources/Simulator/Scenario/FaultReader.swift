@@ -1,5 +1,5 @@
-internal import APNs
-internal import Primitives
+internal import BroadsideAPNs
+internal import BroadsidePrimitives
 
 /// Reads one element of a scenario's `faults`.
 enum FaultReader {

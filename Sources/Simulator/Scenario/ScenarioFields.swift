@@ -1,4 +1,4 @@
-internal import Primitives
+internal import BroadsidePrimitives
 
 /// What is wrong in a scenario, and where.
 struct ScenarioError: Error, Equatable {

@@ -1,4 +1,4 @@
-import Primitives
+import BroadsidePrimitives
 
 extension Scenario {
     /// The scenario that `--scenario` or the control socket names: one of the library, or a file.

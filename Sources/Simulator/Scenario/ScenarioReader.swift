@@ -1,4 +1,4 @@
-internal import Primitives
+internal import BroadsidePrimitives
 
 /// Reads a scenario's JSON5 text, as `docs/scenarios.md` describes it.
 enum ScenarioReader {

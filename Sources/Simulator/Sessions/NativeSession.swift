@@ -1,4 +1,4 @@
-internal import CNghttp2
+internal import CBroadsideNghttp2
 
 /// The owner of an nghttp2 server session.
 @safe struct NativeSession: ~Copyable {

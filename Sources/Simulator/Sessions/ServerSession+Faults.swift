@@ -1,5 +1,5 @@
-internal import APNs
-internal import CNghttp2
+internal import BroadsideAPNs
+internal import CBroadsideNghttp2
 
 /// What a connection as a whole is to suffer.
 enum ConnectionStrike: Equatable {

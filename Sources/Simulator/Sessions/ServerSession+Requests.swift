@@ -1,6 +1,6 @@
-internal import CNghttp2
-internal import HPACK
-internal import Support
+internal import BroadsideHPACK
+internal import BroadsideSupport
+internal import CBroadsideNghttp2
 
 /// What nghttp2 reports, and what is answered.
 extension ServerSession {

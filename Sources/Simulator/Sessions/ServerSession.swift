@@ -1,4 +1,4 @@
-internal import CNghttp2
+internal import CBroadsideNghttp2
 
 /// One connection's HTTP/2 on nghttp2's server session: another implementation than our client's,
 /// so that each run is an interoperability test.

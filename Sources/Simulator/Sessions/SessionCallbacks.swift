@@ -1,4 +1,4 @@
-internal import CNghttp2
+internal import CBroadsideNghttp2
 
 /// The callbacks by which nghttp2 tells a `ServerSession` what it read.
 enum SessionCallbacks {

@@ -1,4 +1,4 @@
-internal import Support
+internal import BroadsideSupport
 
 /// What is known of a request until it is answered.
 struct StreamState {

@@ -1,4 +1,4 @@
-internal import TLS
+internal import BroadsideTLS
 
 /// What the threads of an endpoint need to know whom they talk to.
 struct EndpointCredentials: Sendable {

@@ -1,8 +1,8 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideSupport
+internal import BroadsideTLS
 internal import FoundationEssentials
 internal import Glibc
-internal import Support
-internal import TLS
 
 extension StateDirectory {
     /// Creates the files, the configuration last: it says that the others are whole. If one of the

@@ -1,8 +1,8 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideSupport
+internal import BroadsideTLS
 internal import FoundationEssentials
 internal import Glibc
-internal import Support
-internal import TLS
 
 extension StateDirectory {
     /// Tokens of the other environment and of the other topic that are written besides, to be

@@ -1,8 +1,8 @@
-internal import APNs
+internal import BroadsideAPNs
+internal import BroadsideSupport
+internal import BroadsideTLS
 internal import FoundationEssentials
 internal import Glibc
-internal import Support
-internal import TLS
 
 /// The directory with the certificates and keys of a simulated APNs, filled on first use:
 ///

@@ -1,5 +1,5 @@
+internal import BroadsideSupport
 internal import Glibc
-internal import Support
 
 /// Whole files of a few kilobytes.
 enum PrivateFile {

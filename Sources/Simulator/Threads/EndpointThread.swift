@@ -1,6 +1,6 @@
+internal import BroadsideRing
+internal import BroadsideSupport
 internal import Glibc
-internal import Ring
-internal import Support
 internal import Synchronization
 
 /// A thread that serves until it is stopped, and what it has to say at its end.

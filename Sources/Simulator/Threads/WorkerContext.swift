@@ -1,6 +1,6 @@
-internal import APNs
-internal import HPACK
-internal import Support
+internal import BroadsideAPNs
+internal import BroadsideHPACK
+internal import BroadsideSupport
 
 /// What the sessions of one thread share: the checks, the queue of answers, the journal, counts.
 ///

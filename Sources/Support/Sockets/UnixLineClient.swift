@@ -1,3 +1,5 @@
+import BroadsideLedgers
+import BroadsideSupport
 internal import Glibc
 
 /// A line to a process with a `UnixLineServer`, and the wait for its response. One thread asks many

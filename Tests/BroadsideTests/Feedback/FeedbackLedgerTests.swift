@@ -1,7 +1,7 @@
+import BroadsideLedgers
+import BroadsideLegacyGateway
+import BroadsideSupport
 import Foundation
-import Ledgers
-import LegacyGateway
-import Support
 import Testing
 
 @testable import Broadside

@@ -1,10 +1,10 @@
-import APNs
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideLedgers
+import BroadsideRows
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import LedgerFormat
-import Ledgers
-import Rows
-import Support
-import TestSupport
 import Testing
 
 @testable import Broadside

@@ -1,9 +1,9 @@
-import Hygiene
-import Policy
+import BroadsideHygiene
+import BroadsidePolicy
 import Testing
 
 @testable import Broadside
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What a run begins with, what it may grow to, and how that is divided among its reactors.
 @Suite(.timeLimit(.minutes(60))) struct ConnectionTargetTests {

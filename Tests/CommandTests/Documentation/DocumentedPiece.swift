@@ -1,4 +1,4 @@
-import TestSupport
+import BroadsideTestSupport
 
 /// A piece of a document that tests look at: a block of commands, of output, or of hidden set-up.
 struct DocumentedPiece: Equatable {

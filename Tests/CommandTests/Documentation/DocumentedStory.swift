@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 
 /// A document's commands, run in order by one shell in an empty directory, as its reader would.
 ///

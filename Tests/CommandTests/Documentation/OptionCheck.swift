@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 
 /// Looks at calls that can't be run: `--help` behind them makes the command read its options alone.
 struct OptionCheck {

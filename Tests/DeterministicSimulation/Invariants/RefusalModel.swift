@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// What the simulation knows of how long a connection has to be left alone whose requests are refused without
 /// being processed: 1 ms, doubled to 1 s with each round of refusals, over with any response on it.

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// What the responses that a process was told say of its servers: what it has to keep to from then on.
 struct ServerFacts {

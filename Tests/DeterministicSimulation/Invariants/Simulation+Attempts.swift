@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// A request that a client sent, whether or not it arrived.
 struct SentRequest {

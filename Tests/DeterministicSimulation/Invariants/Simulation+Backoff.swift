@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// How long an address has to be left alone.
 struct AddressPause {

@@ -1,6 +1,6 @@
 import Broadside
-import Engine
-import Support
+import BroadsideEngine
+import BroadsideSupport
 
 /// What connections' time went to: each instant counts once for each of them, and for a rate only if there
 /// is one.

@@ -1,9 +1,9 @@
-import APNs
 import Broadside
-import LedgerFormat
-import Lists
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideRows
+import BroadsideSupport
 
 extension Simulation {
     /// The canary of a process, as the command makes it.

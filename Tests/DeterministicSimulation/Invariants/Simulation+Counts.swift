@@ -1,9 +1,9 @@
-import APNs
 import Broadside
-import Engine
-import LedgerFormat
-import Policy
-import Rows
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
 
 /// What a process counts for its summary, held against the ledger and the requests that left.
 extension Simulation {

@@ -1,10 +1,10 @@
-import APNs
 import Broadside
-import Hygiene
-import LedgerFormat
-import Lists
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideRows
+import BroadsideSupport
 
 /// What the ledger's readers make of it: `ledger export` and `prune`, with the engine's own code for
 /// both, held against what the simulation knows of the list and of what the servers said.

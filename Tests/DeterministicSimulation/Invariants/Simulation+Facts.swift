@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// What a process learns from the bytes that it is handed, and has to keep to from that turn on.
 extension Simulation {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// A legacy gateway's error response, as a client was handed it.
 struct HeardWord {

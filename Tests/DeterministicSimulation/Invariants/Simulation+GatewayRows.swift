@@ -1,10 +1,10 @@
-import APNs
 import Broadside
-import Hygiene
-import LedgerFormat
-import Policy
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// What the ledger of a campaign to a legacy gateway says of its rows, held against what each connection
 /// was told and when.

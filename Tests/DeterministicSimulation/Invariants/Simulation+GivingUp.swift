@@ -1,7 +1,7 @@
 import Broadside
-import Engine
-import Policy
-import Support
+import BroadsideEngine
+import BroadsidePolicy
+import BroadsideSupport
 
 /// When a run gives up: neither before it has tried often and long enough, nor much later.
 extension Simulation {

@@ -1,6 +1,6 @@
 import Broadside
-import Policy
-import Rows
+import BroadsidePolicy
+import BroadsideRows
 
 /// `--max-invalid` in a simulation: checked more often than in earnest, because lists are short.
 extension Simulation {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// Requests that leave are held against what the process was told before.
 extension Simulation {

@@ -1,10 +1,10 @@
-import APNs
 import Broadside
-import LedgerFormat
-import Lists
-import Policy
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 
 /// What the ledger says of a row.
 struct LedgerRow {

@@ -1,6 +1,6 @@
 import Broadside
-import Policy
-import Support
+import BroadsidePolicy
+import BroadsideSupport
 
 extension Simulation {
     /// Any 100 ms hold at most what the rate gives, and one burst. Ten seconds show rates that are too low

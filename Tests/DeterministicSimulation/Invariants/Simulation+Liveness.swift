@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// Faults that end: from an instant on all is well, and then the campaign ends within bounded time.
 extension Simulation {

@@ -1,5 +1,5 @@
 import Broadside
-import Engine
+import BroadsideEngine
 
 extension Simulation {
     /// After each step: whatever a reactor owns is within its limit, and each row in its hands is in

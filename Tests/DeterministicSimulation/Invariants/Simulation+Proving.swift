@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// Addresses whose connections lost requests in flight: a new connection to one of them has as many requests
 /// in flight as a quarter of its responses, and one at first.

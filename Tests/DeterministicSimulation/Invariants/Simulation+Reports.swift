@@ -1,7 +1,7 @@
 import Broadside
-import Engine
-import Hygiene
-import Support
+import BroadsideEngine
+import BroadsideHygiene
+import BroadsideSupport
 
 /// What a process reports of itself, held against what it was told: its latencies, its connections, its
 /// events.

@@ -1,6 +1,6 @@
-import APNs
 import Broadside
-import Support
+import BroadsideAPNs
+import BroadsideSupport
 
 extension Simulation {
     /// A request whose headers are what they should be.

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 extension Simulation {
     /// A connection that leaves no room for a request while rows wait is replaced after 10 s, the rest

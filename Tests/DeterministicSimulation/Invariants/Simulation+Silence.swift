@@ -1,6 +1,6 @@
 import Broadside
-import Engine
-import Support
+import BroadsideEngine
+import BroadsideSupport
 
 /// Connections that say nothing: when they are asked whether they live, and how long they are kept.
 extension Simulation {

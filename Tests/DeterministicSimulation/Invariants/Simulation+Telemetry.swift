@@ -1,5 +1,5 @@
 import Broadside
-import Engine
+import BroadsideEngine
 import FoundationEssentials
 
 /// What is made of latencies for summary, report and telemetry, held against the latencies themselves.

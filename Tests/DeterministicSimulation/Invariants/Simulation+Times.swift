@@ -1,7 +1,7 @@
-import APNs
 import Broadside
-import Hygiene
-import Support
+import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideSupport
 
 /// When a process lived, in milliseconds since 1970.
 struct ProcessLife {

@@ -1,7 +1,7 @@
 import Broadside
-import LedgerFormat
-import Policy
-import Rows
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
 
 /// A part of a campaign that ends with each row that was sent refused, however few they are, is a campaign
 /// that is wrong as a whole.

@@ -1,5 +1,5 @@
-import LedgerFormat
-import Rows
+import BroadsideLedgerFormat
+import BroadsideRows
 
 /// A segment on a disk that keeps what was synced, and of the rest what it pleases.
 struct SimulatedSegment {

@@ -1,6 +1,6 @@
 import Broadside
-import Ring
-import Support
+import BroadsideRing
+import BroadsideSupport
 
 extension Simulation {
     // MARK: Connecting

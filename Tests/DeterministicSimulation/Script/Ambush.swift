@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// A fault that waits for its victim, in some processes: what seldom meets a row or a connection in some
 /// condition comes at the first instant at which it can.

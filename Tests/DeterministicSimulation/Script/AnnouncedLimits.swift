@@ -1,6 +1,6 @@
 import Broadside
-import CNghttp2
-import Support
+import BroadsideSupport
+import CBroadsideNghttp2
 
 /// Servers whose windows are tiny, or become so and large again while requests are under way, and that
 /// change the size of frames within what RFC 9113, section 6.5.2, allows.

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// What the simulation does to one process of the engine. Probabilities are of each occasion.
 struct FaultPlan {

@@ -1,6 +1,6 @@
 import Broadside
-import CNghttp2
-import Support
+import BroadsideSupport
+import CBroadsideNghttp2
 
 /// Responses that come in part, or that are not what they say they are.
 enum HalfResponse: CaseIterable {

@@ -1,6 +1,6 @@
 import Broadside
-import CNghttp2
-import Support
+import BroadsideSupport
+import CBroadsideNghttp2
 
 /// Servers that do one thing wrong all the time, each in a way that must neither storm them nor use the
 /// list up.

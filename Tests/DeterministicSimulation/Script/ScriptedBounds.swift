@@ -1,5 +1,5 @@
 import Broadside
-import Engine
+import BroadsideEngine
 
 /// How little a reactor may hold, in simulations whose lists are far shorter than its limits.
 struct ScriptedBounds {

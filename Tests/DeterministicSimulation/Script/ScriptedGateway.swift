@@ -1,7 +1,7 @@
 import Broadside
-import Engine
-import LegacyGateway
-import Support
+import BroadsideEngine
+import BroadsideLegacyGateway
+import BroadsideSupport
 
 /// A campaign that goes to a legacy gateway, and what it is like.
 struct ScriptedGateway {

@@ -1,4 +1,4 @@
-import Rows
+import BroadsideRows
 
 /// A token list as users have them: any case, blanks, carriage returns, blank lines, rows that are
 /// no token; and what each row means.

@@ -1,11 +1,11 @@
-import APNs
 import Broadside
-import Engine
-import HPACK
-import LedgerFormat
-import Payloads
-import Policy
-import Support
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideHPACK
+import BroadsideLedgerFormat
+import BroadsidePayloads
+import BroadsidePolicy
+import BroadsideSupport
 
 /// What a seed decides before anything happens: the campaign, its list, its settings, and the
 /// faults of each process.

@@ -1,5 +1,5 @@
 import Broadside
-import CNghttp2
+import CBroadsideNghttp2
 
 /// Servers that live and answer PING, and one day leave no room for a request any more, for good.
 struct Starvation {

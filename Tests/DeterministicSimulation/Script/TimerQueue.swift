@@ -1,5 +1,5 @@
 import Broadside
-import Engine
+import BroadsideEngine
 
 /// What happens at an instant of the simulation.
 enum SimulationEvent {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 /// A legacy gateway's end of one connection. It takes notifications in their order and says nothing,
 /// until one of them is wrong: from then on it discards, says its last word, and ends the connection.

@@ -1,6 +1,6 @@
 import Broadside
-import CNghttp2
-import Support
+import BroadsideSupport
+import CBroadsideNghttp2
 
 extension SimulatedServer {
     /// A request's headers are whole: from here on the application knows of it.

@@ -1,4 +1,4 @@
-import CNghttp2
+import CBroadsideNghttp2
 
 /// The server that a session belongs to.
 private func server(_ context: UnsafeMutableRawPointer?) -> SimulatedServer {

@@ -1,5 +1,5 @@
 import Broadside
-import Support
+import BroadsideSupport
 
 extension SimulatedServer {
     /// No client opens more streams than it was told to, nor a second one before the first provider

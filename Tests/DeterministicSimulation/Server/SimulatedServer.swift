@@ -1,5 +1,5 @@
 import Broadside
-import CNghttp2
+import CBroadsideNghttp2
 
 /// The server's end of one connection: nghttp2's session, which nobody here wrote and which
 /// therefore checks whether our client keeps to the protocol.

@@ -1,8 +1,8 @@
-import Ring
-import Support
+import BroadsideRing
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What the failures of some connections to an address mean for the others to it.
 @Suite struct AddressHealthTests {

@@ -1,10 +1,10 @@
-import Hygiene
-import Ring
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsideRing
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// A server that ends one connection after the other with requests in flight.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,7 +1,7 @@
-import APNs
+import BroadsideAPNs
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// The ages of a provider token: no clock, no key. Times are minutes after the start of a window.
 struct ProviderTokenLifeTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// How the connections of a run are divided among its reactors.
 @Suite struct ReactorSharesTests {

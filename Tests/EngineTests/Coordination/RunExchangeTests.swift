@@ -1,9 +1,9 @@
-import APNs
-import Policy
-import Support
+import BroadsideAPNs
+import BroadsidePolicy
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What a run makes of its reactors' effects, and tells them.
 @Suite struct RunExchangeTests {

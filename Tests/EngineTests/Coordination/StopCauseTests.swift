@@ -1,7 +1,7 @@
-import Policy
+import BroadsidePolicy
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 @Suite struct StopCauseTests {
     @Test func `A disk that fails is the cause, whatever came before`() {

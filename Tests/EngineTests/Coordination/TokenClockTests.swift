@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// The time by which provider tokens are dated, on a wall clock that jumps.
 @Suite struct TokenClockTests {

@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// `--pace adaptive` in a reactor: its own absence is not the server's queue.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,9 +1,9 @@
-import Policy
-import Ring
-import Support
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// How an endpoint's addresses are paused, probed and taken up again.
 @Suite struct AddressBookTests {

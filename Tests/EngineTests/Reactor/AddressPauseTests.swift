@@ -1,10 +1,10 @@
-import Hygiene
-import Policy
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// How long an address is left alone whose server is in trouble, and how it is taken up again.
 @Suite(.timeLimit(.minutes(60)))

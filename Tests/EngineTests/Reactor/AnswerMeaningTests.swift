@@ -1,10 +1,10 @@
-import Hygiene
-import Policy
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What each answer of APNs means for its row, for the connection that carried it and for the
 /// campaign: every reason that Apple has documented, and some that nobody has.

@@ -1,8 +1,8 @@
-import Lists
-import Rows
+import BroadsideLists
+import BroadsideRows
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 @Suite struct ChunkQueueTests {
     /// A queue in which chunks of 100 rows wait, none of them reserved.

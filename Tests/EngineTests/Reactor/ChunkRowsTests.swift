@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 @Suite struct ChunkRowsTests {
     /// Lets so many rows a second be taken for a while, a millisecond at a time.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// How long a turn waits for company.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What a connection is made of, each alone.
 struct ConnectionPartsTests {

@@ -1,10 +1,10 @@
-import Policy
-import Ring
-import Support
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideSupport
 import Synchronization
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// The connections of a reactor.
 @Suite struct ConnectionPoolTests {

@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What a reactor reports of its connections, and counts for the canary.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,12 +1,12 @@
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Glibc
-import Hygiene
-import LedgerFormat
-import Policy
-import Rows
-import Support
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// When a connection is replaced, asked whether it lives, given up.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,10 +1,10 @@
-import Hygiene
-import Policy
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What the answers that speak of the credential do to a run: renewed once, frozen, retried once.
 @Suite(.timeLimit(.minutes(60)))

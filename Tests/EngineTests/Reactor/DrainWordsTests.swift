@@ -1,8 +1,8 @@
-import Hygiene
-import Rows
+import BroadsideHygiene
+import BroadsideRows
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What is told of a connection that carries no more requests because of an answer.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,11 +1,11 @@
-import Hygiene
-import LedgerFormat
-import Policy
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What the ledger says of a row whose attempts are used up.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// Rows that are read ahead of their sync, connections that are held to ten a second, and rows that go
 /// from one reactor to another.

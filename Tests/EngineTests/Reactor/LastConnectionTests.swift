@@ -1,10 +1,10 @@
-import Hygiene
-import LedgerFormat
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// Connections that end when no row is left to be sent: another one is opened for rows that come
 /// back, and for nothing else.

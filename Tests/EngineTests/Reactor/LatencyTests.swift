@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// The latencies that summary, report and metrics show, from buckets.
 @Suite struct LatencyTests {

@@ -1,9 +1,9 @@
-import Hygiene
-import Policy
-import Support
+import BroadsideHygiene
+import BroadsidePolicy
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// When the ledger is written, and what of that is worth a turn.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,12 +1,12 @@
-import Hygiene
-import LedgerFormat
-import LegacyGateway
-import Policy
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideLegacyGateway
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What a reactor sends to a legacy gateway, and what it makes of its silence and its errors.
 @Suite(.timeLimit(.minutes(60)))

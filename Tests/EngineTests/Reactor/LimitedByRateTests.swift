@@ -1,9 +1,9 @@
-import Hygiene
-import Policy
-import Support
+import BroadsideHygiene
+import BroadsidePolicy
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// Time in which a connection waits for its pace: the rate's, unless the reactor comes so late that
 /// the rate goes by unused.

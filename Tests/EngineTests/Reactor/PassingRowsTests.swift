@@ -1,9 +1,9 @@
-import Policy
-import Rows
-import Support
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// Rows that need no request go by at the speed of the list: for them nobody waits for a sync.
 @Suite struct PassingRowsTests {

@@ -1,9 +1,9 @@
-import Hygiene
-import Policy
-import Support
+import BroadsideHygiene
+import BroadsidePolicy
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// Shares of the run's rate, which only reactors that send take.
 @Suite(.timeLimit(.minutes(60)))
@@ -33,7 +33,7 @@ struct RateSharesTests {
     private func requests(_ run: ScriptedRun, of reactor: Int, in second: UInt64) -> Int {
         run.requests.count {
             run.links[$0.connection].reactor == reactor
-                && $0.time / Support.second == second
+                && $0.time / BroadsideSupport.second == second
         }
     }
 

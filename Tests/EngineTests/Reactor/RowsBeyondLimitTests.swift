@@ -1,9 +1,9 @@
-import Hygiene
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What the ledger says of rows behind the limit that lie in a chunk which is taken up again.
 @Suite(.timeLimit(.minutes(60)))

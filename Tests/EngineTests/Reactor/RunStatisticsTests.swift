@@ -1,11 +1,11 @@
 import Testing
 
-@testable import APNs
-@testable import Engine
-@testable import LedgerFormat
-@testable import Payloads
-@testable import Policy
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsideEngine
+@testable import BroadsideLedgerFormat
+@testable import BroadsidePayloads
+@testable import BroadsidePolicy
+@testable import BroadsideRows
 
 /// What reactors counted, put together for summary, report and metrics.
 @Suite struct RunStatisticsTests {

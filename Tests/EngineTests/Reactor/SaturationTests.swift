@@ -1,7 +1,7 @@
-import Support
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// A connection whose streams are all in use is not looked at again until something happens on it.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,9 +1,9 @@
-import APNs
-import LedgerFormat
-import Policy
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsidePolicy
 
-@testable import Engine
-@testable import Observability
+@testable import BroadsideEngine
+@testable import BroadsideObservability
 
 /// What came of a scripted run.
 extension ScriptedRun {

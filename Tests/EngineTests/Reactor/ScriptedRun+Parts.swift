@@ -1,8 +1,8 @@
-import LegacyGateway
-import Ring
-import Rows
+import BroadsideLegacyGateway
+import BroadsideRing
+import BroadsideRows
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What a scripted run consists of, and what a test may have it do.
 extension ScriptedRun {

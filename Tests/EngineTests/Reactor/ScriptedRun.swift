@@ -1,13 +1,13 @@
-import LedgerFormat
-import LegacyGateway
-import Lists
-import Policy
-import Ring
-import Rows
-import Support
+import BroadsideLedgerFormat
+import BroadsideLegacyGateway
+import BroadsideLists
+import BroadsidePolicy
+import BroadsideRing
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// A run whose reactors a test drives: no network, no disk, no clock. Connections open and are
 /// answered at once unless the test says otherwise; time passes only where all wait for it.

@@ -1,4 +1,4 @@
-import CNghttp2
+import CBroadsideNghttp2
 
 /// The server's end of a scripted connection: reads what the reactor sends, writes what a test has it
 /// say. It decides nothing.

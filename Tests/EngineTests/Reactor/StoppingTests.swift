@@ -1,10 +1,10 @@
-import Hygiene
-import Policy
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// How a run ends before its list does, and what it holds back at its beginning.
 @Suite(.timeLimit(.minutes(60)))

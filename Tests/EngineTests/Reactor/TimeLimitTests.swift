@@ -1,9 +1,9 @@
-import Hygiene
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// The limits in time that a server can come up against, each to its scan: no earlier and no later.
 @Suite(.timeLimit(.minutes(60)))

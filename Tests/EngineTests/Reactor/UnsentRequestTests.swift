@@ -1,10 +1,10 @@
-import Hygiene
-import Policy
-import Rows
-import Support
+import BroadsideHygiene
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// Requests that wait in a connection's own buffer when it ends: nobody has seen them, so they go out
 /// again whatever `--on-lost` says. Those that the kernel was given may have arrived.

@@ -1,9 +1,9 @@
-import Hygiene
-import Policy
-import Rows
+import BroadsideHygiene
+import BroadsidePolicy
+import BroadsideRows
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// Servers whose clock is wrong: they call the provider token of this window expired.
 @Suite(.timeLimit(.minutes(60)))

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// Where the rows that a reactor has in hand lie: they are written for each notification, several
 /// times, so no cache line of theirs may hold anything of another reactor's.

@@ -1,7 +1,7 @@
 import Testing
 
-@testable import Engine
-@testable import Payloads
+@testable import BroadsideEngine
+@testable import BroadsidePayloads
 
 /// The places of rows that a reactor has in hand, and what they keep.
 @Suite struct RowSlabTests {

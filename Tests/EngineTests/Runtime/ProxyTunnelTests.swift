@@ -1,7 +1,7 @@
-import TLS
+import BroadsideTLS
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// The opening of a connection through a proxy, byte by byte.
 struct ProxyTunnelTests {

@@ -1,8 +1,8 @@
-import LegacyGateway
-import Support
+import BroadsideLegacyGateway
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// One connection to a legacy gateway, as the reactor sees it.
 @Suite struct GatewaySessionTests {

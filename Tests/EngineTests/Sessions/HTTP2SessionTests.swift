@@ -1,9 +1,9 @@
-import HPACK
-import HTTP2
-import Support
+import BroadsideHPACK
+import BroadsideHTTP2
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// One connection's HTTP/2, as the reactor sees it.
 @Suite struct HTTP2SessionTests {

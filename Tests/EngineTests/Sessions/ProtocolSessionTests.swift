@@ -1,7 +1,7 @@
-import LegacyGateway
+import BroadsideLegacyGateway
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// Which protocol a connection speaks is asked of its session alone.
 @Suite struct ProtocolSessionTests {

@@ -1,12 +1,12 @@
-import APNs
-import HPACK
-import HTTP2
-import LedgerFormat
-import Policy
-import Support
+import BroadsideAPNs
+import BroadsideHPACK
+import BroadsideHTTP2
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideSupport
 import Testing
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// What is laid down once for many requests.
 @Suite struct RequestTemplateTests {

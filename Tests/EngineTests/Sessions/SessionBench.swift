@@ -1,6 +1,6 @@
-import Rows
+import BroadsideRows
 
-@testable import Engine
+@testable import BroadsideEngine
 
 /// One connection's session without a reactor: rows that a test makes, records that it looks at, bytes
 /// that it has the server say.

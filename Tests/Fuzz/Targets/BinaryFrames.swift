@@ -1,4 +1,4 @@
-import LegacyGateway
+import BroadsideLegacyGateway
 
 extension FuzzTarget {
     /// What a provider writes to the legacy gateway, what the gateway answers, and what the feedback

@@ -1,5 +1,5 @@
-import APNs
-import TLS
+import BroadsideAPNs
+import BroadsideTLS
 
 extension FuzzTarget {
     /// Keys and certificates from files: PEM, PKCS#12, DER, and what a certificate is for.

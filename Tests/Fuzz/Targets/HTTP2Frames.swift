@@ -1,4 +1,4 @@
-import HTTP2
+import BroadsideHTTP2
 
 extension FuzzTarget {
     /// What a server sends, from its first byte: the frame reader and the connection's machine.

@@ -1,4 +1,4 @@
-import Primitives
+import BroadsidePrimitives
 
 extension FuzzTarget {
     /// A campaign file or a scenario: what is read is written again, and read the same.

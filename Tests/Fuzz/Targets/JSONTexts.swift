@@ -1,6 +1,6 @@
-import APNs
-import Payloads
-import Primitives
+import BroadsideAPNs
+import BroadsidePayloads
+import BroadsidePrimitives
 
 extension FuzzTarget {
     /// A payload, or an answer's body: the tokenizer and all that is built on it.

@@ -1,5 +1,5 @@
-import LedgerFormat
-import Rows
+import BroadsideLedgerFormat
+import BroadsideRows
 
 extension FuzzTarget {
     /// A ledger's manifest: what is read is written again the same, and nothing that reads, resumes, merges or

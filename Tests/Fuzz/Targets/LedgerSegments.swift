@@ -1,9 +1,9 @@
-import APNs
-import CZlib
-import Hygiene
-import LedgerFormat
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
+import CBroadsideZlib
 
 extension FuzzTarget {
     /// A ledger's segment: its reader, the replay, the plan of a resume, the export, prune and repair.

@@ -1,4 +1,4 @@
-import Rows
+import BroadsideRows
 
 extension FuzzTarget {
     /// A packed list: however it arrives, and however little room there is, it is the same list, or

@@ -1,6 +1,6 @@
-import Payloads
-import Rows
-import Support
+import BroadsidePayloads
+import BroadsideRows
+import BroadsideSupport
 
 extension FuzzTarget {
     /// A payload template, a line feed of its own behind it, and a row of JSON Lines: what comes of

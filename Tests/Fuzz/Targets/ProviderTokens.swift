@@ -1,4 +1,4 @@
-import APNs
+import BroadsideAPNs
 
 extension FuzzTarget {
     /// A provider token made elsewhere: what its claims say.

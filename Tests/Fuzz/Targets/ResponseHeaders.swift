@@ -1,4 +1,4 @@
-import HTTP2
+import BroadsideHTTP2
 
 extension FuzzTarget {
     /// A response's header block: the walker of the fast path, and nghttp2's inflater behind it.

@@ -1,6 +1,6 @@
-import LedgerFormat
-import Observability
-import Rows
+import BroadsideLedgerFormat
+import BroadsideObservability
+import BroadsideRows
 
 extension FuzzTarget {
     /// A ledger's telemetry: nothing that tells of the campaign traps, and what is read is written again the

@@ -1,6 +1,6 @@
-import APNs
-import Hygiene
-import Rows
+import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideRows
 
 extension FuzzTarget {
     /// A token list in one of its formats: cutter, readers, and what a token is.

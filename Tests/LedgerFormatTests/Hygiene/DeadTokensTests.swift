@@ -1,11 +1,11 @@
-import Support
-import TestSupport
+import BroadsideSupport
+import BroadsideTestSupport
 import Testing
 
-@testable import APNs
-@testable import Hygiene
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsideHygiene
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 @Suite struct DeadTokensTests {
     private let monday = testTime

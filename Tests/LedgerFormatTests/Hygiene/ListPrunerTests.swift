@@ -1,10 +1,10 @@
-import Support
-import TestSupport
+import BroadsideSupport
+import BroadsideTestSupport
 import Testing
 
-@testable import APNs
-@testable import Hygiene
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsideHygiene
+@testable import BroadsideRows
 
 @Suite struct ListPrunerTests {
     private func prune(

@@ -1,6 +1,6 @@
-import APNs
-import Hygiene
-import Rows
+import BroadsideAPNs
+import BroadsideHygiene
+import BroadsideRows
 import Testing
 
 /// What `tokens` counts of a list.

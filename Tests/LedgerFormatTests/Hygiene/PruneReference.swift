@@ -1,9 +1,9 @@
-import TestSupport
+import BroadsideTestSupport
 
-@testable import APNs
-@testable import Hygiene
-@testable import LedgerFormat
-@testable import Rows
+@testable import BroadsideAPNs
+@testable import BroadsideHygiene
+@testable import BroadsideLedgerFormat
+@testable import BroadsideRows
 
 /// A verdict on a token, as tests lay it down in ledgers.
 struct TestVerdict {

@@ -1,4 +1,4 @@
-import Hygiene
+import BroadsideHygiene
 import Testing
 
 /// Digests that stand for tokens where later copies of one are looked for.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Hygiene
+@testable import BroadsideHygiene
 
 /// Lengths that give away that two rows are one.
 @Suite struct TokenLengthsTests {

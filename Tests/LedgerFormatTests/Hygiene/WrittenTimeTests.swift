@@ -1,4 +1,4 @@
-import Hygiene
+import BroadsideHygiene
 import Testing
 
 @Suite struct WrittenTimeTests {

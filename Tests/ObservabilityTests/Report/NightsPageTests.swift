@@ -1,11 +1,11 @@
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
+import BroadsideTestSupport
 import Foundation
-import LedgerFormat
-import Rows
-import Support
-import TestSupport
 import Testing
 
-@testable import Observability
+@testable import BroadsideObservability
 
 /// The page about many nights: order, texts from elsewhere, figures, links, size.
 @Suite struct NightsPageTests {

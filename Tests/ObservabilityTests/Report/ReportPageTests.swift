@@ -1,12 +1,12 @@
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Foundation
-import LedgerFormat
-import Policy
-import Rows
-import Support
 import Testing
 
-@testable import Engine
-@testable import Observability
+@testable import BroadsideEngine
+@testable import BroadsideObservability
 
 /// What the page says at first sight: colours, shares, times.
 @Suite struct ReportPageTests {

@@ -1,9 +1,9 @@
-import APNs
-import Policy
-import Rows
+import BroadsideAPNs
+import BroadsidePolicy
+import BroadsideRows
 import Testing
 
-@testable import Observability
+@testable import BroadsideObservability
 
 /// What to do after each way in which a run ends: causes x advice, without any process.
 @Suite struct StopAdviceTests {

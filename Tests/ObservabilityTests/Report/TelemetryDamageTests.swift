@@ -1,12 +1,12 @@
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
 import Foundation
-import LedgerFormat
-import Policy
-import Rows
-import Support
 import Testing
 
-@testable import Engine
-@testable import Observability
+@testable import BroadsideEngine
+@testable import BroadsideObservability
 
 /// `telemetry.json` is for people: whatever stands in it, nothing that reads it may trap.
 @Suite struct TelemetryDamageTests {

@@ -1,9 +1,9 @@
-import LedgerFormat
-import Support
+import BroadsideLedgerFormat
+import BroadsideSupport
 import Testing
 
-@testable import Engine
-@testable import Observability
+@testable import BroadsideEngine
+@testable import BroadsideObservability
 
 @Suite struct CampaignLabelTests {
     private func problem(_ text: String) -> String? {

@@ -1,11 +1,11 @@
-import APNs
-import LedgerFormat
-import Rows
-import Support
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 import Testing
 
-@testable import Engine
-@testable import Observability
+@testable import BroadsideEngine
+@testable import BroadsideObservability
 
 /// The lines that a person watches, drawn from a snapshot and a width.
 @Suite struct LiveViewTests {

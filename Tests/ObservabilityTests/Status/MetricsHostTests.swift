@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Observability
+@testable import BroadsideObservability
 
 @Suite struct MetricsHostTests {
     @Test(

@@ -1,10 +1,10 @@
+import BroadsideLedgerFormat
+import BroadsideSupport
 import Foundation
-import LedgerFormat
-import Support
 import Testing
 
-@testable import Engine
-@testable import Observability
+@testable import BroadsideEngine
+@testable import BroadsideObservability
 
 /// The text that Prometheus reads; promtool's verdict on a real run is among the command's tests.
 @Suite struct MetricsTextTests {

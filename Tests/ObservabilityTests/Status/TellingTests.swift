@@ -1,12 +1,12 @@
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 import Foundation
-import LedgerFormat
-import Rows
-import Support
 import Testing
 
-@testable import Engine
-@testable import Lists
-@testable import Observability
+@testable import BroadsideEngine
+@testable import BroadsideLists
+@testable import BroadsideObservability
 
 /// What a run keeps of its course: bounded, and true to the counts.
 @Suite struct TellingTests {
