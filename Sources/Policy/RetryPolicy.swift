@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// Whether a row is sent again, and when.
 public struct RetryPolicy: Sendable, Equatable {

@@ -1,5 +1,5 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
 /// Names that people try, and values that are wrong: one line each, which names the value once and

@@ -1,9 +1,9 @@
+import BroadsideSupport
 import Foundation
-import Support
 import Synchronization
 import Testing
 
-@testable import Simulator
+@testable import BroadsideSimulator
 
 /// A file that can't be read to its end is never taken for a shorter one.
 @Suite(.timeLimit(.minutes(60))) struct PrivateFileTests {

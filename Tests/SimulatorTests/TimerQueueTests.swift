@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 import Testing
 
 @testable import BroadsideSimulator

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import Support
+@testable import BroadsideSupport
 
 /// Lines that are redrawn in place, among other output.
 @Suite struct OutputQueueTests {

@@ -1,5 +1,3 @@
-import BroadsideLedgers
-import BroadsideSupport
 import BroadsideTestSupport
 import Foundation
 import Synchronization

@@ -1,8 +1,8 @@
+import BroadsideTestSupport
 import Foundation
-import TestSupport
 import Testing
 
-@testable import Support
+@testable import BroadsideSupport
 
 /// What a process with a control socket takes from its clients, and what it leaves alone.
 @Suite(.timeLimit(.minutes(60))) struct UnixLineServerTests {

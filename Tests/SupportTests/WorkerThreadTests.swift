@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Support
+@testable import BroadsideSupport
 
 /// A thread that runs one closure.
 @Suite(.timeLimit(.minutes(60))) struct WorkerThreadTests {

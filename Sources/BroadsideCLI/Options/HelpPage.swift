@@ -1,5 +1,5 @@
+import BroadsideSupport
 import Glibc
-import Support
 
 /// What `-h` and `--help` print, in lines as long as the terminal's.
 struct HelpPage {

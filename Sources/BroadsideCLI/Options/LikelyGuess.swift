@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// Names that other tools have for what an option or a command here does: too far from its name to be
 /// a slip. Names of what broadside does not do yet are here too, with what to do instead.

@@ -1,5 +1,6 @@
-import Campaign
-import Support
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// A figure of a night that is far from those of the nights before it of the same campaign.
 struct NightOutlier {

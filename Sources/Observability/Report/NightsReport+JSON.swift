@@ -1,6 +1,7 @@
-import Campaign
-public import Ledgers
-public import Support
+import BroadsideLedgerFormat
+public import BroadsideLedgers
+import BroadsideRows
+public import BroadsideSupport
 
 extension NightsReport {
     /// One line of JSON for each night, newest first.

@@ -1,5 +1,6 @@
-import Campaign
-import Support
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
 
 /// The rows of a campaign by what they mean to its operator: a value, from which the page makes the
 /// bar, the cards and the verdict.

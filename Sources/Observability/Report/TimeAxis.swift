@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// The horizontal axis of the charts over time: runs one after the other, each to scale, and a gap
 /// between two runs as a band that is cut short if it would leave no room for the runs.

@@ -1,5 +1,6 @@
 import BroadsideEngine
 import BroadsideLedgerFormat
+import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 

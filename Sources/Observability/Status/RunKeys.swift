@@ -1,4 +1,4 @@
-import Support
+import BroadsideSupport
 
 /// The keys of a run that a person watches: each asks for what a request on the control socket does.
 package struct RunKeys {

@@ -1,5 +1,7 @@
+import BroadsideAPNs
 package import BroadsideEngine
 package import BroadsideLedgerFormat
+import BroadsideRows
 import BroadsideSupport
 
 /// One look at a whole run: what the live view, `--progress json`, the metrics, the control socket

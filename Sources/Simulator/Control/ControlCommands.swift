@@ -1,4 +1,4 @@
-internal import Support
+internal import BroadsideSupport
 
 /// What can be said to a running simulator: `status`, `scenario NAME`, `online TOKEN`,
 /// `offline TOKEN`, `saving-power TOKEN`, `awake TOKEN`. Each answer is a line of JSON with `ok`.

@@ -1,6 +1,6 @@
-internal import APNs
-internal import Primitives
-internal import Support
+internal import BroadsideAPNs
+internal import BroadsidePrimitives
+internal import BroadsideSupport
 
 /// Which devices are offline, or save power: what was said of each, else a pure function of the
 /// token, so that anybody can compute it.

@@ -1,4 +1,4 @@
-internal import Support
+internal import BroadsideSupport
 internal import Synchronization
 
 /// A scenario that is being played, as all threads count it.

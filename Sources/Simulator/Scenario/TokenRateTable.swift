@@ -1,4 +1,4 @@
-internal import Support
+internal import BroadsideSupport
 
 /// How many requests each device token had lately, for "TooManyRequests".
 ///

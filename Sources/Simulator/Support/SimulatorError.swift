@@ -1,5 +1,5 @@
-internal import Ring
-internal import Support
+internal import BroadsideRing
+internal import BroadsideSupport
 
 /// Why the simulator could not start, in one line that says how to fix it.
 public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertible {

@@ -1,5 +1,3 @@
-import BroadsideLedgers
-import BroadsideSupport
 internal import Glibc
 
 /// A line to a process with a `UnixLineServer`, and the wait for its response. One thread asks many
