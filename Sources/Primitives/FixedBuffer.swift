@@ -1,20 +1,20 @@
 internal import Glibc
 
 /// Memory for a fixed number of elements, which it owns; every access is held against the count.
-@safe package struct FixedBuffer<Element>: ~Copyable {
+@safe public struct FixedBuffer<Element>: ~Copyable {
     /// How many elements there are.
-    package let count: Int
+    public let count: Int
     // SAFETY: calloc's, for `count` elements, all of them set once `init` is over; freed in
     // `deinit`, and reached only through this value.
     @usableFromInline let start: UnsafeMutablePointer<Element>
 
     /// All elements have the same value.
-    @inlinable package init(repeating value: Element, count: Int) {
+    public init(repeating value: Element, count: Int) {
         self.init(Array(repeating: value, count: count))
     }
 
     /// An array's elements.
-    @inlinable package init(_ elements: [Element]) {
+    public init(_ elements: [Element]) {
         // SAFETY: all elements are set before anything else sees the memory.
         unsafe self.init(zeroed: elements.count)
         for index in 0..<count { unsafe (start + index).initialize(to: elements[index]) }
@@ -22,7 +22,7 @@ internal import Glibc
 
     /// All bits are zero, which must be a value of the type. Memory that no element ever needed is
     /// never touched, where there is much of it.
-    @unsafe @inlinable package init(zeroed count: Int) {
+    @unsafe public init(zeroed count: Int) {
         precondition(count >= 0, "not a count")
         precondition(MemoryLayout<Element>.alignment <= 16, "calloc aligns to 16 bytes")
         // SAFETY: calloc checks the product, and aligns for any element of at most 16 bytes; the
@@ -34,21 +34,22 @@ internal import Glibc
         self.count = count
     }
 
-    @inlinable deinit {
+    deinit {
         // SAFETY: calloc's, all elements are set, and nothing else reaches them.
         unsafe start.deinitialize(count: count)
         unsafe free(start)
     }
 
     /// The element at an index; traps outside of the buffer.
-    @inlinable package subscript(index: Int) -> Element {
+    @inlinable
+    public subscript(index: Int) -> Element {
         // SAFETY: the index was checked, all elements are set, and the memory lives as long as
         // self.
-        @inline(__always) unsafeAddress {
+        @_transparent unsafeAddress {
             precondition(UInt(bitPattern: index) < UInt(bitPattern: count))
             return unsafe UnsafePointer(start + index)
         }
-        @inline(__always) unsafeMutableAddress {
+        @_transparent unsafeMutableAddress {
             precondition(UInt(bitPattern: index) < UInt(bitPattern: count))
             return unsafe start + index
         }
@@ -57,8 +58,9 @@ internal import Glibc
 
 extension FixedBuffer where Element == UInt8 {
     /// All bytes.
-    @inlinable package var bytes: RawSpan {
-        @inline(__always) @_lifetime(borrow self) get {
+    @inlinable
+    public var bytes: RawSpan {
+        @_transparent @_lifetime(borrow self) get {
             // SAFETY: `count` bytes are set, and the memory lives as long as self.
             let span = unsafe RawSpan(_unsafeStart: start, byteCount: count)
             return unsafe _overrideLifetime(span, borrowing: self)

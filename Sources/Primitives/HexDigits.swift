@@ -4,7 +4,7 @@ public enum HexDigits {
     @inlinable public static var none: UInt8 { 255 }
 
     /// The number that a digit of either case stands for; `none` for any other byte.
-    @inlinable
+    @inlinable @inline(__always)
     public static func value(_ digit: UInt8) -> UInt8 {
         switch digit {
         case 0x30...0x39: digit - 0x30
@@ -15,7 +15,7 @@ public enum HexDigits {
     }
 
     /// The lower-case digit of a number below 16.
-    @inlinable
+    @inlinable @inline(__always)
     public static func digit(_ value: UInt8) -> UInt8 {
         value < 10 ? 0x30 + value : 0x61 + value - 10
     }

@@ -1,13 +1,13 @@
 internal import Glibc
 
 /// Words in memory of its own, as many as a power of two; an index counts modulo that.
-@safe package struct WordTable: ~Copyable {
+@safe public struct WordTable: ~Copyable {
     // SAFETY: calloc's, `mask + 1` words, freed in `deinit`, and reached only through this value.
     @usableFromInline let words: UnsafeMutablePointer<UInt64>
     @usableFromInline let mask: Int
 
     /// All words are zero.
-    @inlinable package init(count: Int) {
+    public init(count: Int) {
         precondition(count > 0 && count & (count - 1) == 0, "a power of two")
         // SAFETY: calloc checks the product and aligns for a word, and zeros are one.
         guard let memory = unsafe calloc(count, MemoryLayout<UInt64>.size) else {
@@ -18,21 +18,22 @@ internal import Glibc
     }
 
     /// All bits are set.
-    @inlinable package init(full count: Int) {
+    public init(full count: Int) {
         self.init(count: count)
         for index in 0..<count { self[index] = ~0 }
     }
 
     // SAFETY: calloc's, of trivial type, and reached only through this value.
-    @inlinable deinit { unsafe free(words) }
+    deinit { unsafe free(words) }
 
     /// How many words there are.
-    @inlinable package var count: Int { mask + 1 }
+    @inlinable public var count: Int { mask + 1 }
 
     /// The word at an index modulo the count.
-    @inlinable package subscript(index: Int) -> UInt64 {
+    @inlinable
+    public subscript(index: Int) -> UInt64 {
         // SAFETY: the mask keeps the index inside, and the memory lives as long as self.
-        @inline(__always) unsafeAddress { unsafe UnsafePointer(words + (index & mask)) }
-        @inline(__always) unsafeMutableAddress { unsafe words + (index & mask) }
+        @_transparent unsafeAddress { unsafe UnsafePointer(words + (index & mask)) }
+        @_transparent unsafeMutableAddress { unsafe words + (index & mask) }
     }
 }

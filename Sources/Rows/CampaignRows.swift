@@ -22,11 +22,12 @@ public struct CampaignRows: Hashable, Sendable {
     }
 
     /// The row that none follows, by the limit; larger than any where there is none.
-    public var end: UInt64 { limit ?? .max }
+    @inlinable public var end: UInt64 { limit ?? .max }
 
     /// Whether a row of the part belongs to the campaign.
     ///
     /// - Parameter state: what became of it; `remaining` where no run has reserved it.
+    @inlinable
     public func contains(_ row: UInt64, _ state: RowState) -> Bool {
         selection.contains(row) && (row < end || state != .remaining)
     }
@@ -78,6 +79,7 @@ public struct RowSelection: Hashable, Sendable {
     }
 
     /// Whether the run is about that row.
+    @inlinable
     public func contains(_ row: UInt64) -> Bool { divisor == 1 || row % divisor == remainder }
 
     /// How many rows of a range it is about.
