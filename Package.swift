@@ -84,7 +84,7 @@ let package = Package(
         // Pure, too, but for their memory: what a campaign is made of.
         module("Rows", ["APNs", "Primitives", "Support", "CZlib", "CZstd"]),
         module("Payloads", ["Rows", "APNs", "Primitives", "Support"]),
-        module("Policy", ["APNs", "Primitives"]),
+        module("Policy", ["APNs", "Primitives", "Support"]),
         module("LedgerFormat", ["Policy", "Rows", "APNs", "Primitives", "Support", "CDeflate"]),
         module("Hygiene", ["LedgerFormat", "Rows", "APNs", "Primitives", "Support"]),
 

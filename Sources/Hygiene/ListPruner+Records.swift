@@ -34,7 +34,9 @@ extension ListPruner {
                 continue
             }
             // SAFETY: nothing is read or moved before the text was looked at.
-            guard let record = unsafe findDead(reader.looseText(field)), goes(record, row) else {
+            // SAFETY: no row is read before it was looked up.
+            let text = unsafe _overrideLifetime(reader.text(field), borrowing: ())
+            guard let record = findDead(text), goes(record, row) else {
                 continue
             }
             remove(window, row.start, next, reason: record.reason, removed: &removed)

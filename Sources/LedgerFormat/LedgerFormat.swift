@@ -1,3 +1,4 @@
+import BroadsideRows
 import BroadsideSupport
 internal import CBroadsideDeflate
 
@@ -23,7 +24,7 @@ public enum LedgerFormat {
     /// Rows are numbered below this.
     public static let rowLimit: UInt64 = 1 << 40
     /// Most rows in one chunk.
-    static let rowsPerChunkMax = 1 << 16
+    static let rowsPerChunkMax = ChunkReservation.rowCountMax
     /// Most bytes of a token kept as text: the longest a token may be.
     static let tokenTextByteCountMax = 200
     /// Most bytes of a reason kept as text.

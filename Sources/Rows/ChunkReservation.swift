@@ -5,7 +5,7 @@
 public struct ChunkReservation: Hashable, Sendable {
     /// Number of the first row, counted from 0 over the whole list.
     public var firstRow: UInt64
-    /// Rows in the chunk, 1 to `LedgerFormat.rowsPerChunkMax`.
+    /// Rows in the chunk, 1 to `rowCountMax`.
     public var rowCount: Int
     /// Where the chunk begins in the decoded list, in bytes.
     public var byteOffset: UInt64
@@ -20,7 +20,10 @@ public struct ChunkReservation: Hashable, Sendable {
     /// States whose rows this reservation opens again.
     public var reopens: ReopenedStates
 
-    /// Describes a chunk; the numbers must hold the limits of `LedgerFormat`.
+    /// The most rows of a chunk.
+    public static let rowCountMax = 1 << 16
+
+    /// Describes a chunk; the numbers must keep the limits of the ledger's format.
     public init(
         firstRow: UInt64, rowCount: Int, byteOffset: UInt64, byteCount: UInt64,
         firstLine: UInt64, lineCount: UInt64, hash: UInt64, reopens: ReopenedStates = []

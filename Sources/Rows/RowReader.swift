@@ -206,7 +206,7 @@ internal import BroadsideSupport
 
     /// The same for who changes what the reader is part of, and reads no row meanwhile.
     @_lifetime(immortal) @inline(__always)
-    @unsafe public func looseText(_ field: Field) -> RawSpan {
+    @unsafe func looseText(_ field: Field) -> RawSpan {
         // SAFETY: neither the open text nor the decoded ones change before the next row is read.
         let all = field.form == .decoded ? unsafe decodedText : unsafe openText
         let stop = field.start &+ field.count

@@ -1,5 +1,4 @@
-public import BroadsideRows
-internal import BroadsideSupport
+import BroadsideSupport
 
 extension ListRows {
     /// Reads a chunk's rows, in place of those that are here.

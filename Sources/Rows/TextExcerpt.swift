@@ -1,11 +1,11 @@
-internal import BroadsideAPNs
+public import BroadsideAPNs
 internal import BroadsideSupport
 
 /// As much as a ledger and an export keep of a text that stands in a token's place: one that was cut
 /// ends with an ellipsis, so that nobody takes it for a token.
 public enum TextExcerpt {
     /// The most bytes that are kept.
-    public static let byteCountMax = TokenText.maximumDigitCount
+    @inlinable public static var byteCountMax: Int { TokenText.maximumDigitCount }
     /// What stands in the place of the rest.
     public static let ellipsis: StaticString = "…"
 
@@ -22,19 +22,24 @@ public enum TextExcerpt {
     }
 
     /// As much of a text as is kept.
-    static func of(_ text: [UInt8]) -> [UInt8] {
+    public static func of(_ text: [UInt8]) -> [UInt8] {
         let count = keptCount(of: text.count)
         guard count < text.count else { return text }
         return text[..<count] + (0..<ellipsis.utf8CodeUnitCount).map { ellipsisByte($0) }
     }
 
     /// Whether earlier versions cut a text to this one, which looks like a token.
-    static func wasCut(_ text: RawSpan) -> Bool {
-        text.byteCount == byteCountMax && TokenText.isToken([UInt8](text))
+    @inlinable
+    public static func wasCut(_ text: RawSpan) -> Bool {
+        text.byteCount == byteCountMax && isToken(text)
+    }
+
+    @usableFromInline static func isToken(_ text: RawSpan) -> Bool {
+        TokenText.isToken([UInt8](text))
     }
 
     /// Marks a text that an earlier version cut.
-    static func mark(_ text: inout [UInt8]) {
+    public static func mark(_ text: inout [UInt8]) {
         guard wasCut(text.rawSpan) else { return }
         text = of(text + [0])
     }

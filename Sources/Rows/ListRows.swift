@@ -1,5 +1,5 @@
 internal import BroadsideAPNs
-internal import BroadsidePrimitives
+public import BroadsidePrimitives
 internal import BroadsideSupport
 
 /// The rows of one part of the list, as an export has them: the line on which each starts, and its
@@ -8,7 +8,7 @@ internal import BroadsideSupport
 /// Made once, and filled with one part after the other.
 @safe public struct ListRows: ~Copyable {
     /// The most rows of a part.
-    static let countMax = LedgerFormat.rowsPerChunkMax
+    static let countMax = ChunkReservation.rowCountMax
     /// The most bytes of all texts of a part: a chunk has no more, and no text is longer than its row.
     static let textByteCountMax = 1 << 16
     /// While a row is read, its token may need more.
@@ -16,15 +16,15 @@ internal import BroadsideSupport
 
     /// A row: the line, counted from the part's first one (32 bits), whether the text is a token's
     /// digits (1), where the text ends (31).
-    private var entries: FixedBuffer<UInt64>
-    private static let isTokenBit: UInt64 = 1 << 31
+    @usableFromInline var entries: FixedBuffer<UInt64>
+    @inlinable static var isTokenBit: UInt64 { 1 << 31 }
     // SAFETY: `byteCountMax` bytes of this value's own, freed in `deinit`; the first `textEnd` are
     // set.
-    private let texts: UnsafeMutableRawBufferPointer
-    private var textEnd = 0
-    private var firstLine: UInt64 = 0
+    @usableFromInline let texts: UnsafeMutableRawBufferPointer
+    @usableFromInline var textEnd = 0
+    @usableFromInline var firstLine: UInt64 = 0
     /// How many rows there are.
-    public private(set) var count = 0
+    public internal(set) var count = 0
 
     /// No rows.
     public init() {
@@ -97,6 +97,7 @@ internal import BroadsideSupport
     /// The 1-based line on which a row starts.
     ///
     /// - Parameter index: the row's place in the part.
+    @inlinable
     public func line(of index: Int) -> UInt64 {
         precondition(index < count)
         return firstLine + entries[index] >> 32
@@ -105,7 +106,8 @@ internal import BroadsideSupport
     /// Whether a row's text is a token's digits.
     ///
     /// - Parameter index: the row's place in the part.
-    func isToken(_ index: Int) -> Bool {
+    @inlinable
+    public func isToken(_ index: Int) -> Bool {
         precondition(index < count)
         return entries[index] & ListRows.isTokenBit != 0
     }
@@ -113,6 +115,7 @@ internal import BroadsideSupport
     /// A row's token: its lower-case digits, or what the list has in its place.
     ///
     /// - Parameter index: the row's place in the part.
+    @inlinable
     @_lifetime(borrow self)
     public func text(of index: Int) -> RawSpan {
         precondition(index < count)
