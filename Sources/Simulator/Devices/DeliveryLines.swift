@@ -72,7 +72,8 @@ struct DeliveryLines: Sendable {
 
     /// Writes what waits.
     mutating func flush() {
-        assert(descriptor >= 0 || lines.isEmpty, "lines are kept for a file")
+        guard !lines.isEmpty else { return }
+        assert(descriptor >= 0, "lines are kept for a file")
         if (try? writeAll(lines, to: descriptor, name: "--deliveries")) == nil { hasFailed = true }
         lines.removeAll(keepingCapacity: true)
     }

@@ -85,7 +85,9 @@ struct ExampleTests {
         text += hidden(Self.apple) + (try show("doctor", 0) + show("send", 0))
         text += hidden("unset -f broadside")
         text += try show("doctor", 1) + show("send", 1) + show("status", 0) + show("status", 1)
-        text += hidden("mkdir nights; cp -r tonight nights/") + (try show("report", 1))
+        text +=
+            hidden("mkdir nights; cp -r tonight nights/")
+            + (try show("report", 1) + show("report", 2))
         text += try show("report", 0) + show("ledger", 0) + show("ledger", 1)
         text += hidden("[[ $(wc -l <left.csv) == 1 ]]")
         text += try show("prune", 0)
@@ -105,7 +107,9 @@ struct ExampleTests {
         let guide = try String(
             contentsOfFile: Tool.packageRoot + "/docs/how-to/machines.md", encoding: .utf8)
         for example in try commands().flatMap(examples) {
-            #expect(told.contains(example.call) || guide.contains("\n\(example.call)\n"))
+            #expect(
+                told.contains(example.call) || guide.contains("\n\(example.call)\n"),
+                "\(example.call)")
         }
     }
 
