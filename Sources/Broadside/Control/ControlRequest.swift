@@ -1,3 +1,4 @@
+import BroadsideObservability
 import BroadsideSupport
 
 /// What the operator of a running send asks for: one line of text.
@@ -27,7 +28,7 @@ enum ControlRequest: Equatable, Sendable {
                 self = .rate(nil)
                 return
             }
-            guard let rate = decimalNumber(words[1]), rate >= 0.001, rate <= 100_000_000 else {
+            guard let rate = decimalNumber(words[1]), RunKeys.rates.contains(rate) else {
                 throw .request(
                     "rate '\(words[1])' is not a number of requests per second: write rate 5000, "
                         + "rate unlimited, or pause")

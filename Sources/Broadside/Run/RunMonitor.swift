@@ -376,11 +376,8 @@ final class RunMonitor {
         guard let terminal else { return }
         let typed = terminal.take()
         guard !typed.isEmpty, !coordinator.isStopping else { return }
-        for byte in typed {
-            guard let action = keys?.take(byte, now: now.nanoseconds) else { continue }
-            perform(action, now)
-        }
-        progress.showKeys(snapshotNow, keys: keys)
+        for action in keys?.take(typed, now: now.nanoseconds) ?? [] { perform(action, now) }
+        progress.redraw(snapshotNow, keys: keys)
     }
 
     private func perform(_ action: RunKeys.Action, _ now: Now) {

@@ -59,14 +59,13 @@ package struct Progress {
             guard countdown == 0 else { return }
             countdown = Self.plainInterval
             standardError(LiveView.plainLine(snapshot))
-        case .live(let view):
-            OutputQueue.standardError.show(
-                view.lines(snapshot, width: LiveBlock.size().columns, keys: keys))
+        case .live:
+            redraw(snapshot, keys: keys)
         }
     }
 
-    /// Shows at once what a key changed.
-    package func showKeys(_ snapshot: RunSnapshot, keys: RunKeys?) {
+    /// Draws the live view again, at once where a key changed something.
+    package func redraw(_ snapshot: RunSnapshot, keys: RunKeys?) {
         guard case .live(let view) = mode else { return }
         OutputQueue.standardError.show(
             view.lines(snapshot, width: LiveBlock.size().columns, keys: keys))

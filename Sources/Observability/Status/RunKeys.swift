@@ -18,10 +18,17 @@ package struct RunKeys {
 
     package init() {}
 
-    /// What a byte that was typed asks for; nil if it asks for nothing, or a question comes first.
-    package mutating func take(_ byte: UInt8, now: UInt64) -> Action? {
+    /// What the bytes ask for that were typed since the last look.
+    ///
+    /// A key beyond the letters is an escape sequence, whose letters are no keys: F1 is `ESC O P`.
+    package mutating func take(_ typed: [UInt8], now: UInt64) -> [Action] {
+        typed.prefix { $0 != 0x1b }.compactMap { take($0, now: now) }
+    }
+
+    private mutating func take(_ byte: UInt8, now: UInt64) -> Action? {
         forget(now)
-        let wasAsked = question != nil
+        // What was pasted confirms nothing: the second key comes in a later look.
+        let wasAsked = question != nil && now > askedAt
         question = nil
         switch Character(Unicode.Scalar(byte)) {
         case "p", "P": return .pause
@@ -38,7 +45,7 @@ package struct RunKeys {
         }
     }
 
-    /// Drops a question that nobody answers.
+    /// Drops a question without a response.
     package mutating func forget(_ now: UInt64) {
         if question != nil, now - askedAt > Self.patience { question = nil }
     }
@@ -67,10 +74,15 @@ package struct RunKeys {
         }
     }
 
-    /// Three digits: numbers that people read. At least 1 per second.
+    /// The limits that a run can have.
+    package static let rates = 0.001...100_000_000.0
+
+    /// Three digits, as people read numbers, within the limits that a run can have.
     private static func rounded(_ rate: Double) -> Double {
-        var unit = 1.0
+        let rate = min(max(rate, rates.lowerBound), rates.upperBound)
+        // Thousandths are the finest limit.
+        var unit = 0.001
         while rate / unit >= 1000 { unit *= 10 }
-        return max(1, (rate / unit).rounded() * unit)
+        return min(max((rate / unit).rounded() * unit, rates.lowerBound), rates.upperBound)
     }
 }

@@ -66,7 +66,7 @@ import Testing
         let paused = Self.plain.lines(snapshot, width: 80, keys: keys)
         #expect(paused[4] == "paused: r continues")
         #expect(paused[5].hasSuffix("r resume, q stop, ? help"))
-        #expect(keys.take(UInt8(ascii: "q"), now: 1) == nil)
+        #expect(keys.take([UInt8(ascii: "q")], now: 1).isEmpty)
         #expect(
             Self.plain.lines(snapshot, width: 80, keys: keys).last
                 == "stop this run? q stops it, --resume continues it later; any other key: no")
@@ -95,17 +95,28 @@ import Testing
 
     @Test func `a key asks for what control does, and stopping takes two`() {
         var keys = RunKeys()
-        func take(_ key: Character, _ now: UInt64 = 0) -> RunKeys.Action? {
-            keys.take(key.asciiValue!, now: now)
+        func take(_ typed: String, _ now: UInt64) -> [RunKeys.Action] {
+            keys.take(Array(typed.utf8), now: now)
         }
-        #expect(take("p") == .pause && take("r") == .resume && take("?") == .help)
-        #expect(take("+") == .faster && take("-") == .slower && take("x") == nil)
-        #expect(take("q") == nil && keys.question != nil)
-        #expect(take("x") == nil && keys.question == nil)
-        #expect(take("q") == nil && take("q") == .stop)
-        // A question that nobody answered is none.
-        #expect(take("q", 1) == nil && take("q", 11 * second) == nil)
-        #expect(take("q", 11 * second) == .stop)
+        #expect(take("p", 1) == [.pause] && take("r?", 2) == [.resume, .help])
+        #expect(take("+-x", 3) == [.faster, .slower])
+        #expect(take("q", 4).isEmpty && keys.question != nil)
+        #expect(take("x", 5).isEmpty && keys.question == nil)
+        #expect(take("q", 6).isEmpty && take("q", 7) == [.stop])
+        // A question without a response in time is none.
+        #expect(take("q", 8).isEmpty && take("q", 11 * second).isEmpty)
+        #expect(take("q", 12 * second) == [.stop])
+    }
+
+    @Test func `function keys and pasted text stop no run`() {
+        var keys = RunKeys()
+        // F1, F2 and F3, as terminals send them, and an arrow.
+        let typed = ["\u{1b}OP", "\u{1b}OQ", "\u{1b}OQ", "\u{1b}OR", "\u{1b}[A"]
+        for (now, key) in typed.enumerated() {
+            #expect(keys.take(Array(key.utf8), now: UInt64(now)).isEmpty)
+            #expect(keys.question == nil)
+        }
+        #expect(keys.take(Array("qqqq".utf8), now: 9).isEmpty && keys.question != nil)
     }
 
     @Test
@@ -116,7 +127,19 @@ import Testing
         #expect(RunKeys.rate(.faster, limit: nil, rate: 9) == nil)
         #expect(RunKeys.rate(.slower, limit: nil, rate: 41_234) == 33_000)
         #expect(RunKeys.rate(.slower, limit: nil, rate: 0) == nil)
-        #expect(RunKeys.rate(.slower, limit: 1, rate: 0) == 1)
+        #expect(RunKeys.rate(.slower, limit: 1, rate: 0) == 0.8)
+        for limit in [0.001, 0.5, 1, 999.9, 50_000] {
+            #expect(RunKeys.rate(.slower, limit: limit, rate: 0)! <= limit)
+            #expect(RunKeys.rate(.faster, limit: limit, rate: 0)! >= limit)
+        }
+    }
+
+    @Test func `a key that is held down leads to no limit that control would refuse`() {
+        for action in [RunKeys.Action.faster, .slower] {
+            var limit = 50.0
+            for _ in 0..<500 { limit = RunKeys.rate(action, limit: limit, rate: 0)! }
+            #expect(RunKeys.rates.contains(limit), "\(limit)")
+        }
     }
 
     @Test
