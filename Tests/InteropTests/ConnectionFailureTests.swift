@@ -146,7 +146,7 @@ struct ConnectionFailureTests {
     }
 
     @Test(
-        "A ledger that somebody counts on is kept although no server was reached: --resume continues it",
+        "A ledger that others continue from is kept although no server was reached: --resume continues it",
         arguments: ["a list from standard input", "--resume-or-begin", "a part"])
     func keptLedger(_ kind: String) throws {
         let campaign = try Campaign(rows: 50)

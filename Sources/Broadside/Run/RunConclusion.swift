@@ -62,7 +62,7 @@ struct RunConclusion {
 
     /// Nothing was sent that a ledger would have to remember: the corrected command begins again.
     ///
-    /// - Parameter isExpected: Somebody counts on the ledger once there was one.
+    /// - Parameter isExpected: A script, or another part, continues from the ledger once it existed.
     func leavesNothing(isExpected: Bool) -> Bool { isWrongList || (isFailedContact && !isExpected) }
 
     func exitCode(_ summary: Summary) -> Int32 {
@@ -113,7 +113,7 @@ struct RunConclusion {
 }
 
 extension Plan {
-    /// Whether somebody counts on the ledger once there was one: a script that began with
+    /// Whether others continue from the ledger once it existed: a script that began with
     /// `--resume-or-begin` and continues with `--resume`, the other parts of a campaign, or a list that came
     /// from standard input, of which the ledger has the only copy.
     var expectsLedger: Bool {
