@@ -73,6 +73,12 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case unparsable = 136
     /// The row breaks the rules of its format, so that nobody knows where its fields end.
     case malformedRow = 137
+    /// The row does not match `--where`.
+    case filtered = 138
+    /// An earlier ledger reports the token as dead.
+    case deadToken = 139
+    /// Earlier campaigns reached the device as often as `--cap` allows.
+    case frequencyCap = 140
 
     /// Whether APNs uses this text; the others are ours.
     public var isFromAPNs: Bool { rawValue < 128 }
@@ -134,6 +140,9 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
         case .duplicate: "Duplicate"
         case .unparsable: "Unparsable"
         case .malformedRow: "MalformedRow"
+        case .filtered: "Filtered"
+        case .deadToken: "DeadToken"
+        case .frequencyCap: "FrequencyCap"
         }
     }
 }

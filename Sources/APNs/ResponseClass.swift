@@ -196,7 +196,8 @@ public struct ResponseClass: Sendable, Equatable {
             .serverTrouble
         case .processingError, .invalidTokenSize, .invalidTopicSize, .protocolError, .unknownError,
             .timeout, .connectionLost, .malformedToken, .missingColumn, .badValue, .noPayload,
-            .suppressed, .duplicate, .unparsable, .malformedRow:
+            .suppressed, .duplicate, .filtered, .deadToken, .frequencyCap, .unparsable,
+            .malformedRow:
             nil
         }
     }

@@ -6,18 +6,14 @@ internal import Glibc
 /// The rows of a list that are settled as `skipped`, by their numbers, in a file: found once, before
 /// the first row is sent, and read along with the list. Memory does not grow with the list.
 ///
-///     | mark | what was looked for | count | hash | row << 1 + 1 for a duplicate | … in list order
+///     | mark | what was looked for | count | hash | row << 4 + reason | … in list order
 ///
 /// Used by one thread at a time.
 @safe package final class ExclusionIndex: @unchecked Sendable {
-    /// How many rows are skipped, by reason.
-    package struct Counts: Sendable {
-        var suppressed: UInt64 = 0
-        var duplicates: UInt64 = 0
-    }
-
-    /// "BSSKIPS1", read as a little-endian word.
-    private static let mark: UInt64 = 0x3153_5049_4b53_5342
+    /// "BSSKIPS2", read as a little-endian word.
+    private static let mark: UInt64 = 0x3253_5049_4b53_5342
+    /// Bits of an entry that hold the reason.
+    private static let reasonBits: UInt64 = 4
     private static let headerByteCount = 32
     /// Entries that are read at once.
     private static let windowCount = 4_096
@@ -68,7 +64,7 @@ internal import Glibc
         let end = first + UInt64(chunk.rowCount)
         if first != nextRow { next = try lowerBound(first) }
         nextRow = end
-        guard next < count, try entry(next) >> 1 < end else { return }
+        guard next < count, try entry(next) >> Self.reasonBits < end else { return }
         var dispositions =
             chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
         assert(dispositions.count == chunk.rowCount, "each row has one disposition")
@@ -77,11 +73,11 @@ internal import Glibc
         defer { chunk.dispositions = dispositions }
         while next < count {
             let entry = try entry(next)
-            guard entry >> 1 < end else { return }
+            guard entry >> Self.reasonBits < end else { return }
             next += 1
-            let place = Int(entry >> 1 - first)
+            let place = Int(entry >> Self.reasonBits - first)
             if !dispositions[place].isPassedOver {
-                dispositions[place] = entry & 1 == 1 ? .duplicate : .suppressed
+                dispositions[place] = .skipped(try reason(of: entry))
             }
         }
     }
@@ -91,7 +87,11 @@ internal import Glibc
         var (low, high) = (UInt64(0), count)
         while low < high {
             let middle = (low + high) / 2
-            if try entry(middle) >> 1 < row { low = middle + 1 } else { high = middle }
+            if try entry(middle) >> Self.reasonBits < row {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         assert(low == high && low <= count, "the search ends at one entry")
         return low
@@ -103,6 +103,14 @@ internal import Glibc
             index >= windowStart && index - windowStart < UInt64(window.count),
             "the window holds the entry")
         return window[Int(index - windowStart)]
+    }
+
+    private func reason(of entry: UInt64) throws(BroadsideError) -> SkipReason {
+        let code = entry & (1 << Self.reasonBits - 1)
+        guard let reason = SkipReason(rawValue: UInt8(code)) else {
+            throw BroadsideError("\(name) has an unknown reason, \(code)", exitCode: 5)
+        }
+        return reason
     }
 
     private func load(_ index: UInt64) throws(BroadsideError) {
@@ -138,9 +146,12 @@ internal import Glibc
             try writeAll([UInt8](repeating: 0, count: headerByteCount), to: descriptor, name: name)
         }
 
-        mutating func append(row: UInt64, isDuplicate: Bool) throws(BroadsideError) {
-            assert(pending.last.map { $0 >> 1 < row } ?? true, "rows come in order, each once")
-            pending.append(row << 1 | (isDuplicate ? 1 : 0))
+        mutating func append(row: UInt64, _ reason: SkipReason) throws(BroadsideError) {
+            assert(
+                pending.last.map { $0 >> reasonBits < row } ?? true, "rows come in order, each once"
+            )
+            assert(row < 1 << (64 - reasonBits), "a row's number leaves room for the reason")
+            pending.append(row << reasonBits | UInt64(reason.rawValue))
             if pending.count == windowCount { try flush() }
         }
 

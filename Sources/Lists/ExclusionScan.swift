@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 internal import BroadsideHygiene
 package import BroadsidePayloads
-internal import BroadsideRows
+package import BroadsideRows
 package import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
@@ -103,20 +103,31 @@ package struct ExclusionScan {
         }
     }
 
-    /// What a file of its results says of it; the identity of the campaign says the rest.
-    var code: UInt64 { (suppress == nil ? 0 : 1) | (skipsDuplicates ? 2 : 0) }
+    /// The reasons for which rows may be skipped, in their order.
+    package var possibleReasons: [SkipReason] {
+        SkipReason.allCases.filter { reason in
+            switch reason {
+            case .suppressed: suppress != nil
+            case .duplicate: skipsDuplicates
+            case .filtered, .deadToken, .frequencyCap: false
+            }
+        }
+    }
+
+    /// What a file of the results says about the scan, a bit for each reason. The campaign's identity
+    /// says the rest.
+    var code: UInt64 { possibleReasons.reduce(0) { $0 | 1 << UInt64($1.rawValue) } }
 
     /// Finds the rows, and writes them to a file.
     ///
     /// - Parameter end: Only rows before it are looked at, and nothing is told of the opt-outs: that is
     ///   left to the search of the whole list. nil: all rows.
-    /// - Returns: how many there are.
     package func run(
         _ list: TokenList, upTo end: UInt64? = nil, to descriptor: Int32, name: String
-    ) throws(BroadsideError) -> ExclusionIndex.Counts {
+    ) throws(BroadsideError) {
         var tokens = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
         try collect(list, upTo: end, into: &tokens)
-        return try write(&tokens, to: descriptor, name: name)
+        try write(&tokens, to: descriptor, name: name)
     }
 
     /// The tokens that may make a row one that is skipped. The smaller list is read first: few tokens of the
@@ -152,8 +163,7 @@ package struct ExclusionScan {
     ) throws(BroadsideError) -> ListSurvey.Counts {
         try Self.read(list, upTo: nil, payloads: nil) { (token, _, _) throws(BroadsideError) in
             guard isWanted(token) else { return }
-            // No row of the list has this place: row r has r + 1.
-            try tokens.append(.init(first: token.high, second: token.low, third: 0, fourth: 0))
+            try tokens.append(.mark(token, .suppressed))
         }
     }
 
@@ -164,48 +174,32 @@ package struct ExclusionScan {
         _ = try Self.read(list, upTo: end, payloads: skipsDuplicates ? payloads : nil) {
             (token, row, isSendable) throws(BroadsideError) in
             guard isWanted(token) else { return }
-            try tokens.append(
-                .init(
-                    first: token.high, second: token.low, third: row + 1,
-                    fourth: isSendable ? 1 : 0))
+            try tokens.append(.row(row, token, isSendable: isSendable, nil))
         }
     }
 
+    /// Decides about each row that was collected, token by token.
     private func write(
         _ tokens: inout RecordSorter, to descriptor: Int32, name: String
-    ) throws(BroadsideError) -> ExclusionIndex.Counts {
-        var counts = ExclusionIndex.Counts()
+    ) throws(BroadsideError) {
         var rows = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
-        // The first record of a token, and whether it or a later one makes others duplicates.
-        var first: RecordSorter.Record?
-        var hasSendable = false
+        var token = TokenVerdict(skipsDuplicates: skipsDuplicates)
         var count = 0
         try tokens.merge { (record) throws(BroadsideError) in
             count += 1
             if count % Self.stopInterval == 0 { try SignalWatch.stopIfAsked() }
-            guard let known = first, known.first == record.first, known.second == record.second
-            else {
-                first = record
-                hasSendable = record.fourth == 1
-                return
-            }
-            // A second opt-out of the same token is not a row.
-            guard record.third > 0 else { return }
-            let isSuppressed = known.third == 0
-            let isDuplicate = skipsDuplicates && hasSendable
-            hasSendable = hasSendable || record.fourth == 1
-            guard isSuppressed || isDuplicate else { return }
-            if isSuppressed { counts.suppressed += 1 } else { counts.duplicates += 1 }
+            guard let (row, reason) = token.take(record) else { return }
             try rows.append(
-                .init(
-                    first: record.third - 1, second: isSuppressed ? 0 : 1, third: 0, fourth: 0))
+                .init(first: row, second: UInt64(reason.rawValue), third: 0, fourth: 0))
         }
         var writer = try ExclusionIndex.Writer(descriptor: descriptor, name: name)
         try rows.merge { (record) throws(BroadsideError) in
-            try writer.append(row: record.first, isDuplicate: record.second == 1)
+            guard let reason = SkipReason(rawValue: UInt8(record.second)) else {
+                preconditionFailure("the records are those that were appended")
+            }
+            try writer.append(row: record.first, reason)
         }
         try writer.finish(self)
-        return counts
     }
 
     /// Hands out the token of each row that has one, and whether the row can be sent.
@@ -258,6 +252,66 @@ package struct ExclusionScan {
         standardErrorLine(
             "broadside: warning: \(list.name): \(counts.invalid) of \(counts.rows) rows hold no "
                 + "device token, the first on line \(bad.line): these devices get the push")
+    }
+}
+
+extension RecordSorter.Record {
+    /// A reason that applies to each row with this token. It is sorted before those rows.
+    fileprivate static func mark(_ token: TokenDigest, _ reason: SkipReason) -> Self {
+        .init(first: token.high, second: token.low, third: 0, fourth: UInt64(reason.rawValue))
+    }
+
+    /// A row of the list, sorted by token, then by number.
+    ///
+    /// - Parameters:
+    ///   - isSendable: Whether a payload can be made for it.
+    ///   - reason: A reason that applies to this row, whatever its token.
+    fileprivate static func row(
+        _ row: UInt64, _ token: TokenDigest, isSendable: Bool, _ reason: SkipReason?
+    ) -> Self {
+        .init(
+            first: token.high, second: token.low, third: row + 1,
+            fourth: (isSendable ? 1 : 0) | (reason.map { UInt64($0.rawValue) + 1 } ?? 0) << 1)
+    }
+}
+
+/// Decides which rows with one token are skipped, and why. Takes records in their order: a token's
+/// marks, then its rows.
+private struct TokenVerdict {
+    let skipsDuplicates: Bool
+    private var token: (high: UInt64, low: UInt64)?
+    /// The first reason that applies to all rows with the token.
+    private var mark: SkipReason?
+    /// Whether an earlier row with the token is sent.
+    private var hasSentRow = false
+
+    init(skipsDuplicates: Bool) { self.skipsDuplicates = skipsDuplicates }
+
+    /// - Returns: the row and its reason if the record is a row that is skipped.
+    mutating func take(_ record: RecordSorter.Record) -> (row: UInt64, SkipReason)? {
+        if token?.high != record.first || token?.low != record.second {
+            token = (record.first, record.second)
+            (mark, hasSentRow) = (nil, false)
+        }
+        guard record.third > 0 else {
+            assert(!hasSentRow, "a token's marks come before its rows")
+            // Marks of a token come in the order of their reasons.
+            mark = mark ?? SkipReason(rawValue: UInt8(record.fourth))
+            return nil
+        }
+        let own =
+            record.fourth >> 1 == 0 ? nil : SkipReason(rawValue: UInt8(record.fourth >> 1 - 1))
+        let duplicate: SkipReason? = skipsDuplicates && hasSentRow ? .duplicate : nil
+        let reason = smaller(mark, smaller(duplicate, own))
+        // Only a copy that can be sent makes later ones duplicates.
+        if mark == nil, own == nil, record.fourth & 1 == 1 { hasSentRow = true }
+        return reason.map { (record.third - 1, $0) }
+    }
+
+    /// The one that counts of two reasons, each of which may be missing.
+    private func smaller(_ left: SkipReason?, _ right: SkipReason?) -> SkipReason? {
+        guard let left, let right else { return left ?? right }
+        return min(left, right)
     }
 }
 

@@ -22,7 +22,7 @@ import Testing
                 "129 ConnectionLost",
                 "130 MalformedToken", "131 MissingColumn", "132 BadValue", "133 NoPayload",
                 "134 Suppressed", "135 Duplicate", "136 Unparsable",
-                "137 MalformedRow",
+                "137 MalformedRow", "138 Filtered", "139 DeadToken", "140 FrequencyCap",
             ])
     }
 

@@ -161,3 +161,17 @@ func errorCode(_ body: () throws -> Void) -> LedgerError.Code? {
         return nil
     }
 }
+
+extension RowDisposition {
+    /// One digit, so that an expected chunk is a line.
+    var digit: Int {
+        switch self {
+        case .send: 0
+        case .settled: 1
+        case .becomesUnknown: 2
+        case .sendAgain: 3
+        case .skipped: 4
+        case .beyondLimit: 6
+        }
+    }
+}

@@ -244,7 +244,7 @@ func testIdentifier(_ row: UInt64) -> String {
                 #expect(work.chunk.reopens == .failed)
                 seen.append(
                     """
-                    chunk \(work.chunk.firstRow) \(work.dispositions.map(\.rawValue)) \
+                    chunk \(work.chunk.firstRow) \(work.dispositions.map(\.digit)) \
                     \(work.attempts) \(work.sendCount) \(work.unknownCount)
                     """)
             }
@@ -264,7 +264,7 @@ func testIdentifier(_ row: UInt64) -> String {
             return
         }
         // Rows whose answer was lost are sent again, and stay in doubt until they are.
-        #expect(work.dispositions.map(\.rawValue) == [1, 1, 1, 3, 0, 3])
+        #expect(work.dispositions.map(\.digit) == [1, 1, 1, 3, 0, 3])
     }
 
     @Test func `a new ledger has all of the list left`() throws {

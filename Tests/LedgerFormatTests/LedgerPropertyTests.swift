@@ -134,7 +134,7 @@ struct LedgerModel {
             switch dispositions?[place] ?? .send {
             case .settled, .beyondLimit: continue
             case .becomesUnknown: settle(row, .unknown, reactor)
-            case .suppressed, .duplicate: settle(row, .skipped, reactor)
+            case .skipped: settle(row, .skipped, reactor)
             case .send, .sendAgain:
                 if lostRows == .record && reopens == [] {
                     #expect(!sent.contains(row), "row \(row) is sent twice")

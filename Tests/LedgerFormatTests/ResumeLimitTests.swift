@@ -36,7 +36,7 @@ import Testing
         var seen: [String] = []
         while let work = try plan.next() {
             guard case .chunk(let work) = work else { continue }
-            let words = work.dispositions.map { "\($0.rawValue)" }.joined()
+            let words = work.dispositions.map { "\($0.digit)" }.joined()
             seen.append("\(work.chunk.firstRow): \(words), \(work.sendCount) sent")
         }
         return seen
@@ -88,7 +88,7 @@ import Testing
             var plan = ResumePlan(index: index, lostRows: .record, reopens: .failed)
             while let work = try plan.next() {
                 guard case .chunk(let work) = work else { continue }
-                return work.dispositions.map { "\($0.rawValue)" }.joined()
+                return work.dispositions.map { "\($0.digit)" }.joined()
             }
             return ""
         }

@@ -31,7 +31,9 @@ import Testing
                 text += String(format: row % 2 == 0 ? "%08x\n" : "%08X\n", number)
                 let isCopy = !seen.insert(number).inserted
                 expected.append(
-                    number < suppress ? .suppressed : isCopy && duplicates ? .duplicate : .send)
+                    number < suppress
+                        ? .skipped(.suppressed)
+                        : isCopy && duplicates ? .skipped(.duplicate) : .send)
             }
             try Data(text.utf8).write(to: URL(fileURLWithPath: path + "/list"))
             skipsDuplicates = duplicates

@@ -2,6 +2,11 @@ import BroadsideLists
 import BroadsidePayloads
 import BroadsideSupport
 
+extension SendOptions {
+    /// Whether rows may end as `skipped`: an `ExclusionScan` finds them before the first request.
+    var mayExcludeRows: Bool { suppress != nil || skipsDuplicates }
+}
+
 extension ExclusionScan {
     /// - Returns: nil if nothing is skipped.
     init?(_ options: SendOptions, payloads: PayloadSet) throws(BroadsideError) {

@@ -12,10 +12,12 @@ enum DryRun {
     /// What the rows of a list are.
     private struct Tally {
         var rows: UInt64 = 0
-        var skipped: [RowDisposition: UInt64] = [:]
+        private var skipped: [SkipReason: UInt64] = [:]
         private var invalid: UInt64 = 0
         private var reasons: [Reason: Int] = [:]
         private var firstInvalidLine: UInt64?
+
+        mutating func noteSkipped(_ reason: SkipReason) { skipped[reason, default: 0] += 1 }
 
         mutating func noteInvalid(_ reason: Reason, line: UInt64) {
             invalid += 1
@@ -23,14 +25,14 @@ enum DryRun {
             firstInvalidLine = firstInvalidLine ?? line
         }
 
-        func print(withSkips: Bool) {
-            let suppressed = skipped[.suppressed] ?? 0
-            let duplicates = skipped[.duplicate] ?? 0
-            Swift.print("to send      \(rows - invalid - suppressed - duplicates)")
-            if withSkips {
-                Swift.print(
-                    "skipped      \(suppressed + duplicates): \(Reason.suppressed.text) \(suppressed), "
-                        + "\(Reason.duplicate.text) \(duplicates)")
+        /// - Parameter possibleSkips: The reasons for which the options may skip rows.
+        func print(possibleSkips: [SkipReason]) {
+            let skippedCount = skipped.values.reduce(0, +)
+            assert(invalid + skippedCount <= rows, "each row is counted once")
+            Swift.print("to send      \(rows - invalid - skippedCount)")
+            if !possibleSkips.isEmpty {
+                let counts = possibleSkips.map { "\($0.reason.text) \(skipped[$0] ?? 0)" }
+                Swift.print("skipped      \(skippedCount): \(counts.joined(separator: ", "))")
             }
             let place = firstInvalidLine.map { ", the first on line \($0)" } ?? ""
             Swift.print("invalid      \(invalid)\(place)")
@@ -54,11 +56,12 @@ enum DryRun {
         var missing = MissingWords(list.layout)
         while let row = try rows.next() {
             tally.rows += 1
-            if rows.disposition != .send {
-                tally.skipped[rows.disposition, default: 0] += 1
+            if case .skipped(let reason) = rows.disposition {
+                tally.noteSkipped(reason)
                 invalid.noteValid()
                 continue
             }
+            assert(rows.disposition == .send, "no earlier run has settled a row")
             let finding = inspector.finding(in: rows.reader)
             _ = invalid.note(finding, row, of: rows.reader)
             missing.take(row, of: rows.reader)
@@ -74,7 +77,7 @@ enum DryRun {
         print(
             plan.description(
                 of: list, size: .exact(tally.rows), alert: alert, for: STDOUT_FILENO))
-        tally.print(withSkips: run.skips != nil)
+        tally.print(possibleSkips: run.skips?.possibleReasons ?? [])
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
         if let verdict = invalid.finish(), try !verdict.isEmptyPart(of: list, plan.options.shard) {
             throw invalid.refusal(verdict, of: list, plan.options.maxInvalid)

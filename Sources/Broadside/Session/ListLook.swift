@@ -52,8 +52,7 @@ struct ListLook {
         var cursor = try RowCursor(
             list, ListSelection(rows: self.rows), rowsAtOnce: Int(InvalidRowsGuard.firstCheck))
         // Which rows are skipped is found out later: their payloads do not count for the list.
-        let isSearched = plan.options.suppress != nil || plan.options.skipsDuplicates
-        let payloads = isSearched ? PayloadSet(constant: []) : plan.payloads.set
+        let payloads = plan.options.mayExcludeRows ? PayloadSet(constant: []) : plan.payloads.set
         var inspector = RowInspector(payloads, layout: list.layout)
         var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
         var lengths = TokenLengths()

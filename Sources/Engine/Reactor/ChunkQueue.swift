@@ -295,7 +295,7 @@ struct ChunkQueue: ~Copyable {
             func isToSend(_ place: Int) -> Bool {
                 guard let dispositions else { return true }
                 switch dispositions[place] {
-                case .send, .suppressed, .duplicate: return true
+                case .send, .skipped: return true
                 case .settled, .becomesUnknown, .sendAgain, .beyondLimit: return false
                 }
             }

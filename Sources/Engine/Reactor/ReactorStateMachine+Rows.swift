@@ -223,9 +223,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             settle(
                 tag, state: .unknown, status: 0,
                 reasonCode: Reason.connectionLost.rawValue, now: now)
-        case .suppressed, .duplicate:
-            let reason: Reason = row.disposition == .duplicate ? .duplicate : .suppressed
-            settle(tag, state: .skipped, status: 0, reasonCode: reason.rawValue, now: now)
+        case .skipped(let skip):
+            settle(
+                tag, state: .skipped, status: 0, reasonCode: skip.reason.rawValue, now: now)
         case .send, .sendAgain, .settled, .beyondLimit:
             invalid = writer.keepValues(from: rows.chunks.reader, of: tag, in: &rows.slab)
             guard let invalid else {

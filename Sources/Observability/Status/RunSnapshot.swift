@@ -97,7 +97,7 @@ package struct RunSnapshot: Sendable {
         }
     }
 
-    private static let skipReasons: Set = [Reason.suppressed.text, Reason.duplicate.text]
+    private static let skipReasons = Set(SkipReason.allCases.map(\.reason.text))
 
     /// When this process began to send, milliseconds since 1970.
     var startedAtMilliseconds: UInt64 {

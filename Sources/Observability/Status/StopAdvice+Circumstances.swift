@@ -1,3 +1,4 @@
+internal import BroadsideAPNs
 package import BroadsideLedgerFormat
 package import BroadsideRows
 import BroadsideSupport
@@ -37,12 +38,20 @@ extension Summary {
     /// does, or may yet.
     private var allSkippedWarning: String? {
         guard skipped > 0, counts.sent == 0, remaining == 0 else { return nil }
-        let reasons = ["Suppressed", "Duplicate"].compactMap { name in
-            self.reasons[name].map { "\(grouped($0)) \(name)" }
+        let counts = SkipReason.allCases.compactMap { skip in
+            self.reasons[skip.reason.text].map { (reason: skip, count: $0) }
         }
+        let reasons = counts.map { "\(grouped($0.count)) \($0.reason.reason.text)" }
+        let advice =
+            switch counts.max(by: { $0.count < $1.count })?.reason {
+            case .filtered: "does --where name the rows that are meant?"
+            case .deadToken: "does --skip-dead name this app's ledgers?"
+            case .frequencyCap: "is --cap the right limit?"
+            case .suppressed, .duplicate, nil: "is --suppress the right list?"
+            }
         return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "
             + "\(grouped(skipped + invalid)) rows are skipped (\(reasons.joined(separator: ", "))), so "
-            + "no device gets this campaign: is --suppress the right list?"
+            + "no device gets this campaign: \(advice)"
     }
 
     /// That APNs refused each row that was sent; nil where it did not. A list that is shorter than
@@ -50,10 +59,11 @@ extension Summary {
     private var allRefusedWarning: String? {
         guard rejected > 0, accepted + failed + unknown == 0, remaining == 0 else { return nil }
         // Those of rows that were not sent are not APNs'.
-        let own: Set = [
-            "MalformedToken", "MalformedRow", "MissingColumn", "BadValue", "PayloadTooLarge",
-            "NoPayload", "Suppressed", "Duplicate",
-        ]
+        let own = Set(
+            [
+                Reason.malformedToken, .malformedRow, .missingColumn, .badValue, .payloadTooLarge,
+                .noPayload,
+            ].map(\.text) + SkipReason.allCases.map(\.reason.text))
         let refused = reasons.filter { invalid + skipped == 0 || !own.contains($0.key) }
             .sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         let names = refused.prefix(3).map { "\(grouped($0.value)) \($0.key)" }
