@@ -164,7 +164,7 @@ struct StoredLedger {
         }
 
         func loadNext(
-            of gap: ListGap, into rows: inout ListRows
+            of gap: ListExtent, into rows: inout ListRows
         ) throws(LedgerError) -> ChunkReservation? { nil }
     }
 }

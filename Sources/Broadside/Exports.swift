@@ -7,7 +7,7 @@
 @_exported public import enum BroadsideHPACK.IndexingPolicy
 @_exported public import struct BroadsideLedgerFormat.CampaignPart
 @_exported public import enum BroadsideLedgerFormat.ExportFormat
-@_exported public import enum BroadsideLedgerFormat.LostAnswerPolicy
+@_exported public import enum BroadsideLedgerFormat.LostResponsePolicy
 @_exported public import BroadsideLedgers
 @_exported public import enum BroadsideLegacyGateway.BinaryCommand
 @_exported public import BroadsideLists

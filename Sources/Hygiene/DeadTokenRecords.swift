@@ -40,31 +40,31 @@
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: page + filled + DeadTokenRecords.recordByteCount, count: bytes.byteCount)
         unsafe bytes.withUnsafeBytes { source in unsafe room.copyMemory(from: source) }
-        let place = UInt32((byteCount - DeadTokenRecords.pageByteCount + filled) / 8 + 1)
+        let recordIndex = UInt32((byteCount - DeadTokenRecords.pageByteCount + filled) / 8 + 1)
         filled += DeadTokenRecords.size(bytes.byteCount)
-        return place
+        return recordIndex
     }
 
     /// The record at a place that `append` returned.
-    subscript(place: UInt32) -> DeadTokens.Record {
+    subscript(recordIndex: UInt32) -> DeadTokens.Record {
         // SAFETY: `append` made a record at each place that it returned; it stays where it is.
-        unsafeAddress { unsafe UnsafePointer(address(place)) }
-        unsafeMutableAddress { unsafe address(place) }
+        unsafeAddress { unsafe UnsafePointer(address(recordIndex)) }
+        unsafeMutableAddress { unsafe address(recordIndex) }
     }
 
     /// The bytes of the token at a place that `append` returned.
     @_lifetime(borrow self)
-    func bytes(of place: UInt32) -> RawSpan {
+    func bytes(of recordIndex: UInt32) -> RawSpan {
         // SAFETY: they lie behind the record, and stay there as long as self.
-        let start = unsafe UnsafeRawPointer(address(place)) + DeadTokenRecords.recordByteCount
-        let span = unsafe RawSpan(_unsafeStart: start, byteCount: Int(self[place].byteCount))
+        let start = unsafe UnsafeRawPointer(address(recordIndex)) + DeadTokenRecords.recordByteCount
+        let span = unsafe RawSpan(_unsafeStart: start, byteCount: Int(self[recordIndex].byteCount))
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
-    private func address(_ place: UInt32) -> UnsafeMutablePointer<DeadTokens.Record> {
+    private func address(_ recordIndex: UInt32) -> UnsafeMutablePointer<DeadTokens.Record> {
         // SAFETY: `append` returned the place, so that a record lies there, inside one page; the
         // array checks which page.
-        let offset = Int(place - 1) * 8
+        let offset = Int(recordIndex - 1) * 8
         let page = unsafe pages[offset / DeadTokenRecords.pageByteCount]
         return unsafe (page + offset % DeadTokenRecords.pageByteCount)
             .assumingMemoryBound(to: DeadTokens.Record.self)

@@ -76,16 +76,16 @@ public struct DeadTokens: ~Copyable {
     ) {
         precondition(bytes.byteCount <= TokenText.maximumDigitCount / 2)
         var search = Search(fingerprint)
-        while let place = next(&search) {
+        while let recordIndex = next(&search) {
             // The scope first: it is nearly always the same.
-            guard records[place].scope == scope, isEqual(place, bytes) else { continue }
-            let isNewer = settledAt > records[place].settledAt
-            let isAsNew = settledAt == records[place].settledAt
+            guard records[recordIndex].scope == scope, isEqual(recordIndex, bytes) else { continue }
+            let isNewer = settledAt > records[recordIndex].settledAt
+            let isAsNew = settledAt == records[recordIndex].settledAt
             // Of two at the same time, the one that keeps more.
-            if isNewer || (isAsNew && diedAt < records[place].diedAt) {
-                records[place].settledAt = settledAt
-                records[place].diedAt = diedAt
-                records[place].reason = reason
+            if isNewer || (isAsNew && diedAt < records[recordIndex].diedAt) {
+                records[recordIndex].settledAt = settledAt
+                records[recordIndex].diedAt = diedAt
+                records[recordIndex].reason = reason
             }
             return
         }
@@ -93,14 +93,14 @@ public struct DeadTokens: ~Copyable {
             isFull = true
             return
         }
-        let place = records.append(
+        let recordIndex = records.append(
             Record(
                 fingerprint: fingerprint, settledAt: settledAt, diedAt: diedAt,
                 byteCount: UInt8(bytes.byteCount), reason: reason, isRescued: false,
                 scope: scope), bytes)
         count += 1
         if count * 2 > slots.count { growSlots() }
-        put(fingerprint, place)
+        put(fingerprint, recordIndex)
     }
 
     /// Notes a verdict on a living token, known by its fingerprint.
@@ -128,12 +128,12 @@ public struct DeadTokens: ~Copyable {
     ) {
         // Where two dead tokens share a fingerprint, which nobody will see, both are rescued.
         var search = Search(fingerprint)
-        while let place = next(&search) {
-            guard settledAt >= records[place].settledAt,
-                isSameScope(records[place].scope, scope)
+        while let recordIndex = next(&search) {
+            guard settledAt >= records[recordIndex].settledAt,
+                isSameScope(records[recordIndex].scope, scope)
             else { continue }
-            if let bytes, !isEqual(place, bytes) { continue }
-            records[place].isRescued = true
+            if let bytes, !isEqual(recordIndex, bytes) { continue }
+            records[recordIndex].isRescued = true
         }
     }
 
@@ -145,9 +145,9 @@ public struct DeadTokens: ~Copyable {
         for index in 0..<slots.count {
             let slot = slots[index]
             if slot == 0 { continue }
-            let place = UInt32(truncatingIfNeeded: slot)
-            if records[place].isRescued { continue }
-            let fingerprint = records[place].fingerprint
+            let recordIndex = UInt32(truncatingIfNeeded: slot)
+            if records[recordIndex].isRescued { continue }
+            let fingerprint = records[recordIndex].fingerprint
             filter[Int(fingerprint >> 6)] |= 1 << (fingerprint & 63)
         }
     }
@@ -168,10 +168,10 @@ public struct DeadTokens: ~Copyable {
         var found: Record?
         var search = Search(fingerprint)
         // With a single scope the first is the only one.
-        while found == nil || scopes.count > 1, let place = next(&search) {
-            let record = records[place]
+        while found == nil || scopes.count > 1, let recordIndex = next(&search) {
+            let record = records[recordIndex]
             if !record.isRescued, record.diedAt >= found?.diedAt ?? 0,
-                isEqual(place, digits: digits)
+                isEqual(recordIndex, digits: digits)
             {
                 found = record
             }
@@ -179,8 +179,8 @@ public struct DeadTokens: ~Copyable {
         return found
     }
 
-    private func isEqual(_ place: UInt32, digits: RawSpan) -> Bool {
-        let bytes = records.bytes(of: place)
+    private func isEqual(_ recordIndex: UInt32, digits: RawSpan) -> Bool {
+        let bytes = records.bytes(of: recordIndex)
         guard digits.byteCount == bytes.byteCount * 2 else { return false }
         for index in 0..<bytes.byteCount {
             let byte = bytes.byte(at: index)
@@ -191,8 +191,8 @@ public struct DeadTokens: ~Copyable {
         return true
     }
 
-    private func isEqual(_ place: UInt32, _ other: RawSpan) -> Bool {
-        let bytes = records.bytes(of: place)
+    private func isEqual(_ recordIndex: UInt32, _ other: RawSpan) -> Bool {
+        let bytes = records.bytes(of: recordIndex)
         guard other.byteCount == bytes.byteCount else { return false }
         for index in 0..<bytes.byteCount where bytes.byte(at: index) != other.byte(at: index) {
             return false
@@ -217,11 +217,11 @@ public struct DeadTokens: ~Copyable {
             let slot = slots[search.index]
             if slot == 0 { return nil }
             search.index &+= 1
-            let place = UInt32(truncatingIfNeeded: slot)
+            let recordIndex = UInt32(truncatingIfNeeded: slot)
             if slot >> 32 == search.fingerprint >> 32,
-                records[place].fingerprint == search.fingerprint
+                records[recordIndex].fingerprint == search.fingerprint
             {
-                return place
+                return recordIndex
             }
         }
     }
@@ -240,14 +240,14 @@ public struct DeadTokens: ~Copyable {
         for index in 0..<old.count {
             let slot = old[index]
             guard slot != 0 else { continue }
-            let place = UInt32(truncatingIfNeeded: slot)
-            put(records[place].fingerprint, place)
+            let recordIndex = UInt32(truncatingIfNeeded: slot)
+            put(records[recordIndex].fingerprint, recordIndex)
         }
     }
 
-    private mutating func put(_ fingerprint: UInt64, _ place: UInt32) {
+    private mutating func put(_ fingerprint: UInt64, _ recordIndex: UInt32) {
         var index = Int(truncatingIfNeeded: fingerprint)
         while slots[index] != 0 { index &+= 1 }
-        slots[index] = (fingerprint >> 32) << 32 | UInt64(place)
+        slots[index] = (fingerprint >> 32) << 32 | UInt64(recordIndex)
     }
 }

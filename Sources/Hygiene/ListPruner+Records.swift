@@ -69,10 +69,10 @@ extension ListPruner {
     /// Where behind the last row only blank lines follow, the last of which may be a row's
     /// beginning.
     private mutating func endOfLastLine(_ window: PrunerWindow, from start: Int) -> Int {
-        var place = window.count
-        while place > start, window.byte(at: place - 1) != 0x0a { place -= 1 }
-        if place < window.count { line -= 1 }
-        return place
+        var offset = window.count
+        while offset > start, window.byte(at: offset - 1) != 0x0a { offset -= 1 }
+        if offset < window.count { line -= 1 }
+        return offset
     }
 
     /// When the token of the row read last was registered; nil where that is unreadable.

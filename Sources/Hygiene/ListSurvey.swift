@@ -74,7 +74,7 @@ public struct ListSurvey: ~Copyable {
         let text = reader.text(field)
         counts.valid += 1
         counts.lengths.note(count, line: row.line)
-        if !digits.isEqual(to: text) { lookAtForm(text, count) }
+        if !digits.isEqual(to: text) { classify(text, count) }
         assert(counts.valid + counts.invalid == counts.rows, "each row is valid or not")
         return count
     }
@@ -85,7 +85,7 @@ public struct ListSurvey: ~Copyable {
         digits.bytes.extracting(first: count)
     }
 
-    private mutating func lookAtForm(_ text: RawSpan, _ count: Int) {
+    private mutating func classify(_ text: RawSpan, _ count: Int) {
         if text.byteCount != count { counts.decorated += 1 }
         for offset in 0..<text.byteCount {
             let byte = text.byte(at: offset)

@@ -3,7 +3,7 @@ public import BroadsideRows
 /// Words that databases and programs write for a value that is missing, and that a list takes for texts.
 public struct MissingWords: Sendable {
     /// Where a column first has such a word.
-    public struct Place: Sendable, Equatable {
+    public struct Occurrence: Sendable, Equatable {
         /// The line on which the row starts.
         public var line: UInt64
         /// The word.
@@ -21,22 +21,23 @@ public struct MissingWords: Sendable {
     private static let lengths = 3...9
 
     /// By field; nil for one without such a word.
-    public private(set) var places: [Place?]
+    public private(set) var occurrences: [Occurrence?]
 
     /// For lists of this layout.
-    public init(_ layout: RowLayout) { places = layout.names.map { _ in nil } }
+    public init(_ layout: RowLayout) { occurrences = layout.names.map { _ in nil } }
 
     /// Takes note of the row that was read last.
     public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) {
-        for index in places.indices {
+        for index in occurrences.indices {
             let field = reader.field(index)
             guard field.isText, Self.lengths.contains(field.count) else { continue }
             let value = reader.value(field)
             guard Self.words.contains(value) else { continue }
             let first =
-                places[index]
-                ?? Place(line: row.line, word: String(decoding: value, as: UTF8.self), rows: 0)
-            places[index] = Place(line: first.line, word: first.word, rows: first.rows + 1)
+                occurrences[index]
+                ?? Occurrence(line: row.line, word: String(decoding: value, as: UTF8.self), rows: 0)
+            occurrences[index] = Occurrence(
+                line: first.line, word: first.word, rows: first.rows + 1)
         }
     }
 }

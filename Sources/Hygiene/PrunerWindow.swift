@@ -51,7 +51,7 @@ import BroadsideSupport
     /// Has a scanner that checks look at all bytes from an offset on; how many lines it went over.
     func check(_ scanner: inout RowScanner, from offset: Int) -> UInt64 {
         guard scanner.begin(all, from: offset) else { return 0 }
-        guard scanner.hasToLook(at: all) else {
+        guard scanner.mustCheck(at: all) else {
             return UInt64(ByteScan.count(UInt8(ascii: "\n"), in: all, from: offset, to: count))
         }
         var scan = offset

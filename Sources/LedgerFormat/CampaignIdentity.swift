@@ -105,7 +105,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public func firstDifference(from other: CampaignIdentity) -> String? {
         func differ<Value: Equatable>(_ name: String, _ path: KeyPath<Self, Value>) -> String? {
             let (own, others) = (self[keyPath: path], other[keyPath: path])
-            return own == others ? nil : "\(name) was \(words(own)), now it is \(words(others))"
+            return own == others
+                ? nil : "\(name) was \(describe(own)), now it is \(describe(others))"
         }
         // Parts have lists of their own: which part it is says more than that the list differs.
         if let difference = differ("the campaign id", \.campaignID) ?? differ("the part", \.part) {
@@ -134,7 +135,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             ?? differ("the rule for duplicates", \.duplicates)
     }
 
-    private func words<Value>(_ value: Value) -> String {
+    private func describe<Value>(_ value: Value) -> String {
         switch value {
         case let shard as Shard: "\(shard.index)/\(shard.count)\(shard.isByRow ? " by rows" : "")"
         case let part as CampaignPart: part.text

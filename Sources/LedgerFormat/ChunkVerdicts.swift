@@ -159,17 +159,17 @@ public struct ChunkVerdicts: ~Copyable {
             guard record.row >= firstRow, record.row - firstRow < UInt64(rows.count) else {
                 continue
             }
-            let place = Int(record.row - firstRow)
-            guard rows[place].isOpen && rows[place].settlingEpoch != epoch else {
+            let rowIndex = Int(record.row - firstRow)
+            guard rows[rowIndex].isOpen && rows[rowIndex].settlingEpoch != epoch else {
                 fault = fault ?? settledTwice(reader, record.row)
                 continue
             }
-            rows[place].settlingEpoch = epoch
-            rows[place].state = .accepted
-            rows[place].status = 200
-            rows[place].attempts = record.attempts
-            rows[place].settledAtMilliseconds = record.milliseconds
-            rows[place].token = .fingerprint(record.fingerprint)
+            rows[rowIndex].settlingEpoch = epoch
+            rows[rowIndex].state = .accepted
+            rows[rowIndex].status = 200
+            rows[rowIndex].attempts = record.attempts
+            rows[rowIndex].settledAtMilliseconds = record.milliseconds
+            rows[rowIndex].token = .fingerprint(record.fingerprint)
         }
         return fault
     }

@@ -60,17 +60,17 @@ internal import BroadsideSupport
     ///
     /// - Parameters:
     ///   - number: the row's number.
-    ///   - place: its place in `verdicts`; nil if no run has reserved it.
+    ///   - rowIndex: its place in `verdicts`; nil if no run has reserved it.
     ///   - verdicts: the loaded chunk.
-    ///   - listPlace: its place in `list`; nil if the list is not there.
+    ///   - listIndex: its place in `list`; nil if the list is not there.
     ///   - list: the loaded part of the list.
     /// - Returns: whether it was appended.
     @inline(__always)
     mutating func appendPlain(
-        row number: UInt64, at place: Int?, _ verdicts: borrowing ChunkVerdicts,
-        listPlace: Int?, _ list: borrowing ListRows
+        row number: UInt64, at rowIndex: Int?, _ verdicts: borrowing ChunkVerdicts,
+        listIndex: Int?, _ list: borrowing ListRows
     ) -> Bool {
-        let verdict = if let place { verdicts.rows[place] } else { RowVerdict() }
+        let verdict = if let rowIndex { verdicts.rows[rowIndex] } else { RowVerdict() }
         guard verdict.reasonText.isEmpty, pieces.hasReason(verdict.reason) else { return false }
         precondition(hasRoom)
         // SAFETY: the cursor begins behind what is set and ends with the memory, and is used in this
@@ -78,8 +78,8 @@ internal import BroadsideSupport
         let end = unsafe memory.baseAddress! + ExportText.byteCountMax
         var cursor = unsafe TextCursor(memory.baseAddress! + count, end: end)
         cursor.put(pieces.lineStart)
-        if let listPlace {
-            cursor.put(list.line(of: listPlace), after: &lines)
+        if let listIndex {
+            cursor.put(list.line(of: listIndex), after: &lines)
         } else {
             cursor.put(pieces.absent)
         }
@@ -95,9 +95,9 @@ internal import BroadsideSupport
             cursor.put(text)
             cursor.put(pieces.tokenEnd)
         default:
-            if let listPlace {
-                let text = list.text(of: listPlace)
-                guard list.isToken(listPlace) || ExportText.isPlain(text) else { return false }
+            if let listIndex {
+                let text = list.text(of: listIndex)
+                guard list.isToken(listIndex) || ExportText.isPlain(text) else { return false }
                 cursor.put(pieces.tokenStart)
                 cursor.put(text)
                 cursor.put(pieces.tokenEnd)

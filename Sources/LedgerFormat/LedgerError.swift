@@ -59,8 +59,9 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// One line: the place, then what is wrong there.
     public var description: String {
-        let place = segment.isEmpty ? "ledger" : "\(segment) at byte \(offset)"
-        return detail.isEmpty ? "\(place): \(code.words)" : "\(place): \(code.words): \(detail)"
+        let location = segment.isEmpty ? "ledger" : "\(segment) at byte \(offset)"
+        return detail.isEmpty
+            ? "\(location): \(code.message)" : "\(location): \(code.message): \(detail)"
     }
 }
 
@@ -76,7 +77,7 @@ extension LedgerError.Code {
     }
 
     /// The fault in words, without its place.
-    var words: String {
+    var message: String {
         switch self {
         case .inputOutput: "cannot be read or written"
         case .interrupted: "not read to its end: asked to stop"

@@ -13,7 +13,7 @@ public struct LedgerExport: ~Copyable {
     private var verdicts: ChunkVerdicts
     private var listRows = ListRows()
     private var nextChunk = 0
-    private var gap: ListGap?
+    private var gap: ListExtent?
     private var gapIsDone = false
     private var headerIsDone: Bool
     /// What is loaded, and how many of its rows were dealt with.
@@ -25,7 +25,7 @@ public struct LedgerExport: ~Copyable {
         var firstRow: UInt64
         /// Rows that are to be dealt with, and how many of them were.
         var count: Int
-        var place = 0
+        var rowIndex = 0
         /// Where rows of a gap are; nil if they are a chunk's.
         var ofGap: ChunkReservation?
     }
@@ -114,9 +114,9 @@ public struct LedgerExport: ~Copyable {
         } else {
             appendOpen(&part)
         }
-        assert(part.place <= part.count, "a part has no more rows than it has")
-        nextRow = part.firstRow + UInt64(part.place)
-        if part.place < part.count {
+        assert(part.rowIndex <= part.count, "a part has no more rows than it has")
+        nextRow = part.firstRow + UInt64(part.rowIndex)
+        if part.rowIndex < part.count {
             self.part = part
             return true
         }
@@ -172,20 +172,20 @@ public struct LedgerExport: ~Copyable {
     /// Appends rows that a run has reserved.
     private mutating func appendChunk(_ part: inout Part, hasList: Bool) {
         let campaignRows = verdicts.index.rows
-        while part.place < part.count, text.hasRoom {
-            let place = part.place
-            part.place += 1
-            let state = verdicts.rows[place].state
-            let number = part.firstRow + UInt64(place)
+        while part.rowIndex < part.count, text.hasRoom {
+            let rowIndex = part.rowIndex
+            part.rowIndex += 1
+            let state = verdicts.rows[rowIndex].state
+            let number = part.firstRow + UInt64(rowIndex)
             guard wants(state), campaignRows.contains(number, state),
-                reasons.areAll || reasons.contain(verdicts, at: place)
+                reasons.areAll || reasons.contain(verdicts, at: rowIndex)
             else { continue }
-            let listPlace = hasList ? place : nil
+            let listIndex = hasList ? rowIndex : nil
             if !text.appendPlain(
-                row: number, at: place, verdicts, listPlace: listPlace, listRows)
+                row: number, at: rowIndex, verdicts, listIndex: listIndex, listRows)
             {
                 var row = ExportRow()
-                describer.describe(&row, verdicts, at: place, listPlace: listPlace, listRows)
+                describer.describe(&row, verdicts, at: rowIndex, listIndex: listIndex, listRows)
                 append(row)
             }
             if notesRows { rows.append((number, text.count)) }
@@ -195,16 +195,16 @@ public struct LedgerExport: ~Copyable {
     /// Appends rows that no run has reserved.
     private mutating func appendOpen(_ part: inout Part) {
         let campaignRows = verdicts.index.rows
-        while part.place < part.count, text.hasRoom {
-            let place = part.place
-            part.place += 1
-            let number = part.firstRow + UInt64(place)
+        while part.rowIndex < part.count, text.hasRoom {
+            let rowIndex = part.rowIndex
+            part.rowIndex += 1
+            let number = part.firstRow + UInt64(rowIndex)
             guard campaignRows.contains(number, .remaining) else { continue }
             if !text.appendPlain(
-                row: number, at: nil, verdicts, listPlace: place, listRows)
+                row: number, at: nil, verdicts, listIndex: rowIndex, listRows)
             {
                 var row = ExportRow()
-                describer.describe(&row, open: number, at: place, listRows)
+                describer.describe(&row, open: number, at: rowIndex, listRows)
                 append(row)
             }
             if notesRows { rows.append((number, text.count)) }
@@ -245,9 +245,9 @@ private struct WantedReasons {
             }
     }
 
-    func contain(_ verdicts: borrowing ChunkVerdicts, at place: Int) -> Bool {
-        if let text = verdicts.reasonText(ofRow: place) { return texts.contains(text) }
-        let (state, reason) = (verdicts.rows[place].state, verdicts.rows[place].reason)
+    func contain(_ verdicts: borrowing ChunkVerdicts, at rowIndex: Int) -> Bool {
+        if let text = verdicts.reasonText(ofRow: rowIndex) { return texts.contains(text) }
+        let (state, reason) = (verdicts.rows[rowIndex].state, verdicts.rows[rowIndex].reason)
         // Rows that were accepted, or have no verdict yet, lack no reason.
         if reason == 0, !state.isSettled || state == .accepted { return false }
         return codes[Int(reason)]

@@ -168,9 +168,9 @@ extension LedgerFormat {
     static func checksum(seed: UInt32, offset: UInt64, block: UnsafeRawBufferPointer) -> UInt32 {
         // SAFETY: an offset has eight bytes; the caller vouches for the block, which begins with a
         // header of eight.
-        let place = unsafe withUnsafeBytes(of: offset.littleEndian) { bytes in
+        let position = unsafe withUnsafeBytes(of: offset.littleEndian) { bytes in
             unsafe libdeflate_crc32(seed, bytes.baseAddress!, 8)
         }
-        return unsafe libdeflate_crc32(place, block.baseAddress! + 4, block.count - 4)
+        return unsafe libdeflate_crc32(position, block.baseAddress! + 4, block.count - 4)
     }
 }

@@ -1,7 +1,7 @@
 import BroadsideRows
 
 /// A reservation and where it stands.
-struct PlacedReservation {
+struct LocatedReservation {
     var chunk: ChunkReservation
     var segment: UInt32
     var offset: UInt64
@@ -27,7 +27,7 @@ extension LedgerIndex {
     }
 
     /// Sorts reservations into chunks; the same chunk may be reserved once by each of several runs.
-    mutating func tabulate(_ found: inout [PlacedReservation]) throws(LedgerError) {
+    mutating func tabulate(_ found: inout [LocatedReservation]) throws(LedgerError) {
         // Segments stand by epoch, so their index orders reservations of one chunk by run.
         found.sort {
             ($0.chunk.firstRow, $0.segment, $0.offset)

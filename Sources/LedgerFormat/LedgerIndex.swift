@@ -1,7 +1,7 @@
 public import BroadsideRows
 
 /// A place in a segment.
-public struct LedgerPlace: Hashable, Sendable {
+public struct LedgerLocation: Hashable, Sendable {
     /// The segment's file name.
     public var segment: String
     /// Byte offset in it.
@@ -79,7 +79,7 @@ public struct LedgerIndex {
     public var rows: CampaignRows
     /// Places behind which segments hold nothing that was ever known to be synced: what a kill or a
     /// power cut left behind. No fault.
-    var tornTails: [LedgerPlace] = []
+    var tornTails: [LedgerLocation] = []
 
     /// The number of chunks.
     public var chunkCount: Int { chunkTable.count }
@@ -131,7 +131,7 @@ public struct LedgerIndex {
         rows: CampaignRows = CampaignRows()
     ) throws(LedgerError) {
         self.rows = rows
-        var found: [PlacedReservation] = []
+        var found: [LocatedReservation] = []
         var reader = BlockReader()
         let sorted = segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }
         try LedgerIndex.checkPresence(sorted, recordedLengths)
@@ -145,12 +145,13 @@ public struct LedgerIndex {
             ) { reader, record in
                 guard case .reserve(let chunk) = record else { return }
                 found.append(
-                    PlacedReservation(
+                    LocatedReservation(
                         chunk: chunk, segment: UInt32(index), offset: reader.recordPosition))
             }
             self.segments.append(sound)
             if sound.isTorn {
-                tornTails.append(LedgerPlace(segment: segment.name, offset: sound.soundByteCount))
+                tornTails.append(
+                    LedgerLocation(segment: segment.name, offset: sound.soundByteCount))
             }
         }
         try tabulate(&found)

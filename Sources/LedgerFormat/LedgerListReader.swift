@@ -25,7 +25,7 @@ public protocol LedgerListReader {
     ///   - rows: has these rows afterwards, and no others.
     /// - Returns: what it read, as a chunk; nil if the gap holds no more rows.
     mutating func loadNext(
-        of gap: ListGap, into rows: inout ListRows
+        of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation?
 }
 
@@ -44,6 +44,6 @@ public struct NoLedgerList: LedgerListReader, Sendable {
 
     /// Never called.
     public mutating func loadNext(
-        of gap: ListGap, into rows: inout ListRows
+        of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation? { nil }
 }

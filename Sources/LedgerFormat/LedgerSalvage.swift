@@ -168,16 +168,16 @@ public struct LedgerSalvage {
 
     /// A run that the manifest does not know: it is older than the run's segments.
     private mutating func addRun(_ number: UInt32) -> Int {
-        let place = runs.firstIndex { $0.number > number } ?? runs.count
-        let before = place > 0 ? runs[place - 1].startedAtMilliseconds : 0
+        let index = runs.firstIndex { $0.number > number } ?? runs.count
+        let before = index > 0 ? runs[index - 1].startedAtMilliseconds : 0
         runs.insert(
             Run(
                 number: number,
                 startedAtMilliseconds: max(before, manifest.firstStartedAtMilliseconds),
                 isRecorded: false, isInListOrder: false),
-            at: place)
+            at: index)
         losses.append(Loss(segment: "manifest.json: run \(number)", bytes: nil))
-        return place
+        return index
     }
 
     private mutating func findMissing(of run: Int, among given: [LedgerSegment]) {
@@ -271,14 +271,14 @@ extension LedgerSalvage {
         // A run opens the same states in all chunks that earlier runs had reserved.
         for segment in run.segments {
             for (chunk, _) in segments[segment].reservations {
-                if chunks[place(of: chunk)].runs[0] < run.number { return chunk.reopens }
+                if chunks[index(of: chunk)].runs[0] < run.number { return chunk.reopens }
             }
         }
         return [.failed, .unknown]
     }
 
     /// Where a chunk that was reserved is in `chunks`.
-    private func place(of chunk: ChunkReservation) -> Int {
+    private func index(of chunk: ChunkReservation) -> Int {
         var low = 0
         var high = chunks.count - 1
         while low < high {
@@ -294,13 +294,13 @@ extension LedgerSalvage {
 
     /// The parts of the list of which no reservation is left, and that some run may have reserved:
     /// the list says where their rows are.
-    public var gaps: [ListGap] {
+    public var gaps: [ListExtent] {
         let ranges = runs.filter(mayLackReservations).flatMap(doubtfulNewRows)
         guard !ranges.isEmpty else { return [] }
-        var gaps: [ListGap] = []
-        for place in 0...chunks.count {
-            let previous = place > 0 ? chunks[place - 1].chunk : nil
-            let next = place < chunks.count ? chunks[place].chunk : nil
+        var gaps: [ListExtent] = []
+        for index in 0...chunks.count {
+            let previous = index > 0 ? chunks[index - 1].chunk : nil
+            let next = index < chunks.count ? chunks[index].chunk : nil
             guard var gap = rows.open(after: previous, before: next) else { continue }
             if gap.endRow == nil, let rowCount = manifest.rowCount, manifest.rowsLimit == nil {
                 // The list is known to end here.
@@ -333,7 +333,7 @@ extension LedgerSalvage {
             added.append(known.chunk)
         }
         added += gapChunks.filter(isDoubtful)
-        for place in added.indices { added[place].reopens = reopens }
+        for index in added.indices { added[index].reopens = reopens }
         return added.sorted { $0.firstRow < $1.firstRow }
     }
 }
@@ -356,7 +356,7 @@ extension LedgerSalvage {
     }
 
     /// Chunks of such rows, as far as any are known.
-    public func feedbackChunks(in gaps: [ListGap]) -> [ChunkReservation] {
+    public func feedbackChunks(in gaps: [ListExtent]) -> [ChunkReservation] {
         var chunks: [ChunkReservation] = []
         for gap in gaps {
             var row = gap.firstRow

@@ -65,17 +65,17 @@ public struct LedgerSearch {
     ) throws(LedgerError) {
         var isLoaded = false
         var row = ExportRow()
-        for place in verdicts.rows.indices {
-            let number = chunk.firstRow + UInt64(place)
-            guard verdicts.index.rows.contains(number, verdicts.rows[place].state),
-                mayBe(verdicts, place, number, list)
+        for rowIndex in verdicts.rows.indices {
+            let number = chunk.firstRow + UInt64(rowIndex)
+            guard verdicts.index.rows.contains(number, verdicts.rows[rowIndex].state),
+                mayBe(verdicts, rowIndex, number, list)
             else { continue }
             if list.isAvailable, !isLoaded {
                 isLoaded = true
                 try list.load(chunk, into: &rows)
             }
             describer.describe(
-                &row, verdicts, at: place, listPlace: list.isAvailable ? place : nil, rows)
+                &row, verdicts, at: rowIndex, listIndex: list.isAvailable ? rowIndex : nil, rows)
             if case .token(let digits, _) = wanted, list.isAvailable, row.token != digits {
                 continue
             }
@@ -85,18 +85,18 @@ public struct LedgerSearch {
 
     /// Whether the list has to be asked, or where there is none, whether the ledger says yes.
     private func mayBe(
-        _ verdicts: borrowing ChunkVerdicts, _ place: Int, _ number: UInt64,
+        _ verdicts: borrowing ChunkVerdicts, _ rowIndex: Int, _ number: UInt64,
         _ list: some LedgerListReader
     ) -> Bool {
         switch wanted {
         case .row(let row): return number == row
         case .token(let digits, let fingerprint):
-            switch verdicts.rows[place].token {
+            switch verdicts.rows[rowIndex].token {
             case .none: return list.isAvailable
             case .fingerprint(let other): return other == fingerprint
             case .bytes, .text:
                 var text: [UInt8] = []
-                verdicts.appendToken(ofRow: place, to: &text)
+                verdicts.appendToken(ofRow: rowIndex, to: &text)
                 return text == digits
             }
         }
@@ -104,7 +104,7 @@ public struct LedgerSearch {
 
     /// Looks among rows that no run has reserved.
     private func search(
-        _ gap: ListGap, _ rows: CampaignRows, _ rowCount: UInt64?,
+        _ gap: ListExtent, _ rows: CampaignRows, _ rowCount: UInt64?,
         _ list: inout some LedgerListReader, _ listRows: inout ListRows,
         _ found: inout [ExportRow]
     ) throws(LedgerError) {
@@ -120,16 +120,16 @@ public struct LedgerSearch {
             }
             return
         }
-        var rest: ListGap? = gap
+        var rest: ListExtent? = gap
         while let open = rest, let part = try list.loadNext(of: open, into: &listRows),
             part.rowCount > 0
         {
-            for place in 0..<part.rowCount {
-                let number = part.firstRow + UInt64(place)
+            for rowIndex in 0..<part.rowCount {
+                let number = part.firstRow + UInt64(rowIndex)
                 if number >= end { return }
                 guard rows.contains(number, .remaining) else { continue }
                 if case .row(let row) = wanted, number != row { continue }
-                describer.describe(&described, open: number, at: place, listRows)
+                describer.describe(&described, open: number, at: rowIndex, listRows)
                 if case .token(let digits, _) = wanted, described.token != digits { continue }
                 found.append(described)
                 if case .row = wanted { return }

@@ -5,7 +5,7 @@ public struct LedgerVerification: Sendable {
     /// How many rows are in which state.
     public var summary: LedgerSummary
     /// What a kill or a power cut left behind.
-    public var tornTails: [LedgerPlace]
+    public var tornTails: [LedgerLocation]
     /// Whether the manifest says that all rows are settled, and they are.
     var isFinished: Bool
 

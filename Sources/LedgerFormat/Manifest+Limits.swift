@@ -53,7 +53,7 @@ extension Manifest {
         return true
     }
 
-    private static func isPossible(_ part: ListGap) -> Bool {
+    private static func isPossible(_ part: ListExtent) -> Bool {
         let end = part.endRow ?? LedgerFormat.rowLimit
         let byteEnd = part.endByteOffset ?? LedgerFormat.positionMax
         return part.firstRow <= end && end <= LedgerFormat.rowLimit

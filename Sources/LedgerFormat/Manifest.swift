@@ -72,7 +72,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Where the list was read, nil for one that was spooled into the ledger.
     public var listPath: String?
     /// The part of the list the campaign is about, where it is cut by bytes; nil: all of it.
-    public var part: ListGap?
+    public var part: ListExtent?
     /// For a merged ledger: the directories below, each of which holds a shard's; nil for one of
     /// its own.
     public var shards: [String]?
@@ -170,7 +170,7 @@ public struct Manifest: Codable, Hashable, Sendable {
 
     /// Takes note of how far a run looks, before it begins.
     public mutating func look(upTo limit: UInt64?) {
-        if looksFurther(limit: limit) {
+        if extendsBeyond(limit: limit) {
             rowCount = nil
         } else if let limit, let known = rowCount {
             rowCount = min(known, limit)
@@ -183,7 +183,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// - Parameters:
     ///   - isInListOrder: whether each of its segments reserves rows in list order.
     ///   - segmentCount: how many it makes.
-    public mutating func noteCourse(isInListOrder: Bool, segmentCount: Int) {
+    public mutating func recordRunShape(isInListOrder: Bool, segmentCount: Int) {
         guard let last = epochs.indices.last else { return }
         epochs[last].segmentCount = UInt16(clamping: segmentCount)
         epochs[last].segmentsAreMade = false
@@ -192,7 +192,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     }
 
     /// Takes note that all segments of the run that begins are on disk: it may reserve rows now.
-    public mutating func noteSegmentsMade() {
+    public mutating func recordCreatedSegments() {
         precondition(epochs.last?.segmentCount != nil, "the run's course is not noted")
         epochs[epochs.count - 1].segmentsAreMade = true
     }
@@ -219,7 +219,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     mutating func finish(_ isFinished: Bool) { self.isFinished = isFinished }
 
     /// Whether a run with this limit would look at rows that the latest, finished one did not.
-    public func looksFurther(limit: UInt64?) -> Bool {
+    public func extendsBeyond(limit: UInt64?) -> Bool {
         guard let rowsLimit, let rowCount, rowCount >= rowsLimit else { return false }
         return limit.map { $0 > rowsLimit } ?? true
     }

@@ -22,28 +22,32 @@ public struct PartSet: Sendable {
     ///
     /// - Parameter manifests: in any order.
     public init(_ manifests: [Manifest]) throws(Problem) {
-        var places: [UInt16: Int] = [:]
+        var positions: [UInt16: Int] = [:]
         var lists: [String: Int] = [:]
         var first: CampaignIdentity?
-        for (place, manifest) in manifests.enumerated() {
-            guard let part = manifest.identity.part else { throw .noPart(place) }
+        for (position, manifest) in manifests.enumerated() {
+            guard let part = manifest.identity.part else { throw .noPart(position) }
             let identity = manifest.identity.withoutList
             if let difference = first?.firstDifference(from: identity) {
-                throw .otherCampaign(place, difference)
+                throw .otherCampaign(position, difference)
             }
             first = first ?? identity
-            if let known = places.updateValue(place, forKey: part.index) {
-                throw .samePart(known, place)
+            if let known = positions.updateValue(position, forKey: part.index) {
+                throw .samePart(known, position)
             }
             // A list without rows may well occur twice; one with rows was sent twice then.
             guard let hash = manifest.listHash, manifest.rowCount ?? 0 > 0 else { continue }
-            if let known = lists.updateValue(place, forKey: hash) { throw .sameList(known, place) }
+            if let known = lists.updateValue(position, forKey: hash) {
+                throw .sameList(known, position)
+            }
         }
         let count = first?.part?.count ?? 1
         var order: [Int] = []
         for index in 1...count {
-            guard let place = places[index] else { throw .missing(index: index, count: count) }
-            order.append(place)
+            guard let position = positions[index] else {
+                throw .missing(index: index, count: count)
+            }
+            order.append(position)
         }
         self.order = order
     }

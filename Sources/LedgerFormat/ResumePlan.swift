@@ -3,7 +3,7 @@ public import BroadsideRows
 
 /// What becomes of a row that was sent and whose response was lost (`--on-lost`): in the run that sent it,
 /// and in a resume that finds it in doubt.
-public enum LostAnswerPolicy: String, Sendable, CaseIterable {
+public enum LostResponsePolicy: String, Sendable, CaseIterable {
     /// Recorded as `unknown`; never sent again by itself.
     case record
     /// Sent again: a device may get the notification twice.
@@ -29,13 +29,13 @@ public struct ResumePlan: ~Copyable {
     /// A piece of work.
     public enum Work: Sendable {
         /// Rows to be cut anew.
-        case gap(ListGap)
+        case gap(ListExtent)
         /// Rows to be read again and sent where their disposition says so.
         case chunk(ChunkWork)
     }
 
     private var index: LedgerIndex { verdicts.index }
-    private let lostRows: LostAnswerPolicy
+    private let lostRows: LostResponsePolicy
     private let reopens: ReopenedStates
     private var verdicts: ChunkVerdicts
     private var nextChunk = 0
@@ -49,7 +49,7 @@ public struct ResumePlan: ~Copyable {
     ///   - lostRows: what becomes of rows in doubt. Where `reopens` has `unknown` they are sent
     ///     again whatever this says, as they would be if an earlier run had recorded them.
     ///   - reopens: states whose rows are sent again.
-    public init(index: LedgerIndex, lostRows: LostAnswerPolicy, reopens: ReopenedStates) {
+    public init(index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates) {
         verdicts = ChunkVerdicts(of: index)
         self.lostRows = lostRows
         self.reopens = reopens
@@ -65,7 +65,7 @@ public struct ResumePlan: ~Copyable {
             let chunk = nextChunk < index.chunkCount ? index.chunk(nextChunk) : nil
             if !gapIsDone {
                 gapIsDone = true
-                if let gap = ListGap(after: previous, before: chunk, within: index.rows.part) {
+                if let gap = ListExtent(after: previous, before: chunk, within: index.rows.part) {
                     return .gap(gap)
                 }
             }

@@ -13,24 +13,24 @@ struct RowDescriber {
     /// Describes a row of a loaded chunk.
     ///
     /// - Parameters:
-    ///   - place: its place in the chunk.
-    ///   - listPlace: its place in `list`; nil if the list is not there.
+    ///   - rowIndex: its place in the chunk.
+    ///   - listIndex: its place in `list`; nil if the list is not there.
     func describe(
-        _ row: inout ExportRow, _ verdicts: borrowing ChunkVerdicts, at place: Int,
-        listPlace: Int?, _ list: borrowing ListRows
+        _ row: inout ExportRow, _ verdicts: borrowing ChunkVerdicts, at rowIndex: Int,
+        listIndex: Int?, _ list: borrowing ListRows
     ) {
-        let verdict = verdicts.rows[place]
-        row.row = verdicts.firstRow + UInt64(place)
-        row.line = if let listPlace { list.line(of: listPlace) } else { nil }
+        let verdict = verdicts.rows[rowIndex]
+        row.row = verdicts.firstRow + UInt64(rowIndex)
+        row.line = if let listIndex { list.line(of: listIndex) } else { nil }
         row.token.removeAll(keepingCapacity: true)
-        verdicts.appendToken(ofRow: place, to: &row.token)
+        verdicts.appendToken(ofRow: rowIndex, to: &row.token)
         if case .text = verdict.token { TextExcerpt.mark(&row.token) }
-        if row.token.isEmpty, let listPlace { row.token.append(list.text(of: listPlace)) }
+        if row.token.isEmpty, let listIndex { row.token.append(list.text(of: listIndex)) }
         row.state = verdict.state
         let hasNone = verdict.status == 0 || (acceptsBySilence && verdict.state == .accepted)
         row.status = hasNone ? nil : verdict.status
         row.reason.removeAll(keepingCapacity: true)
-        if let text = verdicts.reasonText(ofRow: place) {
+        if let text = verdicts.reasonText(ofRow: rowIndex) {
             row.reason.append(contentsOf: text)
         } else if verdict.reason != 0 {
             row.reason.append(contentsOf: reasonText(verdict.reason).utf8)
@@ -45,14 +45,14 @@ struct RowDescriber {
 
     /// Describes a row that no run has reserved.
     ///
-    /// - Parameter place: its place in `list`; nil if the list is not there.
+    /// - Parameter rowIndex: its place in `list`; nil if the list is not there.
     func describe(
-        _ row: inout ExportRow, open number: UInt64, at place: Int?, _ list: borrowing ListRows
+        _ row: inout ExportRow, open number: UInt64, at rowIndex: Int?, _ list: borrowing ListRows
     ) {
         row.row = number
-        row.line = if let place { list.line(of: place) } else { nil }
+        row.line = if let rowIndex { list.line(of: rowIndex) } else { nil }
         row.token.removeAll(keepingCapacity: true)
-        if let place { row.token.append(list.text(of: place)) }
+        if let rowIndex { row.token.append(list.text(of: rowIndex)) }
         row.state = .remaining
         row.status = nil
         row.reason.removeAll(keepingCapacity: true)

@@ -27,31 +27,31 @@ public struct ShardSet: Sendable {
     /// The campaign's own number differs from shard to shard: it is made when a run begins. What a
     /// resume compares is what tells.
     public init(_ manifests: [Manifest]) throws(Problem) {
-        var places: [UInt32: Int] = [:]
+        var positions: [UInt32: Int] = [:]
         var first: CampaignIdentity?
-        for (place, manifest) in manifests.enumerated() {
-            guard let shard = manifest.identity.shard else { throw .noShard(place) }
-            if let known = places[shard.index], first?.shard?.count == shard.count {
-                throw .sameShard(known, place)
+        for (position, manifest) in manifests.enumerated() {
+            guard let shard = manifest.identity.shard else { throw .noShard(position) }
+            if let known = positions[shard.index], first?.shard?.count == shard.count {
+                throw .sameShard(known, position)
             }
             var identity = manifest.identity
             identity.shard?.index = 1
             if let difference = first?.firstDifference(from: identity) {
-                throw .otherCampaign(place, difference)
+                throw .otherCampaign(position, difference)
             }
             first = first ?? identity
-            places[shard.index] = place
+            positions[shard.index] = position
         }
         guard let shard = first?.shard else { throw .missing(index: 1, count: 1) }
         var order: [Int] = []
         for index in 1...max(1, shard.count) {
-            guard let place = places[index] else {
+            guard let position = positions[index] else {
                 throw .missing(index: index, count: shard.count)
             }
             if let last = order.last {
-                try Self.checkOrder(manifests, last, place, isByRow: shard.isByRow)
+                try Self.checkOrder(manifests, last, position, isByRow: shard.isByRow)
             }
-            order.append(place)
+            order.append(position)
         }
         self.order = order
         isByRow = shard.isByRow

@@ -31,7 +31,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
     public init(_ cause: StopCause, wasAnswered: Bool) {
         self.init(kind: cause.storedKind, wasAnswered: wasAnswered)
         switch cause {
-        case .complete, .signal, .control, .deadline, .tooManyBadTokens, .canaryUnanswered,
+        case .complete, .signal, .control, .deadline, .tooManyBadTokens, .canaryWithoutResponses,
             .signingFailed, .ledgerGone, .superseded:
             break
         case .gaveUp(let trouble), .brokenServer(let trouble):
@@ -92,7 +92,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
         case "too-many-bad-tokens": .tooManyBadTokens
         case "too-many-invalid": .tooManyInvalid(count: count ?? 0, rows: total ?? 0)
         case "canary-refused": .canaryRefused(count: count ?? 0, answered: total ?? 0)
-        case "canary-unanswered": .canaryUnanswered
+        case "canary-unanswered": .canaryWithoutResponses
         case "expired-token": .expiredToken(isSupplied: isSupplied ?? false)
         case "signing-failed": .signingFailed
         case "ledger-failed": .ledgerFailed(detail: detail ?? "")
@@ -136,7 +136,7 @@ extension StopCause {
         case .tooManyBadTokens: "too-many-bad-tokens"
         case .tooManyInvalid: "too-many-invalid"
         case .canaryRefused: "canary-refused"
-        case .canaryUnanswered: "canary-unanswered"
+        case .canaryWithoutResponses: "canary-unanswered"
         case .expiredToken: "expired-token"
         case .signingFailed: "signing-failed"
         case .ledgerFailed: "ledger-failed"

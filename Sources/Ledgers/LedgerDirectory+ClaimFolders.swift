@@ -26,11 +26,11 @@ extension LedgerDirectory {
             close(descriptor)
             return nil
         }
-        guard let place = SystemCall.realPath("/proc/self/fd/\(descriptor)") else {
+        guard let folderPath = SystemCall.realPath("/proc/self/fd/\(descriptor)") else {
             close(descriptor)
             return try noFolder("\(path)/..")
         }
-        return ClaimFolder(descriptor, path: place, manifest: manifest)
+        return ClaimFolder(descriptor, path: folderPath, manifest: manifest)
     }
 
     /// Another folder with claims; nil if there is none.

@@ -94,15 +94,15 @@ extension LedgerDirectory {
             segments = try self.segments()
         }
         for position in durable {
-            let place = segments.firstIndex {
+            let index = segments.firstIndex {
                 $0.epoch == position.epoch && $0.reactor == position.reactor
             }
-            guard let place else {
+            guard let index else {
                 let name = LedgerFormat.segmentName(
                     epoch: position.epoch, reactor: position.reactor)
                 throw LedgerReader.unreadable(LedgerError(.missingSegment, segment: name), self)
             }
-            segments[place].durableByteCount = position.position
+            segments[index].durableByteCount = position.position
         }
         return (manifest, segments)
     }

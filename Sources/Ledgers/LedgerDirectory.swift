@@ -91,7 +91,7 @@ package final class LedgerDirectory {
     }
 
     /// What shows whether the directory is still under its name; may be used by any thread.
-    package var place: LedgerPlace { LedgerPlace(path: path, descriptor: folder) }
+    package var location: LedgerLocation { LedgerLocation(path: path, descriptor: folder) }
 
     /// Takes away what was put here for a campaign that was not begun in the end.
     package func discardUnlessBegun() {

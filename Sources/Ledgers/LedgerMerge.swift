@@ -29,9 +29,9 @@ public enum LedgerMerge {
             throw .usage("output", "\(output) exists: name a new directory")
         }
         var ledgers: [Source] = []
-        for (place, path) in paths.enumerated() {
+        for (ledgerIndex, path) in paths.enumerated() {
             let identity = FileIdentity(path: path)
-            for other in paths[..<place]
+            for other in paths[..<ledgerIndex]
             where identity != nil && FileIdentity(path: other) == identity {
                 throw .request("\(other) and \(path) are the same ledger: name each ledger once")
             }
@@ -62,12 +62,12 @@ public enum LedgerMerge {
         let merged = unfinished.directory
         do throws(BroadsideError) {
             var names: [String] = []
-            for (number, place) in order.enumerated() {
+            for (number, ledgerIndex) in order.enumerated() {
                 let digits = String(number + 1)
                 let zeros = String(repeating: "0", count: 4 - min(4, digits.count))
                 names.append((areParts ? "part-" : "shard-") + zeros + digits)
                 let copy = "\(merged.path)/\(names[number])"
-                let source = ledgers[place]
+                let source = ledgers[ledgerIndex]
                 try whileLocked(source) { () throws(BroadsideError) in
                     try source.directory.copyLedger(to: copy)
                     // A part keeps the list that it was sent from.
@@ -129,9 +129,9 @@ public enum LedgerMerge {
     private static func compareLists(
         _ ledgers: [Source], tokens: String?
     ) throws(BroadsideError) {
-        let places = if let tokens { [tokens] } else { try places(of: ledgers) }
-        for place in places {
-            let list = try ledgers[0].manifest.openList(at: place)
+        let listPaths = if let tokens { [tokens] } else { try listPaths(of: ledgers) }
+        for ledgerIndex in listPaths {
+            let list = try ledgers[0].manifest.openList(at: ledgerIndex)
             var other: (path: String, detail: String)?
             var isOfAny = false
             for ledger in ledgers {
@@ -151,7 +151,7 @@ public enum LedgerMerge {
             // A file that none of them was sent from took the list's place.
             guard isOfAny || tokens != nil else { continue }
             throw .request(
-                "\(other.path) is of another list than \(place): \(other.detail): name the ledgers "
+                "\(other.path) is of another list than \(ledgerIndex): \(other.detail): name the ledgers "
                     + "of one list, or that list with --tokens")
         }
         standardError(
@@ -167,16 +167,16 @@ public enum LedgerMerge {
     }
 
     /// Where the list may be.
-    private static func places(of ledgers: [Source]) throws(BroadsideError) -> [String] {
-        var places: [String] = []
+    private static func listPaths(of ledgers: [Source]) throws(BroadsideError) -> [String] {
+        var listPaths: [String] = []
         for ledger in ledgers {
             let spool = try ledger.container.spool()
             guard let path = spool ?? ledger.manifest.listPath, try fileCanBeSeen(path),
-                !places.contains(path)
+                !listPaths.contains(path)
             else { continue }
-            places.append(path)
+            listPaths.append(path)
         }
-        return places
+        return listPaths
     }
 
     private static func check(
@@ -213,10 +213,10 @@ extension ShardSet.Problem {
     /// One line: what is wrong, and how to fix it.
     func description(_ path: (Int) -> String) -> String {
         switch self {
-        case .noShard(let place):
-            "\(path(place)) was sent without --shard: name the ledgers of one campaign's shards"
-        case .otherCampaign(let place, let difference):
-            "\(path(place)) is another campaign's than \(path(0)): \(difference): name the ledgers "
+        case .noShard(let ledgerIndex):
+            "\(path(ledgerIndex)) was sent without --shard: name the ledgers of one campaign's shards"
+        case .otherCampaign(let ledgerIndex, let difference):
+            "\(path(ledgerIndex)) is another campaign's than \(path(0)): \(difference): name the ledgers "
                 + "of one campaign's shards"
         case .sameShard(let first, let second):
             "\(path(first)) and \(path(second)) are of the same shard: name one ledger a shard"
@@ -232,10 +232,10 @@ extension PartSet.Problem {
     /// One line: what is wrong, and how to fix it.
     func description(_ path: (Int) -> String) -> String {
         switch self {
-        case .noPart(let place):
-            "\(path(place)) was sent without --part: name the ledgers of one campaign's parts"
-        case .otherCampaign(let place, let difference):
-            "\(path(place)) is another campaign's than \(path(0)): \(difference): name the ledgers "
+        case .noPart(let ledgerIndex):
+            "\(path(ledgerIndex)) was sent without --part: name the ledgers of one campaign's parts"
+        case .otherCampaign(let ledgerIndex, let difference):
+            "\(path(ledgerIndex)) is another campaign's than \(path(0)): \(difference): name the ledgers "
                 + "of one campaign's parts"
         case .samePart(let first, let second):
             "\(path(first)) and \(path(second)) are of the same part: name one ledger per part"

@@ -108,19 +108,19 @@ struct MergedExport {
 
     /// The part whose next row is the first, and the first row of all others; nil at the end.
     private func nextPart() -> (part: ExportPart, limit: UInt64)? {
-        var first: (place: Int, row: UInt64)?
+        var first: (index: Int, row: UInt64)?
         var limit = UInt64.max
-        for place in parts.indices {
-            let row = parts[place].nextRow
+        for index in parts.indices {
+            let row = parts[index].nextRow
             if row < first?.row ?? .max {
                 limit = first?.row ?? .max
-                first = (place, row)
+                first = (index, row)
             } else {
                 limit = min(limit, row)
             }
         }
         guard let first else { return nil }
         assert(limit >= first.row, "the first row comes before the others")
-        return (parts[first.place], limit)
+        return (parts[first.index], limit)
     }
 }

@@ -47,7 +47,7 @@ public final class OutputFile {
             isTerminal = isatty(STDOUT_FILENO) == 1
             return
         }
-        try OutputRule.checkPlace(option: option, path: path)
+        try OutputRule.checkDestination(option: option, path: path)
         self.path = path
         isTerminal = false
         compressor = ListCompression.named(path).map { ListCompressor($0) }

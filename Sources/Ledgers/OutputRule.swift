@@ -42,7 +42,7 @@ public struct OutputRule {
     /// - Throws: With exit code 2.
     public func check(option: String, path: String) throws(BroadsideError) {
         guard path != "-" else { return }
-        try Self.checkPlace(option: option, path: path)
+        try Self.checkDestination(option: option, path: path)
         let target = Target(path)
         for input in inputs { try check(option, target, input) }
         for ledger in ledgers { try check(option, target, ledger: ledger) }
@@ -59,7 +59,7 @@ public struct OutputRule {
     ///
     /// A link that leads to a device or a pipe (`/dev/stdout`, a shell's `>(...)`) is written through:
     /// nothing there can be lost.
-    package static func checkPlace(option: String, path: String) throws(BroadsideError) {
+    package static func checkDestination(option: String, path: String) throws(BroadsideError) {
         guard path != "-", !leadsToDevice(path) else { return }
         if let information = SystemCall.linkStatus(path), information.st_mode & S_IFMT == S_IFLNK {
             throw .usage(
@@ -107,7 +107,7 @@ public struct OutputRule {
     private func check(
         _ option: String, _ target: Target, ledger: String
     ) throws(BroadsideError) {
-        if target.isSame(as: ledger) || target.place == Target(ledger).place {
+        if target.isSame(as: ledger) || target.location == Target(ledger).location {
             throw .usage(
                 option, "\(target.path) is the directory of the ledger: name another place")
         }
@@ -148,14 +148,14 @@ public struct OutputRule {
         /// The folder in which it is or would be made, absolute and without links.
         let folder: String
         /// The same with its name: what it is called where it does not exist.
-        let place: String
+        let location: String
         private let identity: FileIdentity?
 
         init(_ path: String) {
             self.path = path
             identity = FileIdentity(path: path)
             folder = absolutePath(OutputRule.parent(of: path))
-            place = OutputRule.place(of: path)
+            location = OutputRule.location(of: path)
         }
 
         /// Devices and pipes may be written and read as often as one likes.
@@ -166,7 +166,7 @@ public struct OutputRule {
     }
 
     /// The absolute path of something that may not exist.
-    private static func place(of path: String) -> String {
+    private static func location(of path: String) -> String {
         var path = path[...]
         while path.count > 1, path.hasSuffix("/") { path = path.dropLast() }
         let name = path.parts(atLast: "/")?.behind ?? path
@@ -176,13 +176,13 @@ public struct OutputRule {
     /// Whether two outputs are one file, or would be.
     public static func areSame(_ first: String, _ second: String) -> Bool {
         Target(first).isSame(as: second)
-            || FileIdentity(path: first) == nil && place(of: first) == place(of: second)
+            || FileIdentity(path: first) == nil && location(of: first) == location(of: second)
     }
 }
 
 /// Better known before the night than after it.
 package func checkWritable(_ path: String, option: String) throws(BroadsideError) {
-    try OutputRule.checkPlace(option: option, path: path)
+    try OutputRule.checkDestination(option: option, path: path)
     if let information = SystemCall.status(path), information.st_mode & S_IFMT == S_IFDIR {
         throw .usage(option, "\(path) is a directory: name a file in it")
     }

@@ -11,18 +11,18 @@ final class UnfinishedLedger {
     /// - Parameter output: Where it will be; nothing is there.
     init(at output: String) throws(BroadsideError) {
         self.output = output
-        let place = temporaryName(of: output)
+        let temporaryPath = temporaryName(of: output)
         do throws(BroadsideError) {
             directory = try LedgerDirectory.create(
-                place, marker: LedgerDirectory.unfinishedName)
+                temporaryPath, marker: LedgerDirectory.unfinishedName)
         } catch {
-            throw Self.named(error, place, output)
+            throw Self.named(error, temporaryPath, output)
         }
         do throws(BroadsideError) {
             try mark()
         } catch {
-            Self.remove(place)
-            throw Self.named(error, place, output)
+            Self.remove(temporaryPath)
+            throw Self.named(error, temporaryPath, output)
         }
     }
 
@@ -63,14 +63,14 @@ final class UnfinishedLedger {
     }
 
     private static func named(
-        _ error: BroadsideError, _ place: String, _ output: String
+        _ error: BroadsideError, _ temporaryPath: String, _ output: String
     ) -> BroadsideError {
         var error = error
-        let option = "--ledger \(place)"
+        let option = "--ledger \(temporaryPath)"
         error.message =
             error.message.starts(withBytes: option)
             ? "--output \(output)\(error.message.dropFirst(option.count))"
-            : error.message.replacing(place, with: output)
+            : error.message.replacing(temporaryPath, with: output)
         return error
     }
 

@@ -40,7 +40,7 @@ package final class CanaryGate: Sendable {
 
     /// Rows that are to be handed out: the answers that earlier runs have are not asked for again.
     package let rowsWanted: UInt64
-    private let answeredBefore: UInt64
+    private let answeredEarlier: UInt64
     private let maximumRefusedPercent: Double
     private let state: Mutex<State>
     private let pending = Atomic<Bool>(true)
@@ -55,7 +55,7 @@ package final class CanaryGate: Sendable {
         rows: UInt64, maximumRefusedPercent: Double, answered: UInt64 = 0, refused: UInt64 = 0
     ) {
         rowsWanted = rows - min(rows, answered)
-        answeredBefore = answered
+        answeredEarlier = answered
         self.maximumRefusedPercent = maximumRefusedPercent
         state = Mutex(State(answered: answered, refused: refused))
     }
@@ -115,7 +115,7 @@ package final class CanaryGate: Sendable {
             assert(state.refused <= state.answered, "what is refused was answered")
             guard state.verdict == .pending, state.isExhausted, state.done >= state.handedOut
             else { return state.verdict }
-            let sent = state.answered - answeredBefore + state.lost
+            let sent = state.answered - answeredEarlier + state.lost
             if sent < rowsWanted, !state.isListOver {
                 state.missing = rowsWanted - sent
                 state.isExhausted = false
@@ -136,8 +136,8 @@ package final class CanaryGate: Sendable {
             Double(state.refused) * 100 > maximumRefusedPercent * Double(state.answered)
         if isTooMany { return .refused(count: state.refused, answered: state.answered) }
         let sent = state.answered + state.lost
-        let isUntold =
+        let isInconclusive =
             Double(state.refused + state.lost) * 100 > maximumRefusedPercent * Double(sent)
-        return isUntold ? .unanswered : .passed
+        return isInconclusive ? .unanswered : .passed
     }
 }

@@ -75,9 +75,9 @@ internal import Glibc
             let entry = try entry(next)
             guard entry >> Self.reasonBits < end else { return }
             next += 1
-            let place = Int(entry >> Self.reasonBits - first)
-            if !dispositions[place].isPassedOver {
-                dispositions[place] = .skipped(try reason(of: entry))
+            let rowIndex = Int(entry >> Self.reasonBits - first)
+            if !dispositions[rowIndex].isPassedOver {
+                dispositions[rowIndex] = .skipped(try reason(of: entry))
             }
         }
     }

@@ -61,7 +61,7 @@ package import BroadsideSupport
     ///
     /// - Parameter gap: Whose rows are cut from now on, and none behind its end.
     /// - Returns: The start.
-    @discardableResult package func begin(_ gap: ListGap) -> ListPosition {
+    @discardableResult package func begin(_ gap: ListExtent) -> ListPosition {
         seek(gap.start)
         end = gap.endByteOffset ?? .max
         return position

@@ -10,7 +10,7 @@ struct ListHeader {
     /// The token's column where the user named one.
     let tokenColumn: String?
     /// For columns that a campaign fills in: the option or the place in a file that asks for each.
-    var wanted: [(name: String, place: String)] = []
+    var wanted: [(name: String, location: String)] = []
 
     /// Bytes in which a header must end: one whose quotes never close is not looked for further.
     static let searchLimit: UInt64 = 2 << 20
@@ -48,7 +48,7 @@ struct ListHeader {
             if given == nil { try refuseTitles(beginning, token: token) }
             if let wanted = wanted.first(where: { $0.name == otherColumns.first }) {
                 throw .request(
-                    "\(wanted.place): there is no column '\(wanted.name)', as \(name) is a plain "
+                    "\(wanted.location): there is no column '\(wanted.name)', as \(name) is a plain "
                         + "list of lines and has only the token: give a list with a header")
             }
             if let column = otherColumns.first ?? (token == "token" ? nil : token) {
@@ -90,17 +90,17 @@ struct ListHeader {
                 name, " has two columns named '\(tokenExcerpt(column.utf8))': rename one")
         case .ambiguous(let wanted, let columns):
             return .request(
-                "\(place(of: wanted, token: token)) column '\(printable(wanted))' may be any of "
+                "\(location(of: wanted, token: token)) column '\(printable(wanted))' may be any of "
                     + "\(shownColumns(columns)): write it as in the header")
         case .missing(let wanted, let columns):
-            if let place = columns.firstIndex(where: looksLikeToken) {
-                return .request(headless(columns, tokenPlace: place, format))
+            if let location = columns.firstIndex(where: resemblesToken) {
+                return .request(headless(columns, tokenIndex: location, format))
             }
             let nearest =
                 nearestName(to: wanted, among: columns) ?? tokenColumn(wanted, columns, token)
             let guess = nearest.map { "did you mean '\(printable($0, limit: 40))'? " } ?? ""
             return .request(
-                "\(place(of: wanted, token: token)) no column '\(printable(wanted))': \(guess)its "
+                "\(location(of: wanted, token: token)) no column '\(printable(wanted))': \(guess)its "
                     + "columns are \(shownColumns(columns))"
                     + (Self.separatorAdvice(columns)
                         ?? (wanted == token ? ": name one with --token-column" : "")))
@@ -115,15 +115,15 @@ struct ListHeader {
     }
 
     /// Who asks for a column, and of which list.
-    private func place(of column: String, token: String) -> String {
+    private func location(of column: String, token: String) -> String {
         guard let wanted = wanted.first(where: { $0.name == column && column != token }) else {
             return "\(name) has"
         }
-        return "\(wanted.place): \(name) has"
+        return "\(wanted.location): \(name) has"
     }
 
     /// What is said of a list whose first line is a row. No token of it is shown.
-    private func headless(_ columns: [String], tokenPlace: Int, _ format: ListFormat) -> String {
+    private func headless(_ columns: [String], tokenIndex: Int, _ format: ListFormat) -> String {
         let start = "\(name) has no header: the first line looks like a token"
         let tokens = columns.count { ForeignToken.countTokens($0.utf8) == 1 }
         if tokens > 1 {
@@ -136,9 +136,9 @@ struct ListHeader {
             return "\(start): add a first line with the word token, or --format lines"
         }
         let separator = format == .tsv ? " (with tabs) " : String(Unicode.Scalar(format.separator!))
-        let names = columns.indices.prefix(8).map { $0 == tokenPlace ? "token" : "column\($0 + 1)" }
+        let names = columns.indices.prefix(8).map { $0 == tokenIndex ? "token" : "column\($0 + 1)" }
         return
-            "\(start) (in column \(tokenPlace + 1)): add a first line that names the columns, such "
+            "\(start) (in column \(tokenIndex + 1)): add a first line that names the columns, such "
             + "as \(names.joined(separator: separator))"
     }
 
@@ -156,19 +156,19 @@ struct ListHeader {
     /// The header's text; nil where the list ends before it.
     private func header(_ format: ListFormat) throws(BroadsideError) -> [UInt8]? {
         var cutter = RowSplitter(format: format, pool: ChunkPool(limit: 2), rowLimit: 1)
-        var place: UInt64 = 0
+        var location: UInt64 = 0
         while cutter.header == nil {
-            let piece = try read(at: place)
-            if piece.isEmpty || place > Self.searchLimit {
+            let piece = try read(at: location)
+            if piece.isEmpty || location > Self.searchLimit {
                 _ = cutter.finish()
                 break
             }
-            place += UInt64(piece.count)
+            location += UInt64(piece.count)
             var offset = 0
             if case .faulty = cutter.next(piece.rawSpan, at: &offset) { break }
         }
         if let fault = cutter.fault { throw .faultyList(name, ": \(fault.message)") }
-        guard !cutter.isHeaderOverlong, cutter.header != nil || place <= Self.searchLimit else {
+        guard !cutter.isHeaderOverlong, cutter.header != nil || location <= Self.searchLimit else {
             throw .request(
                 name,
                 ": its header is longer than \(RowChunk.rowByteCountMax) bytes: is it the "

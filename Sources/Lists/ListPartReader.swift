@@ -8,7 +8,7 @@ package struct ListPartReader: LedgerListReader {
     /// What a run reads its list with: there is one idea of what a row is.
     private let cursor: ListCursor
     /// The gap that `cursor` is in, as far as it was not read; nil: it is elsewhere.
-    private var gap: ListGap?
+    private var gap: ListExtent?
     /// The list is cut off, damaged or faulty.
     private var damage: BroadsideError?
 
@@ -106,7 +106,7 @@ package struct ListPartReader: LedgerListReader {
         guard offset != end else { return }
         gap = nil
         cursor.begin(
-            ListGap(
+            ListExtent(
                 firstRow: 0, byteOffset: offset, firstLine: 1, endRow: nil, endByteOffset: end))
         let found: RowChunk?
         do throws(BroadsideError) {
@@ -129,7 +129,7 @@ package struct ListPartReader: LedgerListReader {
     }
 
     package mutating func loadNext(
-        of gap: ListGap, into rows: inout ListRows
+        of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation? {
         // The rest of the gap that was read last continues where the cursor is.
         if self.gap != gap { cursor.begin(gap) }

@@ -28,10 +28,10 @@ package struct ListSelection: Sendable {
         let divisor = rows.selection.divisor
         let first = chunk.start.row % divisor
         assert(rows.selection.remainder < divisor, "a shard is one of those that there are")
-        var place = Int((rows.selection.remainder + divisor - first) % divisor)
-        while place < chunk.rowCount {
-            dispositions[place] = .send
-            place += Int(divisor)
+        var rowIndex = Int((rows.selection.remainder + divisor - first) % divisor)
+        while rowIndex < chunk.rowCount {
+            dispositions[rowIndex] = .send
+            rowIndex += Int(divisor)
         }
         chunk.dispositions = dispositions
     }
@@ -43,7 +43,7 @@ extension CampaignRows {
     /// - Parameters:
     ///   - part: The part of the list that the shard has, if the list is cut by bytes.
     ///   - limit: So many rows of the shard; nil: all.
-    package init(of list: TokenList, part: ListGap, shard: ListShard?, limit: UInt64?) {
+    package init(of list: TokenList, part: ListExtent, shard: ListShard?, limit: UInt64?) {
         self.init(
             part: part, selection: shard?.identity(of: list).selection ?? .all,
             limit: limit.map { shard?.rowsLimit($0, part: part, of: list) ?? $0 })

@@ -28,7 +28,7 @@ public struct ListShard: Sendable, Equatable {
     }
 
     /// The last row of the list, not included, where only the shard's first rows are wanted.
-    package func rowsLimit(_ limit: UInt64, part: ListGap, of list: TokenList) -> UInt64 {
+    package func rowsLimit(_ limit: UInt64, part: ListExtent, of list: TokenList) -> UInt64 {
         assert(limit > 0, "a campaign has a row")
         if list.isCutByBytes { return part.firstRow + limit }
         let (rows, overflow) = (limit - 1).multipliedReportingOverflow(by: UInt64(count))
@@ -57,7 +57,7 @@ extension TokenList {
     ///
     /// A row's number, its line, and whether a line end lies in quotes, are known only to who has
     /// read all before it.
-    package func part(of shard: ListShard?) throws(BroadsideError) -> ListGap {
+    package func part(of shard: ListShard?) throws(BroadsideError) -> ListExtent {
         guard let shard, isCutByBytes, let byteCount else { return .wholeList }
         let first = byteCount * UInt64(shard.index - 1) / UInt64(shard.count)
         let last = byteCount * UInt64(shard.index) / UInt64(shard.count)
@@ -77,7 +77,7 @@ extension TokenList {
         let from = start ?? cursor.position
         let to = isLast ? nil : end ?? cursor.position
         assert(to.map { $0.byteOffset >= from.byteOffset } ?? true, "a part ends behind its start")
-        return ListGap(from: from, to: to)
+        return ListExtent(from: from, to: to)
     }
 
     /// The first row of a chunk that starts at an offset or behind it.
@@ -88,9 +88,9 @@ extension TokenList {
         reader.open(chunk)
         defer { _ = reader.close() }
         while let row = reader.next() {
-            let place = chunk.start.byteOffset + UInt64(row.start)
-            if place >= offset {
-                return ListPosition(byteOffset: place, row: row.number, line: row.line)
+            let byteOffset = chunk.start.byteOffset + UInt64(row.start)
+            if byteOffset >= offset {
+                return ListPosition(byteOffset: byteOffset, row: row.number, line: row.line)
             }
         }
         return nil

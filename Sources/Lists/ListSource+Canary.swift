@@ -8,26 +8,26 @@ struct CanaryRows {
     /// Rows that are to be handed out yet.
     var rowsLeft: UInt64
     /// Parts of the list that no run has reserved, in order: looked at for rows.
-    var gaps: [ListGap] = []
+    var gaps: [ListExtent] = []
     /// True once all of the plan is in `gaps` or was handed out.
     var isPlanRead = false
     /// True once all rows that were asked for so far are handed out.
     var isOut = false
-    /// The place that the rows come from next, of `placeCount`.
-    var place = 0
-    var placeCount = 0
+    /// The place that the rows come from next, of `stopCount`.
+    var stop = 0
+    var stopCount = 0
     /// Rows that are to come from the place, and those that were handed out before it.
-    var rowsAtPlace: UInt64 = 0
+    var rowsAtStop: UInt64 = 0
     /// Bytes in the gaps, and in those that are behind us.
     var openByteCount: UInt64 = 0
     var passedByteCount: UInt64 = 0
     /// Where the gap that is being looked at begins, as far as it is not handed out.
     var rest: ListPosition?
     /// What remains of the gaps, in order: sent once the canary has passed.
-    var remains: [ListGap] = []
+    var remains: [ListExtent] = []
 
     /// More places than these tell no more of a list, and each is a reservation of its own.
-    static let placeLimit: UInt64 = 100
+    static let stopLimit: UInt64 = 100
 }
 
 extension ListSource {
@@ -51,7 +51,7 @@ extension ListSource {
             }
         }
         while canary.rowsLeft > 0, let gap = canary.gaps.first {
-            if let chunk = try nextAtPlace(in: gap, &canary) { return chunk }
+            if let chunk = try nextAtStop(in: gap, &canary) { return chunk }
             endGap(gap, &canary)
         }
         while let gap = canary.gaps.first { endGap(gap, &canary) }
@@ -68,37 +68,37 @@ extension ListSource {
         canary.gaps = canary.remains
         canary.remains = []
         canary.passedByteCount = 0
-        canary.place = 0
+        canary.stop = 0
         if canary.isPlanRead { spread(&canary) }
     }
 
     /// Decides how many places the rows come from.
     private func spread(_ canary: inout CanaryRows) {
         canary.openByteCount = canary.gaps.reduce(0) { $0 &+ byteCount($1) }
-        canary.placeCount =
-            canSpreadCanary ? Int(min(canary.rowsLeft, CanaryRows.placeLimit)) : 1
-        assert(canary.placeCount > 0, "there are rows to send first")
-        canary.rowsAtPlace = rowsAtPlace(canary)
+        canary.stopCount =
+            canSpreadCanary ? Int(min(canary.rowsLeft, CanaryRows.stopLimit)) : 1
+        assert(canary.stopCount > 0, "there are rows to send first")
+        canary.rowsAtStop = rowsAtStop(canary)
     }
 
-    private func byteCount(_ gap: ListGap) -> UInt64 {
+    private func byteCount(_ gap: ListExtent) -> UInt64 {
         let end = gap.endByteOffset ?? list.byteCount ?? .max
         return end - min(end, gap.byteOffset)
     }
 
     /// About as many rows at each place; all that are left at the last.
-    private func rowsAtPlace(_ canary: CanaryRows) -> UInt64 {
-        let places = UInt64(max(1, canary.placeCount - canary.place))
-        return (canary.rowsLeft + places - 1) / places
+    private func rowsAtStop(_ canary: CanaryRows) -> UInt64 {
+        let stops = UInt64(max(1, canary.stopCount - canary.stop))
+        return (canary.rowsLeft + stops - 1) / stops
     }
 
     /// Goes on to the place and takes rows there; nil where the gap ends before.
-    private func nextAtPlace(
-        in gap: ListGap, _ canary: inout CanaryRows
+    private func nextAtStop(
+        in gap: ListExtent, _ canary: inout CanaryRows
     ) throws(BroadsideError) -> RowChunk? {
         // The place lies so many bytes into all that is open.
-        let share = canary.openByteCount / UInt64(canary.placeCount)
-        let target = share * UInt64(canary.place)
+        let share = canary.openByteCount / UInt64(canary.stopCount)
+        let target = share * UInt64(canary.stop)
         let offset = target - min(target, canary.passedByteCount)
         guard offset <= byteCount(gap) else { return nil }
         if canary.rest == nil { canary.rest = cursor.begin(gap) }
@@ -108,19 +108,19 @@ extension ListSource {
             guard let chunk = try cursor.cutRows(atMost: step) else { return nil }
             cursor.giveBack(chunk)
         }
-        guard let chunk = try cursor.cutRows(atMost: Int(canary.rowsAtPlace)) else { return nil }
+        guard let chunk = try cursor.cutRows(atMost: Int(canary.rowsAtStop)) else { return nil }
         keepRest(upTo: chunk.start, &canary)
         canary.rest = chunk.end
         // Of a part by row numbers, only one row in `rows.selection.divisor` is sent.
         let own = rows.selection.count(in: chunk.start.row..<chunk.end.row)
         canary.rowsLeft -= own
-        canary.rowsAtPlace -= own
-        if canary.rowsAtPlace == 0 {
-            canary.place += 1
+        canary.rowsAtStop -= own
+        if canary.rowsAtStop == 0 {
+            canary.stop += 1
             assert(
-                canary.rowsLeft == 0 || canary.place < canary.placeCount,
+                canary.rowsLeft == 0 || canary.stop < canary.stopCount,
                 "the last place takes the rest")
-            canary.rowsAtPlace = rowsAtPlace(canary)
+            canary.rowsAtStop = rowsAtStop(canary)
         }
         return chunk
     }
@@ -128,11 +128,11 @@ extension ListSource {
     /// The rows between the last ones that were handed out and a place remain.
     private func keepRest(upTo end: ListPosition, _ canary: inout CanaryRows) {
         guard let rest = canary.rest, rest.row < end.row else { return }
-        canary.remains.append(ListGap(from: rest, to: end))
+        canary.remains.append(ListExtent(from: rest, to: end))
     }
 
     /// What is left of a gap remains; the next one is looked at.
-    private func endGap(_ gap: ListGap, _ canary: inout CanaryRows) {
+    private func endGap(_ gap: ListExtent, _ canary: inout CanaryRows) {
         assert(canary.gaps.first == gap, "gaps end in their order")
         let left = canary.rest.map { gap.rest(from: $0) } ?? gap
         // The last gap stays even without rows: who counts the list's rows goes through it.

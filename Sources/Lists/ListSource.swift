@@ -25,7 +25,7 @@ internal import Synchronization
     /// The canary, until it is decided.
     private var canary: CanaryRows?
     /// Gaps that the canary left behind; they come before what is left of the plan.
-    private var remains: ArraySlice<ListGap> = []
+    private var remains: ArraySlice<ListExtent> = []
     let cursor: ListCursor
     private var isAtEnd = false
     /// How far the list is read, for those who watch.

@@ -135,8 +135,8 @@ internal import Glibc
             windowCount = half
         }
         if inputRange.isEmpty, !isInputAtEnd {
-            let place = canRestart ? inputOffset : nil
-            let found = try unsafe Self.readMore(descriptor, name, place, input, from: 0)
+            let position = canRestart ? inputOffset : nil
+            let found = try unsafe Self.readMore(descriptor, name, position, input, from: 0)
             let count = Int(min(UInt64(found), inputLimit - min(inputLimit, inputOffset)))
             inputRange = 0..<count
             inputOffset += UInt64(count)
@@ -228,7 +228,7 @@ internal import Glibc
         }
     }
 
-    private var place: String {
+    private var position: String {
         "after \(windowStart + UInt64(windowCount)) bytes of the list"
     }
 
@@ -238,7 +238,7 @@ internal import Glibc
     private var cutOff: BroadsideError {
         .damaged(
             name,
-            " is cut off: its \(compression?.rawValue ?? "") data ends too early, \(place): "
+            " is cut off: its \(compression?.rawValue ?? "") data ends too early, \(position): "
                 + "put the whole file in its place")
     }
 
@@ -247,7 +247,7 @@ internal import Glibc
         case .corrupt(let words):
             .damaged(
                 name,
-                " is damaged \(place): \(words): replace it by the file that was compressed")
+                " is damaged \(position): \(words): replace it by the file that was compressed")
         case .windowTooLarge:
             .request(
                 name,

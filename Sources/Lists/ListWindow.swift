@@ -63,11 +63,11 @@ package import BroadsideSupport
         // given.
         while unsafe filled < memory.count {
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
-            let place = offset + UInt64(filled)
+            let byteOffset = offset + UInt64(filled)
             let count =
                 isOriginal
-                ? unsafe try list.readOriginal(at: place, into: room)
-                : unsafe try list.read(at: place, into: room)
+                ? unsafe try list.readOriginal(at: byteOffset, into: room)
+                : unsafe try list.read(at: byteOffset, into: room)
             if count == 0 {
                 isLast = true
                 return filled > 0

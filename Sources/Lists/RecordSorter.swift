@@ -101,7 +101,7 @@ package struct RecordSorter: ~Copyable {
             runs.append(Run(position: number == 0 ? 0 : runEnds[number - 1], end: end))
             if let record = try next(&runs[number]) { heap.append((record, number)) }
         }
-        for place in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(&heap, place) }
+        for offset in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(&heap, offset) }
         while let top = heap.first {
             try visit(top.record)
             if let record = try next(&runs[top.run]) {
@@ -133,8 +133,8 @@ package struct RecordSorter: ~Copyable {
             let empty = Record(first: 0, second: 0, third: 0, fourth: 0)
             if run.records.count != count { run.records = Array(repeating: empty, count: count) }
             let size = count * MemoryLayout<Record>.stride
-            let place = UInt64(run.position * MemoryLayout<Record>.stride)
-            guard SystemCall.read(descriptor, at: place, &run.records) == size else {
+            let offset = UInt64(run.position * MemoryLayout<Record>.stride)
+            guard SystemCall.read(descriptor, at: offset, &run.records) == size else {
                 throw BroadsideError(
                     "a temporary file in \(directory) can't be read back", exitCode: 5)
             }
@@ -146,16 +146,16 @@ package struct RecordSorter: ~Copyable {
     }
 
     private func sink(_ heap: inout [(record: Record, run: Int)], _ start: Int) {
-        var place = start
+        var offset = start
         while true {
-            var smallest = place
-            for child in [2 * place + 1, 2 * place + 2]
+            var smallest = offset
+            for child in [2 * offset + 1, 2 * offset + 2]
             where child < heap.count && heap[child].record < heap[smallest].record {
                 smallest = child
             }
-            if smallest == place { return }
-            heap.swapAt(place, smallest)
-            place = smallest
+            if smallest == offset { return }
+            heap.swapAt(offset, smallest)
+            offset = smallest
         }
     }
 }

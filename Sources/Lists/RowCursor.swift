@@ -51,12 +51,12 @@ package struct RowCursor: ~Copyable {
                 disposition = dispositions[row.index]
                 if disposition != .settled { return row }
             }
-            guard try turnToNextChunk() else { return nil }
+            guard try advanceToNextChunk() else { return nil }
         }
     }
 
     @inline(never)
-    private mutating func turnToNextChunk() throws(BroadsideError) -> Bool {
+    private mutating func advanceToNextChunk() throws(BroadsideError) -> Bool {
         if let chunk = reader.close() { source.giveBack(chunk) }
         dispositions = nil
         disposition = .send

@@ -5,7 +5,7 @@ package import BroadsideSupport
 
 extension TokenList {
     /// Rows that are looked at before a list is used.
-    static let firstLookRows = 1000
+    static let firstCheckRows = 1000
 
     /// What its first rows are.
     func survey() throws(BroadsideError) -> ListSurvey.Counts {
@@ -22,7 +22,7 @@ extension TokenList {
         _ visit: (RowReader.Row, borrowing RowReader) -> Bool
     ) throws(BroadsideError) {
         var rows = try RowCursor(
-            self, ListSelection(rows: CampaignRows(limit: UInt64(Self.firstLookRows))))
+            self, ListSelection(rows: CampaignRows(limit: UInt64(Self.firstCheckRows))))
         // What makes the list unreadable counts for more than what its rows are.
         while let row = try rows.next(), visit(row, rows.reader) {}
     }
@@ -124,14 +124,14 @@ package func shownColumns(_ columns: [String]) -> String {
 /// The name of a column, as a message shows it. A path may have a token among its keys.
 private func shownColumn(_ column: String) -> String {
     let isSecret =
-        looksLikeToken(column) || column.pieces(at: ".").contains { looksLikeToken(String($0)) }
+        resemblesToken(column) || column.pieces(at: ".").contains { resemblesToken(String($0)) }
     // Digits in a row are shortened in any text.
     let shown = isSecret ? printable(column, limit: 8) : tokenExcerpt(column.utf8)
     return shown.hasSuffix("…") || !isSecret ? shown : shown + "…"
 }
 
 /// Whether a name in a header is a device's token rather than a column's name.
-func looksLikeToken(_ name: String) -> Bool {
+func resemblesToken(_ name: String) -> Bool {
     let bytes = Array(name.utf8)
     if bytes.count >= 16, TokenText.isToken(bytes) { return true }
     return ForeignToken.detect(bytes[...]) != nil

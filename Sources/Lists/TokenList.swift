@@ -35,7 +35,7 @@ package final class TokenList: Sendable {
     ///   - isInspected: Whether tokens of another kind are refused; a list that was sent is not asked.
     package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
-        otherColumns: [String] = [], wanted: [(name: String, place: String)] = [],
+        otherColumns: [String] = [], wanted: [(name: String, location: String)] = [],
         option: String = "tokens", isReadAgain: Bool = false, isSpooled: Bool = false,
         isInspected: Bool = true
     ) throws(BroadsideError) {
@@ -45,7 +45,7 @@ package final class TokenList: Sendable {
         case .single(let token):
             if let column = wanted.first(where: { allColumns.contains($0.name) }) {
                 throw .request(
-                    "\(column.place): --to has no column '\(column.name)': give a list with a header "
+                    "\(column.location): --to has no column '\(column.name)': give a list with a header "
                         + "and --limit 1")
             }
             self.init(lines: Array(token.utf8) + [0x0a])

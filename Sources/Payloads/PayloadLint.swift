@@ -348,7 +348,7 @@ extension PayloadLint {
         let isShown = document.members.contains {
             $0.valueOffset == token.start - 1 && $0.path.first == "aps"
         }
-        var isTold = false
+        var isReported = false
         var offset = token.start
         let end = token.range.upperBound
         while offset < end {
@@ -368,9 +368,11 @@ extension PayloadLint {
                     offset += 4
                     continue
                 }
-                if !isTold, let message = Self.doubled(payload, offset + 2, end, isShown: isShown) {
+                if !isReported,
+                    let message = Self.doubled(payload, offset + 2, end, isShown: isShown)
+                {
                     warn(offset, message)
-                    isTold = true
+                    isReported = true
                 }
                 offset += 2
             default: offset += 2

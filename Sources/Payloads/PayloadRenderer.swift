@@ -43,7 +43,7 @@ internal import BroadsideSupport
     }
 
     /// A payload, or the collapse ID: its steps and what follows them.
-    struct Recipe {
+    struct Script {
         var steps: Range<Int>
         var tail: Range<Int32>
         var constantCount: Int
@@ -56,13 +56,13 @@ internal import BroadsideSupport
     }
 
     let limit: Int
-    /// All constant texts; the ranges in `steps`, `recipes` and `names` lie inside.
+    /// All constant texts; the ranges in `steps`, `scripts` and `names` lie inside.
     let bytes: FixedBuffer<UInt8>
     let steps: FixedBuffer<Step>
-    let recipes: FixedBuffer<Recipe>
+    let scripts: FixedBuffer<Script>
     let names: FixedBuffer<Name>
     /// The place of the collapse ID among the recipes; nil: it is none of a row's own.
-    let collapseRecipe: Int?
+    let collapseScript: Int?
     /// The field that says which payload a row gets; nil: all get the first.
     let choiceField: Int?
     let choiceFallback: Int?
@@ -98,7 +98,7 @@ internal import BroadsideSupport
             bytes += text
             return Int32(bytes.count - text.count)..<Int32(bytes.count)
         }
-        func recipe(_ segments: [PayloadTemplate.Segment], _ tail: [UInt8]) -> Recipe {
+        func script(_ segments: [PayloadTemplate.Segment], _ tail: [UInt8]) -> Script {
             let first = steps.count
             for segment in segments {
                 steps.append(
@@ -109,12 +109,12 @@ internal import BroadsideSupport
                         kind: segment.placeholder.kind))
             }
             let constantCount = segments.reduce(tail.count) { $0 + $1.constant.count }
-            return Recipe(
+            return Script(
                 steps: first..<steps.count, tail: lay(tail), constantCount: constantCount)
         }
-        var recipes = set.templates.map { recipe($0.segments, $0.tail) }
-        collapseRecipe = set.collapse == nil ? nil : recipes.count
-        if let collapse = set.collapse { recipes.append(recipe(collapse.segments, collapse.tail)) }
+        var scripts = set.templates.map { script($0.segments, $0.tail) }
+        collapseScript = set.collapse == nil ? nil : scripts.count
+        if let collapse = set.collapse { scripts.append(script(collapse.segments, collapse.tail)) }
         let names = (set.choice?.names ?? []).map {
             Name(bytes: lay($0.value), template: UInt16($0.template))
         }
@@ -125,7 +125,7 @@ internal import BroadsideSupport
         limit = set.limit
         self.bytes = FixedBuffer(bytes)
         self.steps = FixedBuffer(steps)
-        self.recipes = FixedBuffer(recipes)
+        self.scripts = FixedBuffer(scripts)
         self.names = FixedBuffer(names)
         // A set that is the same for all rows needs none.
         pieces = FixedBuffer(repeating: 0, count: set.isPersonal ? Self.piecesLimit(set.limit) : 0)
@@ -170,8 +170,8 @@ internal import BroadsideSupport
             culprit = choiceField.map { Culprit(field: $0, use: .payloadName) }
             return .invalid(refusal.reason)
         }
-        let recipe = recipes[template]
-        for index in recipe.steps {
+        let script = scripts[template]
+        for index in script.steps {
             let start = count
             guard start + 2 <= room else {
                 culprit = nil
@@ -186,7 +186,7 @@ internal import BroadsideSupport
             pieces[start] = UInt8(truncatingIfNeeded: length)
             pieces[start + 1] = UInt8(length >> 8)
         }
-        let payloadCount = recipe.constantCount + count - 2 * recipe.steps.count
+        let payloadCount = script.constantCount + count - 2 * script.steps.count
         guard payloadCount <= limit else {
             culprit = nil
             return .invalid(.payloadTooLarge)
@@ -202,13 +202,13 @@ internal import BroadsideSupport
     private mutating func appendCollapse(
         _ reader: borrowing RowReader, _ shape: inout Shape
     ) -> Reason? {
-        guard let collapseRecipe else { return nil }
-        let recipe = recipes[collapseRecipe]
+        guard let collapseScript else { return nil }
+        let script = scripts[collapseScript]
         let start = count
-        for index in recipe.steps {
+        for index in script.steps {
             let step = steps[index]
             guard appendConstant(step.constant) else {
-                culprit = collapseCulprit(recipe)
+                culprit = collapseCulprit(script)
                 return .badValue
             }
             if let reason = append(step, isJSON: false, reader) {
@@ -216,8 +216,8 @@ internal import BroadsideSupport
                 return reason == .payloadTooLarge ? .badValue : reason
             }
         }
-        guard appendConstant(recipe.tail) else {
-            culprit = collapseCulprit(recipe)
+        guard appendConstant(script.tail) else {
+            culprit = collapseCulprit(script)
             return .badValue
         }
         let byteCount = count - start
@@ -226,7 +226,7 @@ internal import BroadsideSupport
             byteCount == 0
             || NotificationHeaders.isCollapseID(pieces.bytes.extracting(start..<count))
         guard isUsable else {
-            culprit = collapseCulprit(recipe)
+            culprit = collapseCulprit(script)
             return .badValue
         }
         shape.collapseCount = UInt8(byteCount)
@@ -256,12 +256,12 @@ internal import BroadsideSupport
     public func writePayload(
         _ shape: Shape, pieces: UnsafeRawBufferPointer, to output: UnsafeMutableRawPointer
     ) {
-        let recipe = recipes[Int(shape.template)]
+        let script = scripts[Int(shape.template)]
         // SAFETY: the caller vouches for pieces that were made for this shape, and for room for its
         // payload: what is written is as long as `make` counted, which is checked at the end.
         var at = unsafe output
         var piece = pieces.baseAddress!
-        for index in recipe.steps {
+        for index in script.steps {
             unsafe at = copy(steps[index].constant, to: at)
             let length = unsafe Int(
                 UInt16(littleEndian: piece.loadUnaligned(as: UInt16.self)))
@@ -269,7 +269,7 @@ internal import BroadsideSupport
             unsafe at += length
             unsafe piece += 2 + length
         }
-        unsafe at = copy(recipe.tail, to: at)
+        unsafe at = copy(script.tail, to: at)
         precondition(unsafe at == output + Int(shape.payloadCount), "pieces of another row")
     }
 
@@ -495,7 +495,7 @@ extension PayloadRenderer {
     }
 
     /// The first value for the collapse ID.
-    func collapseCulprit(_ recipe: Recipe) -> Culprit? {
-        recipe.steps.first.map { Culprit(field: Int(steps[$0].field), use: .collapseID) }
+    func collapseCulprit(_ script: Script) -> Culprit? {
+        script.steps.first.map { Culprit(field: Int(steps[$0].field), use: .collapseID) }
     }
 }

@@ -50,11 +50,11 @@ public struct PayloadTemplate: Sendable, Equatable {
         var uses: [Use] = []
         for segment in compiler.segments
         where !uses.contains(where: { $0.column == segment.placeholder.column }) {
-            let place = PayloadCheck.problem(payload, segment.placeholder.offset, "")
+            let location = PayloadCheck.problem(payload, segment.placeholder.offset, "")
             uses.append(
                 Use(
-                    column: segment.placeholder.column, line: place.line ?? 1,
-                    character: place.column ?? 1))
+                    column: segment.placeholder.column, line: location.line ?? 1,
+                    character: location.column ?? 1))
         }
         self.init(segments: compiler.segments, tail: compiler.constant, uses: uses)
     }
@@ -86,7 +86,7 @@ private struct TemplateCompiler {
                     offset += payload.byte(at: offset) == UInt8(ascii: "\\") ? 2 : 1
                 }
                 var inside: [UInt8] = []
-                for place in start..<offset { inside.append(payload.byte(at: place)) }
+                for location in start..<offset { inside.append(payload.byte(at: location)) }
                 offset += 1
                 let isKey = Self.isBeforeColon(payload, offset)
                 try string(inside, at: start, isKey: isKey)

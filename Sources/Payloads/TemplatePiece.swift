@@ -65,18 +65,18 @@ extension TemplatePiece {
                 offset += 4
                 continue
             }
-            let place = base + offset - text.startIndex
+            let position = base + offset - text.startIndex
             var end = offset + 2
             while end < text.endIndex, !isDouble(UInt8(ascii: "}"), end) { end += 1 }
             guard end < text.endIndex else {
                 throw TemplateError(
-                    offset: place,
+                    offset: position,
                     message: "{{ is not closed: close it with }}, or write {{{{ for {{")
             }
             if !constant.isEmpty { pieces.append(.constant(constant)) }
             constant = []
             let inside = text[(offset + 2)..<end]
-            pieces.append(.placeholder(try placeholder(inside, at: place, isJSON: isJSON)))
+            pieces.append(.placeholder(try placeholder(inside, at: position, isJSON: isJSON)))
             offset = end + 2
         }
         if !constant.isEmpty { pieces.append(.constant(constant)) }
@@ -84,7 +84,7 @@ extension TemplatePiece {
     }
 
     private static func placeholder(
-        _ inside: ArraySlice<UInt8>, at place: Int, isJSON: Bool
+        _ inside: ArraySlice<UInt8>, at position: Int, isJSON: Bool
     ) throws(TemplateError) -> Placeholder {
         let bar = inside.firstIndex(of: UInt8(ascii: "|"))
         var name = trimmed(inside[..<(bar ?? inside.endIndex)])
@@ -95,17 +95,17 @@ extension TemplatePiece {
             case "bool": kind = .boolean
             case let other:
                 throw TemplateError(
-                    offset: place, message: "':\(other)' is not a type: use :int, :bool or none")
+                    offset: position, message: "':\(other)' is not a type: use :int, :bool or none")
             }
             name = trimmed(name[..<colon])
         }
         if name.isEmpty {
             throw TemplateError(
-                offset: place, message: "{{ names no column: write {{column}}, or {{{{ for {{")
+                offset: position, message: "{{ names no column: write {{column}}, or {{{{ for {{")
         }
         if name.contains(UInt8(ascii: "{")) || name.count > nameLimit {
             throw TemplateError(
-                offset: place, message: "{{ is followed by no column's name: write {{{{ for {{")
+                offset: position, message: "{{ is followed by no column's name: write {{{{ for {{")
         }
         var fallback = bar.map { Array(inside[($0 + 1)...]) }
         let isBrace = { (byte: UInt8) in byte == UInt8(ascii: "{") }
@@ -115,7 +115,7 @@ extension TemplatePiece {
             })
         {
             throw TemplateError(
-                offset: place,
+                offset: position,
                 message:
                     "the default of {{\(String(decoding: name, as: UTF8.self))}} holds {{, which "
                     + "would go out as text: a default is plain text, without placeholders")
@@ -125,14 +125,14 @@ extension TemplatePiece {
             if fallback == nil {
                 let words = kind == .integer ? "a whole number" : "true or false"
                 throw TemplateError(
-                    offset: place,
+                    offset: position,
                     message: "the default '\(String(decoding: text, as: UTF8.self))' is not "
                         + "\(words): fix it")
             }
         }
         let column =
             isJSON ? JSONText.decoded(Array(name)) : String(decoding: name, as: UTF8.self)
-        return Placeholder(column: column, kind: kind, fallback: fallback, offset: place)
+        return Placeholder(column: column, kind: kind, fallback: fallback, offset: position)
     }
 
     private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {

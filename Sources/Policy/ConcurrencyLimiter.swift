@@ -31,7 +31,7 @@ public struct ConcurrencyLimiter: Sendable {
     }
 
     private enum Phase {
-        case open, trying, held, looking
+        case open, trying, held, probing
     }
 
     /// The most requests in flight; `Int.max` where nothing speaks for fewer.
@@ -54,7 +54,7 @@ public struct ConcurrencyLimiter: Sendable {
     private var patience = ConcurrencyLimiter.shortestPatience
     /// What was so before the try, or before the look at the base.
     private var before = (limit: Int.max, inFlight: 0, latency: UInt64(0))
-    private var nextLook = UInt64.max
+    private var nextCheck = UInt64.max
 
     /// The limit never falls below: about what one TLS record holds.
     static var floor: Int { 32 }
@@ -72,8 +72,8 @@ public struct ConcurrencyLimiter: Sendable {
     private static var shortestPatience: Int { 2 }
     private static var longestPatience: Int { 64 }
     /// A held connection's base is looked at again so often, nanoseconds, or after so many latencies.
-    private static var lookInterval: UInt64 { 20_000_000_000 }
-    private static var lookLatencies: UInt64 { 64 }
+    private static var probeInterval: UInt64 { 20_000_000_000 }
+    private static var probeLatencies: UInt64 { 64 }
 
     /// - Parameter now: When the connection became ready: what goes out at once meets no queue.
     public init(now: UInt64) { windowStart = now - min(1, now) }
@@ -90,18 +90,18 @@ public struct ConcurrencyLimiter: Sendable {
     // MARK: What happens
 
     /// A request was accepted that went out at `sent`.
-    public mutating func noteAnswer(sent: UInt64, now: UInt64) {
+    public mutating func recordResponse(sent: UInt64, now: UInt64) {
         guard sent > windowStart else { return }
         samples &+= 1
         if now - sent < shortest { shortest = now - sent }
     }
 
     /// As many requests are in flight as may be.
-    public mutating func noteFull() { wasFull = true }
+    public mutating func recordFullWindow() { wasFull = true }
 
     /// The caller did not run for so long: by so much, at each of its ends, a latency may seem
     /// longer than it is.
-    public mutating func noteAbsence(nanoseconds: UInt64) { away = max(away, nanoseconds) }
+    public mutating func recordStall(nanoseconds: UInt64) { away = max(away, nanoseconds) }
 
     /// Whether the window's answers are in.
     public func isDue(now: UInt64) -> Bool {
@@ -131,13 +131,13 @@ public struct ConcurrencyLimiter: Sendable {
         learn(latency, hint: hint)
         guard away <= latency / 4 else {
             // The caller's absence is a good part of what it saw.
-            if phase == .trying || phase == .looking { endTry() }
+            if phase == .trying || phase == .probing { endTry() }
             return nil
         }
         switch phase {
         case .open, .held: judge(latency, wasFull, allowed: allowed, lag: lag + away, now: now)
         case .trying: return judgeTry(latency, wasFull, allowed: allowed, lag: lag, now: now)
-        case .looking: endLook(latency, wasFull, now: now)
+        case .probing: endProbe(latency, wasFull, now: now)
         }
         return nil
     }
@@ -169,8 +169,8 @@ public struct ConcurrencyLimiter: Sendable {
             slowWindows = 0
             if min(limit, allowed) >= Self.leastTried {
                 tryLess(latency, allowed: allowed, lag: lag)
-            } else if phase == .held, now >= nextLook {
-                look(latency)
+            } else if phase == .held, now >= nextCheck {
+                probe(latency)
             }
             return
         }
@@ -179,8 +179,8 @@ public struct ConcurrencyLimiter: Sendable {
         if latency < aimLatency(lag: lag) {
             limit += max(1, limit / 4)
             if limit >= allowed { release() }
-        } else if now >= nextLook {
-            look(latency)
+        } else if now >= nextCheck {
+            probe(latency)
         }
     }
 
@@ -210,7 +210,7 @@ public struct ConcurrencyLimiter: Sendable {
         patience = Self.shortestPatience
         limit = max(Self.floor, share(of: before.inFlight, aimLatency(lag: lag), before.latency))
         phase = .held
-        planLook(before.latency, now: now)
+        planProbe(before.latency, now: now)
         return Finding(
             aloneNanoseconds: base, loadedNanoseconds: before.latency,
             inFlight: before.inFlight, limit: limit)
@@ -224,32 +224,32 @@ public struct ConcurrencyLimiter: Sendable {
     private mutating func release() {
         limit = .max
         phase = .open
-        nextLook = .max
+        nextCheck = .max
     }
 
     // MARK: A look at the base
 
     /// A held connection never sees its base: for one window it has half as many requests in flight
     /// as would fill the path, should the base be true.
-    private mutating func look(_ latency: UInt64) {
+    private mutating func probe(_ latency: UInt64) {
         assert(phase == .held, "only a held limit is tried")
         before = (limit, limit, latency)
         limit = max(Self.floor, share(of: limit, base / 2, latency))
-        phase = .looking
+        phase = .probing
     }
 
-    private mutating func endLook(_ latency: UInt64, _ wasFull: Bool, now: UInt64) {
-        assert(phase == .looking, "a look ends once")
+    private mutating func endProbe(_ latency: UInt64, _ wasFull: Bool, now: UInt64) {
+        assert(phase == .probing, "a look ends once")
         // What a queue explains says only that the base is no longer than that.
         let isPath = wasFull && latency > proportionalLatency + proportionalLatency / 4
         if isPath || latency < base { base = latency }
         limit = before.limit
         phase = .held
-        planLook(before.latency, now: now)
+        planProbe(before.latency, now: now)
     }
 
-    private mutating func planLook(_ latency: UInt64, now: UInt64) {
-        nextLook = now + max(Self.lookInterval, Self.lookLatencies * latency)
+    private mutating func planProbe(_ latency: UInt64, now: UInt64) {
+        nextCheck = now + max(Self.probeInterval, Self.probeLatencies * latency)
     }
 
     /// What the latency was before, as much shorter as fewer requests are in flight.

@@ -10,11 +10,11 @@
 /// Numbers and the time come in, a decision comes out; docs/decisions/0009 tells why it is so.
 public struct ConnectionGrowth: Sendable {
     /// What one look finds. Counts and times cumulate over the run.
-    public struct Look: Sendable, Equatable {
+    public struct Sample: Sendable, Equatable {
         /// When it is made, monotonic nanoseconds.
         var nanoseconds: UInt64
         /// Answers so far.
-        public var answers: UInt64 = 0
+        public var responses: UInt64 = 0
         /// Connections that are ready to send.
         public var openConnections = 0
         /// Connection nanoseconds spent waiting for streams or windows: what more connections may
@@ -40,7 +40,7 @@ public struct ConnectionGrowth: Sendable {
         public var pausedAddresses = 0
         /// True while few requests are in flight on purpose: nothing was accepted yet, a canary is
         /// out, the operator paused the run, or it ends.
-        public var isHeldBack = false
+        public var growthSuspended = false
 
         /// A look at an instant, monotonic nanoseconds.
         public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
@@ -85,7 +85,7 @@ public struct ConnectionGrowth: Sendable {
     private enum Phase {
         case opening(since: UInt64)
         case filling(since: UInt64)
-        case measuring(since: Look)
+        case measuring(since: Sample)
         case settled(Reason)
     }
 
@@ -106,8 +106,8 @@ public struct ConnectionGrowth: Sendable {
     private let reactorsMost: Int
     private var phase: Phase?
     private var step: Step?
-    private var last: Look?
-    private var troubledLooks = 0
+    private var last: Sample?
+    private var troubledSamples = 0
 
     /// No more connections are opened unasked.
     public static let connectionsMost = 64
@@ -130,9 +130,9 @@ public struct ConnectionGrowth: Sendable {
     /// The rest of the list has to take so many seconds.
     static let secondsLeft = 5.0
     /// One answer in so many may ask for patience before it counts as trouble.
-    static let answersEachPushback: UInt64 = 1000
+    static let responsesPerPushback: UInt64 = 1000
     /// After so many looks that found trouble the run grows no more.
-    static let troubledLooksLimit = 3
+    static let troubledSamplesLimit = 3
 
     /// - Parameters:
     ///   - connections: Those that the run begins with.
@@ -154,37 +154,37 @@ public struct ConnectionGrowth: Sendable {
     }
 
     /// Takes a look in. The times of looks never fall.
-    public mutating func look(_ look: Look) -> Decision {
+    public mutating func observe(_ sample: Sample) -> Decision {
         if case .settled(let reason) = phase { return .settled(reason) }
-        assert(last.map { $0.nanoseconds <= look.nanoseconds } ?? true, "time does not go back")
-        let before = last ?? Look(nanoseconds: look.nanoseconds)
-        last = look
-        if look.isHeldBack {
-            phase = .opening(since: look.nanoseconds)
+        assert(last.map { $0.nanoseconds <= sample.nanoseconds } ?? true, "time does not go back")
+        let before = last ?? Sample(nanoseconds: sample.nanoseconds)
+        last = sample
+        if sample.growthSuspended {
+            phase = .opening(since: sample.nanoseconds)
             return .stay(.early)
         }
-        if let decision = watchTrouble(look, before) { return decision }
-        if look.rateLimit != before.rateLimit, phase != nil {
+        if let decision = watchTrouble(sample, before) { return decision }
+        if sample.rateLimit != before.rateLimit, phase != nil {
             // What was measured under another rate says nothing about this one.
             step = nil
-            phase = .filling(since: look.nanoseconds)
+            phase = .filling(since: sample.nanoseconds)
         }
-        return goOn(look)
+        return goOn(sample)
     }
 
     /// - Returns: nil where all is well.
-    private mutating func watchTrouble(_ look: Look, _ before: Look) -> Decision? {
-        let pushbacks = look.pushbacks - min(look.pushbacks, before.pushbacks)
-        let answers = look.answers - min(look.answers, before.answers)
+    private mutating func watchTrouble(_ sample: Sample, _ before: Sample) -> Decision? {
+        let pushbacks = sample.pushbacks - min(sample.pushbacks, before.pushbacks)
+        let responses = sample.responses - min(sample.responses, before.responses)
         let isTroubled =
-            look.failures > before.failures || pushbacks * Self.answersEachPushback > answers
+            sample.failures > before.failures || pushbacks * Self.responsesPerPushback > responses
         if isTroubled {
-            troubledLooks += 1
-            if troubledLooks >= Self.troubledLooksLimit { return settle(.repeatedTrouble) }
+            troubledSamples += 1
+            if troubledSamples >= Self.troubledSamplesLimit { return settle(.repeatedTrouble) }
         }
-        guard isTroubled || look.pausedAddresses > 0 else { return nil }
+        guard isTroubled || sample.pausedAddresses > 0 else { return nil }
         // What was measured so far is worth nothing.
-        phase = .opening(since: look.nanoseconds)
+        phase = .opening(since: sample.nanoseconds)
         return .stay(.trouble)
     }
 
@@ -193,40 +193,40 @@ public struct ConnectionGrowth: Sendable {
         return .settled(reason)
     }
 
-    private mutating func goOn(_ look: Look) -> Decision {
-        let patience = (look.latencyNanoseconds ?? 0) * Self.latencies
+    private mutating func goOn(_ sample: Sample) -> Decision {
+        let patience = (sample.latencyNanoseconds ?? 0) * Self.latencies
         switch phase {
         case nil:
-            phase = .opening(since: look.nanoseconds)
-            return goOn(look)
+            phase = .opening(since: sample.nanoseconds)
+            return goOn(sample)
         case .opening(let since):
-            if look.openConnections >= connections {
-                phase = .filling(since: look.nanoseconds)
-            } else if look.nanoseconds - since > Self.openingLimit {
+            if sample.openConnections >= connections {
+                phase = .filling(since: sample.nanoseconds)
+            } else if sample.nanoseconds - since > Self.openingLimit {
                 return settle(.notAllOpen)
             }
         case .filling(let since):
             // Those that were just opened have to be full before they count.
-            if look.nanoseconds > since, look.nanoseconds - since >= patience {
-                phase = .measuring(since: look)
+            if sample.nanoseconds > since, sample.nanoseconds - since >= patience {
+                phase = .measuring(since: sample)
             }
         case .measuring(let since):
-            let time = look.nanoseconds - since.nanoseconds
+            let time = sample.nanoseconds - since.nanoseconds
             guard time >= max(Self.measuringTime, patience) else { break }
-            return judge(look, since: since)
+            return judge(sample, since: since)
         case .settled(let reason):
             return .settled(reason)
         }
-        return .stay(step == nil && last?.answers == 0 ? .early : .measuring)
+        return .stay(step == nil && last?.responses == 0 ? .early : .measuring)
     }
 
     /// Enough was seen: says what comes of it.
-    private mutating func judge(_ look: Look, since: Look) -> Decision {
-        phase = .measuring(since: look)
-        let seconds = Double(look.nanoseconds - since.nanoseconds) / 1e9
+    private mutating func judge(_ sample: Sample, since: Sample) -> Decision {
+        phase = .measuring(since: sample)
+        let seconds = Double(sample.nanoseconds - since.nanoseconds) / 1e9
         assert(seconds > 0, "a rate is measured over some time")
-        let rate = Double(look.answers - since.answers) / seconds
-        if let limit = look.rateLimit, rate >= limit * Self.rateKeptShare {
+        let rate = Double(sample.responses - since.responses) / seconds
+        if let limit = sample.rateLimit, rate >= limit * Self.rateKeptShare {
             return .stay(.rateKept(perSecond: limit))
         }
         if var step {
@@ -243,27 +243,27 @@ public struct ConnectionGrowth: Sendable {
             }
             self.step = nil
         }
-        func passed(_ time: KeyPath<Look, UInt64>) -> Double {
-            Double(look[keyPath: time] - min(look[keyPath: time], since[keyPath: time]))
+        func passed(_ time: KeyPath<Sample, UInt64>) -> Double {
+            Double(sample[keyPath: time] - min(sample[keyPath: time], since[keyPath: time]))
         }
         let total = passed(\.totalNanoseconds)
         guard total > 0 else { return .stay(.notHeld) }
         let held = passed(\.heldNanoseconds) / total
         let busy = passed(\.busyNanoseconds) / total
-        let isSaturated = look.busiestThread >= Self.saturatedShare
+        let isSaturated = sample.busiestThread >= Self.saturatedShare
         guard isSaturated ? held + busy >= Self.heldShare : held >= Self.heldShare else {
             return .stay(isSaturated ? .threadsBusy : .notHeld)
         }
         if isSaturated, reactors >= reactorsMost { return .stay(.threadsBusy) }
-        return grow(look, rate: rate, byReactor: isSaturated)
+        return grow(sample, rate: rate, byReactor: isSaturated)
     }
 
     /// Twice as many connections; or a reactor more, with as many as the others have.
-    private mutating func grow(_ look: Look, rate: Double, byReactor: Bool) -> Decision {
+    private mutating func grow(_ sample: Sample, rate: Double, byReactor: Bool) -> Decision {
         guard connections < connectionsMost else { return settle(.most) }
         let more = byReactor ? max(1, connections / reactors) : connections
         let next = min(connections + more, connectionsMost)
-        if let rows = look.rowsLeft {
+        if let rows = sample.rowsLeft {
             let isWorthIt =
                 rows >= UInt64(next - connections) * Self.rowsEachConnection
                 && Double(rows) >= rate * Self.secondsLeft
@@ -273,7 +273,7 @@ public struct ConnectionGrowth: Sendable {
         step = Step(connections: connections, rate: rate)
         connections = next
         if byReactor { reactors += 1 }
-        phase = .opening(since: look.nanoseconds)
+        phase = .opening(since: sample.nanoseconds)
         return .grow(connections: connections, reactors: reactors)
     }
 }

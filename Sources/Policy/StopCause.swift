@@ -34,7 +34,7 @@ public enum StopCause: Sendable, Hashable {
     case canaryRefused(count: UInt64, answered: UInt64)
     /// With the rows of the canary that were not answered, more than `--canary-max-rejected` of them are
     /// no success, or none was answered.
-    case canaryUnanswered
+    case canaryWithoutResponses
     /// APNs calls a provider token expired that cannot be renewed.
     case expiredToken(isSupplied: Bool)
     /// The signing key does not sign any more.
@@ -88,7 +88,8 @@ public enum StopCause: Sendable, Hashable {
             .canaryRefused, .expiredToken, .signingFailed, .listFaulty:
             true
         case .complete, .signal, .control, .deadline, .gaveUp, .noResponse, .brokenServer,
-            .canaryUnanswered, .ledgerFailed, .ledgerGone, .superseded, .listFailed, .listChanged,
+            .canaryWithoutResponses, .ledgerFailed, .ledgerGone, .superseded, .listFailed,
+            .listChanged,
             .failed:
             false
         }
@@ -97,7 +98,7 @@ public enum StopCause: Sendable, Hashable {
     /// Whether nothing could be reached, or no response came: exit code 1 or 3.
     public var isGivingUp: Bool {
         switch self {
-        case .gaveUp, .noResponse, .brokenServer, .canaryUnanswered, .failed: true
+        case .gaveUp, .noResponse, .brokenServer, .canaryWithoutResponses, .failed: true
         default: false
         }
     }

@@ -6,7 +6,7 @@
 /// further.
 public struct CampaignRows: Hashable, Sendable {
     /// The part of the list (`--shard` of a file that is cut by bytes).
-    public var part: ListGap
+    public var part: ListExtent
     /// Which rows of the part (`--shard` of any other list).
     public var selection: RowSelection
     /// The row behind the last one that is looked at (`--limit`); nil: all.
@@ -14,7 +14,7 @@ public struct CampaignRows: Hashable, Sendable {
 
     /// All rows, as far as nothing else is said.
     public init(
-        part: ListGap = .wholeList, selection: RowSelection = .all, limit: UInt64? = nil
+        part: ListExtent = .wholeList, selection: RowSelection = .all, limit: UInt64? = nil
     ) {
         self.part = part
         self.selection = selection
@@ -42,8 +42,8 @@ public struct CampaignRows: Hashable, Sendable {
     /// belong to it; nil if there are none.
     public func open(
         after previous: ChunkReservation?, before next: ChunkReservation?
-    ) -> ListGap? {
-        guard var gap = ListGap(after: previous, before: next, within: part) else { return nil }
+    ) -> ListExtent? {
+        guard var gap = ListExtent(after: previous, before: next, within: part) else { return nil }
         guard let limit else { return gap }
         if gap.firstRow >= limit { return nil }
         assert(gap.firstRow < limit, "a gap begins before the limit")

@@ -53,7 +53,7 @@ public struct ChunkReservation: Hashable, Sendable {
     }
 
     /// Whether it can come behind another one in a list, or is the first of a part, within that part.
-    public func follows(_ previous: ChunkReservation?, within part: ListGap) -> Bool {
+    public func follows(_ previous: ChunkReservation?, within part: ListExtent) -> Bool {
         let end = byteOffset + byteCount
         let start = previous.map { $0.byteOffset + $0.byteCount } ?? part.byteOffset
         return byteOffset >= start && firstRow >= part.firstRow

@@ -37,10 +37,10 @@ public struct ListDecompressor: ~Copyable {
     }
 
     private let format: Format
-    private var place = Place()
+    private var state = MemberState()
 
     /// Whether the input may end here: behind a whole member or frame.
-    public var mayEnd: Bool { place.isBetween }
+    public var mayEnd: Bool { state.isBetween }
 
     /// Begins at a file's first byte.
     public init(_ compression: ListCompression) {
@@ -61,7 +61,7 @@ public struct ListDecompressor: ~Copyable {
         var progress = Progress(consumed: 0, produced: 0)
         // Behind a whole member or frame, a step without input would begin another one.
         while progress.produced < output.count,
-            progress.consumed < input.byteCount || (!place.isBetween && input.byteCount == 0)
+            progress.consumed < input.byteCount || (!state.isBetween && input.byteCount == 0)
         {
             let rest = input.extracting(progress.consumed...)
             // SAFETY: `produced` is at most the output's count, and the output is the caller's for
@@ -69,8 +69,8 @@ public struct ListDecompressor: ~Copyable {
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[progress.produced...])
             let step: Progress
             switch format {
-            case .gzip(let stream): step = try unsafe place.step(stream, rest, room)
-            case .zstd(let decompressor): step = try unsafe place.step(decompressor, rest, room)
+            case .gzip(let stream): step = try unsafe state.step(stream, rest, room)
+            case .zstd(let decompressor): step = try unsafe state.step(decompressor, rest, room)
             }
             progress.consumed += step.consumed
             progress.produced += step.produced
@@ -82,7 +82,7 @@ public struct ListDecompressor: ~Copyable {
 
 extension ListDecompressor {
     /// Where in a file its members or frames have brought us.
-    struct Place {
+    struct MemberState {
         /// True behind a whole member or frame, where another one may begin.
         var isBetween = false
         /// True once zeros follow the last member, as on tapes: nothing else may.

@@ -101,11 +101,11 @@ extension ListFormat {
         header = header.drop { $0 <= 0x20 }
         if let format = SeparatorLine.format(header) { return format }
         var (hasComma, hasSemicolon, isQuoted) = (false, false, false)
-        for (place, byte) in zip(header.indices, header) {
+        for (offset, byte) in zip(header.indices, header) {
             if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
             if isQuoted { continue }
             if byte == UInt8(ascii: "\n") {
-                header = header[..<place]
+                header = header[..<offset]
                 break
             }
             hasComma = hasComma || byte == UInt8(ascii: ",")

@@ -7,14 +7,16 @@ public struct RowLayout: Sendable, Equatable {
     /// The wanted columns' names, each column once; a row's field `i` is the column `names[i]`.
     public let names: [String]
     /// For delimited formats, the place of each wanted column in a row; else empty.
-    let places: [Int]
+    let columnIndices: [Int]
     /// For delimited formats, the columns of the header: a row that has more is malformed; else 0.
     let columnCount: Int
     /// Names that were asked for and that mean the column of another one, in another case.
     private let aliases: [String: Int]
 
     /// The layout of a list without columns: field 0 is the whole line.
-    public static var lines: RowLayout { RowLayout(format: .lines, names: ["token"], places: []) }
+    public static var lines: RowLayout {
+        RowLayout(format: .lines, names: ["token"], columnIndices: [])
+    }
 
     /// Finds the columns `names` in a list.
     ///
@@ -31,7 +33,7 @@ public struct RowLayout: Sendable, Equatable {
         precondition(!names.isEmpty && Set(names).count == names.count, "names are distinct")
         guard let separator = format.separator else {
             self.init(
-                format: format, names: format == .lines ? [names[0]] : names, places: [])
+                format: format, names: format == .lines ? [names[0]] : names, columnIndices: [])
             return
         }
         let header = header ?? []
@@ -41,30 +43,30 @@ public struct RowLayout: Sendable, Equatable {
         for column in columns where !column.isEmpty && !known.insert(column).inserted {
             throw .twice(column)
         }
-        var places: [Int] = []
+        var columnIndices: [Int] = []
         var kept: [String] = []
         var aliases: [String: Int] = [:]
         for name in names {
-            let place = try RowLayout.place(of: name, in: columns)
-            if let known = places.firstIndex(of: place) {
+            let index = try RowLayout.index(of: name, in: columns)
+            if let known = columnIndices.firstIndex(of: index) {
                 aliases[name] = known
             } else {
-                places.append(place)
+                columnIndices.append(index)
                 kept.append(name)
             }
         }
         self.init(
-            format: format, names: kept, places: places, columnCount: columns.count,
+            format: format, names: kept, columnIndices: columnIndices, columnCount: columns.count,
             aliases: aliases)
     }
 
     private init(
-        format: ListFormat, names: [String], places: [Int], columnCount: Int = 0,
+        format: ListFormat, names: [String], columnIndices: [Int], columnCount: Int = 0,
         aliases: [String: Int] = [:]
     ) {
         self.format = format
         self.names = names
-        self.places = places
+        self.columnIndices = columnIndices
         self.columnCount = columnCount
         self.aliases = aliases
     }
@@ -73,7 +75,7 @@ public struct RowLayout: Sendable, Equatable {
     public var shape: RowShape? {
         guard format.quotesSpanLines, let separator = format.separator else { return nil }
         return RowShape(
-            separator: separator, tokenPlace: places[0], columnCount: columnCount)
+            separator: separator, tokenIndex: columnIndices[0], columnCount: columnCount)
     }
 
     /// The field of a column that was asked for; nil where none was asked for by this name.
@@ -93,15 +95,15 @@ public struct RowLayout: Sendable, Equatable {
         case malformed
     }
 
-    private static func place(of name: String, in columns: [String]) throws(HeaderError) -> Int {
-        if let place = columns.firstIndex(of: name) { return place }
+    private static func index(of name: String, in columns: [String]) throws(HeaderError) -> Int {
+        if let index = columns.firstIndex(of: name) { return index }
         let lower = name.lowercased()
         let found = columns.indices.filter { columns[$0].lowercased() == lower }
-        guard let place = found.first else { throw .missing(name, columns: columns) }
+        guard let index = found.first else { throw .missing(name, columns: columns) }
         guard found.count == 1 else {
             throw .ambiguous(name, columns: found.map { columns[$0] })
         }
-        return place
+        return index
     }
 
     /// Whether a header is one well-formed row.

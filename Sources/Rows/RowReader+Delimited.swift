@@ -46,9 +46,9 @@ extension RowReader {
     }
 
     @inline(__always)
-    private mutating func set(_ place: Int, _ field: Field) {
-        guard place < columns.fieldAtPlace.count else { return }
-        let index = columns.fieldAtPlace[place]
+    private mutating func set(_ column: Int, _ field: Field) {
+        guard column < columns.fieldAtColumn.count else { return }
+        let index = columns.fieldAtColumn[column]
         if index >= 0 { setField(Int(index), field) }
     }
 
@@ -58,7 +58,7 @@ extension RowReader {
     @inline(__always)
     private mutating func splitRow(_ start: Int, _ separator: UInt8) -> Int? {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
-        var place = 0
+        var column = 0
         var cursor = start
         // SAFETY: nothing is opened or closed here.
         let text = unsafe openText
@@ -70,40 +70,40 @@ extension RowReader {
         while true {
             let fieldStart = cursor
             if cursor < end, byte(cursor) == quote {
-                guard let field = quoted(from: fieldStart, &cursor, isWanted: isWanted(place))
+                guard let field = quoted(from: fieldStart, &cursor, isWanted: isWanted(column))
                 else { return nil }
-                set(place, field)
+                set(column, field)
                 let stop = cursor
                 let next = cursor < end ? byte(cursor) : lineFeed
                 if next == separator {
                     cursor += 1
-                    place += 1
+                    column += 1
                     continue
                 }
                 if next == UInt8(ascii: "\r") { cursor += 1 }
                 guard cursor == end || byte(cursor) == lineFeed else { return nil }
                 offset = min(cursor + 1, end)
                 line += 1
-                if place >= columns.columnCount { setMalformed(start, stop) }
+                if column >= columns.columnCount { setMalformed(start, stop) }
                 return stop
             }
             let found: Int
-            if place < columns.fieldAtPlace.count {
+            if column < columns.fieldAtColumn.count {
                 found = ByteScan.first(separator, or: lineFeed, in: text, from: cursor, to: end)
             } else {
-                found = endOrQuotedField(text, from: cursor, separator, &place)
+                found = endOrQuotedField(text, from: cursor, separator, &column)
             }
             if found < end, byte(found) == separator {
-                set(place, Field(start: fieldStart, count: found - fieldStart, form: .plain))
+                set(column, Field(start: fieldStart, count: found - fieldStart, form: .plain))
                 cursor = found + 1
-                place += 1
+                column += 1
                 continue
             }
             let stop = withoutCarriageReturn(fieldStart, found)
-            set(place, Field(start: fieldStart, count: stop - fieldStart, form: .plain))
+            set(column, Field(start: fieldStart, count: stop - fieldStart, form: .plain))
             offset = min(found + 1, end)
             line += 1
-            if place >= columns.columnCount { setMalformed(start, stop) }
+            if column >= columns.columnCount { setMalformed(start, stop) }
             return stop
         }
     }
@@ -111,10 +111,10 @@ extension RowReader {
     /// Behind the last wanted field, where only quotes and the number of fields matter: the separator
     /// before the next field in quotes, or the row's line feed or the text's end if that comes first.
     ///
-    /// - Parameter place: grows by the fields that end before it.
+    /// - Parameter column: grows by the fields that end before it.
     @inline(__always)
     private func endOrQuotedField(
-        _ text: RawSpan, from start: Int, _ separator: UInt8, _ place: inout Int
+        _ text: RawSpan, from start: Int, _ separator: UInt8, _ column: inout Int
     ) -> Int {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
         let end = text.byteCount
@@ -128,7 +128,7 @@ extension RowReader {
             let isEnd = found == end || byte(found) == lineFeed
             if isEnd || found > start && byte(found - 1) == separator {
                 let stop = isEnd ? found : found - 1
-                if start < stop { place += countSeparators(text, start, stop, separator) }
+                if start < stop { column += countSeparators(text, start, stop, separator) }
                 return stop
             }
             cursor = found + 1
@@ -143,8 +143,8 @@ extension RowReader {
         ByteScan.count(separator, in: text, from: start, to: stop)
     }
 
-    private func isWanted(_ place: Int) -> Bool {
-        place < columns.fieldAtPlace.count && columns.fieldAtPlace[place] >= 0
+    private func isWanted(_ column: Int) -> Bool {
+        column < columns.fieldAtColumn.count && columns.fieldAtColumn[column] >= 0
     }
 
     /// A field between quotes; `cursor` ends behind the closing one. Line ends inside are counted.

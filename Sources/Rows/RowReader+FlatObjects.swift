@@ -23,52 +23,54 @@ extension RowReader {
             offset < end
                 ? unsafe text.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self) : 0
         }
-        func skipBlanks(_ place: inout Int) {
-            while byte(place) == 0x20 || byte(place) == 0x09 { place &+= 1 }
+        func skipBlanks(_ position: inout Int) {
+            while byte(position) == 0x20 || byte(position) == 0x09 { position &+= 1 }
         }
         let quote = UInt8(ascii: "\"")
         guard byte(start) == UInt8(ascii: "{") else { return nil }
         setAll(.missing)
         decodedCount = 0
-        var place = start
+        var position = start
         repeat {
-            place &+= 1
-            skipBlanks(&place)
-            guard byte(place) == quote else { return nil }
-            let keyStart = place &+ 1
+            position &+= 1
+            skipBlanks(&position)
+            guard byte(position) == quote else { return nil }
+            let keyStart = position &+ 1
             let keyEnd = ByteScan.endOfPlainASCII(in: text, from: keyStart)
             guard byte(keyEnd) == quote else { return nil }
             let index = columns.field(named: text.extracting(keyStart..<keyEnd))
-            place = keyEnd &+ 1
-            skipBlanks(&place)
-            guard byte(place) == UInt8(ascii: ":") else { return nil }
-            place &+= 1
-            skipBlanks(&place)
-            let valueStart = place &+ 1
+            position = keyEnd &+ 1
+            skipBlanks(&position)
+            guard byte(position) == UInt8(ascii: ":") else { return nil }
+            position &+= 1
+            skipBlanks(&position)
+            let valueStart = position &+ 1
             let valueEnd =
-                byte(place) == quote
+                byte(position) == quote
                 ? ByteScan.endOfPlainASCII(in: text, from: valueStart) : valueStart
-            if byte(place) == quote, byte(valueEnd) == quote {
+            if byte(position) == quote, byte(valueEnd) == quote {
                 if index >= 0 {
                     setField(
                         index,
                         Field(start: valueStart, count: valueEnd &- valueStart, form: .plain))
                 }
-                place = valueEnd &+ 1
+                position = valueEnd &+ 1
             } else {
                 // No blank before the value is left, so that the tokenizer passes no line end.
-                guard byte(place) > 0x20, let value = passValue(&place, text) else { return nil }
+                guard byte(position) > 0x20, let value = passValue(&position, text) else {
+                    return nil
+                }
                 if index >= 0 { setField(index, field(value, text)) }
             }
-            skipBlanks(&place)
-        } while byte(place) == UInt8(ascii: ",")
-        guard byte(place) == UInt8(ascii: "}") else { return nil }
-        place &+= 1
-        skipBlanks(&place)
-        let stop = place
-        if byte(place) == UInt8(ascii: "\r") { place &+= 1 }
-        guard place == end || byte(place) == UInt8(ascii: "\n") else { return nil }
-        offset = min(place &+ 1, end)
+            skipBlanks(&position)
+        } while byte(position) == UInt8(ascii: ",")
+        guard byte(position) == UInt8(ascii: "}") else { return nil }
+        position &+= 1
+        skipBlanks(&position)
+        let stop = position
+        if byte(position) == UInt8(ascii: "\r") { position &+= 1 }
+        guard position == end || byte(position) == UInt8(ascii: "\n") else { return nil }
+        offset = min(position &+ 1, end)
         return stop
     }
 
@@ -76,8 +78,8 @@ extension RowReader {
     ///
     /// - Returns: its first token; nil where the value is malformed, deep, or over several lines.
     @inline(never)
-    private func passValue(_ place: inout Int, _ text: RawSpan) -> JSONTokenizer.Token? {
-        let start = place
+    private func passValue(_ position: inout Int, _ text: RawSpan) -> JSONTokenizer.Token? {
+        let start = position
         var tokenizer = JSONTokenizer(at: start)
         do throws(JSONError) {
             guard let value = try tokenizer.next(in: text) else { return nil }
@@ -85,8 +87,8 @@ extension RowReader {
                 if tokenizer.depth > Self.depthMax { return nil }
                 _ = try tokenizer.next(in: text)
             }
-            place = tokenizer.offset
-            let isOneLine = find(UInt8(ascii: "\n"), in: text, start, place) == nil
+            position = tokenizer.offset
+            let isOneLine = find(UInt8(ascii: "\n"), in: text, start, position) == nil
             return isOneLine ? value : nil
         } catch {
             return nil

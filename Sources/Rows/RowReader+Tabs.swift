@@ -68,12 +68,12 @@ extension RowReader {
         stop = withoutCarriageReturn(start, stop)
         setAll(.missing)
         decodedCount = 0
-        let wantedCount = columns.fieldAtPlace.count
-        var (place, cursor) = (0, start)
-        while place < wantedCount {
+        let wantedCount = columns.fieldAtColumn.count
+        var (column, cursor) = (0, start)
+        while column < wantedCount {
             let found = find(TabFields.tab, in: text, cursor, stop)
-            setTabbed(place, text, cursor, found ?? stop)
-            place += 1
+            setTabbed(column, text, cursor, found ?? stop)
+            column += 1
             guard let found else {
                 cursor = stop + 1
                 break
@@ -81,9 +81,9 @@ extension RowReader {
             cursor = found + 1
         }
         if cursor <= stop {
-            place += 1 + ByteScan.count(TabFields.tab, in: text, from: cursor, to: stop)
+            column += 1 + ByteScan.count(TabFields.tab, in: text, from: cursor, to: stop)
         }
-        if place > columns.columnCount { setTabbedWithQuotes(text, start, stop) }
+        if column > columns.columnCount { setTabbedWithQuotes(text, start, stop) }
         return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
     }
 
@@ -92,20 +92,22 @@ extension RowReader {
     private mutating func setTabbedWithQuotes(_ text: RawSpan, _ start: Int, _ stop: Int) {
         setAll(.missing)
         decodedCount = 0
-        var (place, cursor) = (0, start)
+        var (column, cursor) = (0, start)
         while cursor <= stop {
-            guard place < columns.columnCount else { return setMalformed(start, stop) }
+            guard column < columns.columnCount else { return setMalformed(start, stop) }
             let found = TabFields.end(text, from: cursor, to: stop)
-            setTabbed(place, text, cursor, found)
-            place += 1
+            setTabbed(column, text, cursor, found)
+            column += 1
             cursor = found + 1
         }
     }
 
     @inline(__always)
-    private mutating func setTabbed(_ place: Int, _ text: RawSpan, _ start: Int, _ stop: Int) {
-        guard place < columns.fieldAtPlace.count, columns.fieldAtPlace[place] >= 0 else { return }
-        let index = Int(columns.fieldAtPlace[place])
+    private mutating func setTabbed(_ column: Int, _ text: RawSpan, _ start: Int, _ stop: Int) {
+        guard column < columns.fieldAtColumn.count, columns.fieldAtColumn[column] >= 0 else {
+            return
+        }
+        let index = Int(columns.fieldAtColumn[column])
         let plain = Field(start: start, count: stop - start, form: .plain)
         let first = start < stop ? text.byte(at: start) : 0
         if first == UInt8(ascii: "\"") || first == UInt8(ascii: "\\") {

@@ -103,7 +103,7 @@ public struct RowScanner {
 
     /// Whether its row ends have to be asked for to find what is wrong with the text that it was told of:
     /// not where rows are lines and no line has a carriage return.
-    public func hasToLook(at text: RawSpan) -> Bool {
+    public func mustCheck(at text: RawSpan) -> Bool {
         separator != 0 || nextReturn < text.byteCount
     }
 

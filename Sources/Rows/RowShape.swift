@@ -10,7 +10,7 @@ public struct RowShape: Sendable, Equatable {
     /// What stands between fields.
     let separator: UInt8
     /// The place of the token's column.
-    let tokenPlace: Int
+    let tokenIndex: Int
     /// The fields of the header.
     let columnCount: Int
 
@@ -24,7 +24,7 @@ public struct RowShape: Sendable, Equatable {
 final class QuotedLine {
     private let shape: RowShape
     /// The place of the field in work.
-    private var place = 0
+    private var column = 0
     /// The text in the token's place, without quotes.
     private var token: [UInt8] = []
     private var isFieldEmpty = true
@@ -38,7 +38,7 @@ final class QuotedLine {
 
     /// Starts with the next line.
     func begin() {
-        place = 0
+        column = 0
         token.removeAll(keepingCapacity: true)
         isFieldEmpty = true
         isInQuotes = false
@@ -55,12 +55,12 @@ final class QuotedLine {
             }
             isBehindQuote = false
             if byte == shape.separator, !isInQuotes {
-                place += 1
+                column += 1
                 isFieldEmpty = true
                 continue
             }
             isFieldEmpty = false
-            if place == shape.tokenPlace, token.count <= Self.tokenLimit { token.append(byte) }
+            if column == shape.tokenIndex, token.count <= Self.tokenLimit { token.append(byte) }
         }
     }
 
@@ -78,7 +78,7 @@ final class QuotedLine {
 
     /// Whether what was taken in is a row with a device token.
     var isRow: Bool {
-        guard place >= shape.tokenPlace, token.count <= Self.tokenLimit,
+        guard column >= shape.tokenIndex, token.count <= Self.tokenLimit,
             token.count >= RowShape.likelyDigitCount, token.allSatisfy(Self.mayBeOfToken)
         else { return false }
         var digits = TokenDigits()
@@ -87,7 +87,7 @@ final class QuotedLine {
             return false
         }
         return digits.count >= RowShape.certainDigitCount
-            || digits.count >= RowShape.likelyDigitCount && place + 1 == shape.columnCount
+            || digits.count >= RowShape.likelyDigitCount && column + 1 == shape.columnCount
     }
 
     /// Nearly all lines are told by a letter, so that no memory is taken for their digits.

@@ -7,7 +7,7 @@ import BroadsideSupport
 final class WantedColumns {
     let format: ListFormat
     /// For delimited formats: for each place in a row, which field it is; -1 where none.
-    let fieldAtPlace: FixedBuffer<Int32>
+    let fieldAtColumn: FixedBuffer<Int32>
     /// For delimited formats: the most fields of a row.
     let columnCount: Int
     /// For JSON Lines: the names' bytes one after another, and where each ends.
@@ -17,9 +17,11 @@ final class WantedColumns {
     init(_ layout: RowLayout) {
         format = layout.format
         columnCount = layout.columnCount
-        var fieldAtPlace = [Int32](repeating: -1, count: (layout.places.max() ?? -1) + 1)
-        for (field, place) in layout.places.enumerated() { fieldAtPlace[place] = Int32(field) }
-        self.fieldAtPlace = FixedBuffer(fieldAtPlace)
+        var fieldAtColumn = [Int32](repeating: -1, count: (layout.columnIndices.max() ?? -1) + 1)
+        for (field, column) in layout.columnIndices.enumerated() {
+            fieldAtColumn[column] = Int32(field)
+        }
+        self.fieldAtColumn = FixedBuffer(fieldAtColumn)
         names = FixedBuffer(layout.names.flatMap { Array($0.utf8) })
         var nameEnds: [Int] = []
         for name in layout.names { nameEnds.append((nameEnds.last ?? 0) + name.utf8.count) }

@@ -18,7 +18,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
     case tooManyBadTokens = "too-many-bad-tokens"
     case tooManyInvalid = "too-many-invalid"
     case canaryRefused = "canary-refused"
-    case canaryUnanswered = "canary-unanswered"
+    case canaryWithoutResponses = "canary-unanswered"
     case expiredToken = "expired-token"
     case expiredSuppliedToken = "expired-token, supplied"
     case signingFailed = "signing-failed"
@@ -47,7 +47,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
         case .tooManyBadTokens: self = .tooManyBadTokens
         case .tooManyInvalid: self = .tooManyInvalid
         case .canaryRefused: self = .canaryRefused
-        case .canaryUnanswered: self = .canaryUnanswered
+        case .canaryWithoutResponses: self = .canaryWithoutResponses
         case .expiredToken(isSupplied: false): self = .expiredToken
         case .expiredToken(isSupplied: true): self = .expiredSuppliedToken
         case .signingFailed: self = .signingFailed

@@ -58,7 +58,7 @@ struct AdviceCauseTests: AdviceReading {
     @Test(arguments: AdviceCause.allCases)
     func `The advice for each cause is true`(cause: AdviceCause) throws {
         let rows = [
-            AdviceCause.heldBack: 20, .allRefused: 3, .canaryUnanswered: 300,
+            AdviceCause.heldBack: 20, .allRefused: 3, .canaryWithoutResponses: 300,
             .tooManyBadTokens: 18_000, .tooManyInvalid: 12_000, .ledgerFailed: 20_000,
             .ledgerGone: 10_000, .superseded: 10_000, .listFailed: 60_000,
             .listFaulty: 60_000,
@@ -154,7 +154,8 @@ struct AdviceCauseTests: AdviceReading {
             }
         case .deadline:
             try interrupted(scene, "the deadline has passed", ["--deadline", "500ms"]) { _ in }
-        case .gaveUp, .noResponse, .brokenServer, .canaryUnanswered: try unanswered(cause, scene)
+        case .gaveUp, .noResponse, .brokenServer, .canaryWithoutResponses:
+            try unanswered(cause, scene)
         case .refused, .heldBack, .onlyBadTokens, .allRefused: try refused(cause, scene)
         case .tooManyBadTokens, .tooManyInvalid, .canaryRefused: try guarded(cause, scene)
         case .expiredToken, .expiredSuppliedToken: try expired(cause, scene)
@@ -212,7 +213,7 @@ struct AdviceCauseTests: AdviceReading {
         }
         let report = "\(scene.directory.path)/report.html"
         let run = try scene.campaign.send(to: endpoint, more + ["--report", report])
-        let isReached = cause == .brokenServer || cause == .canaryUnanswered
+        let isReached = cause == .brokenServer || cause == .canaryWithoutResponses
         return Ending(
             run: run, says: says, exitCode: 1, looks: (1, "endpoint"),
             fix: scene.moved(from: endpoint), resumed: resumed,

@@ -5,7 +5,7 @@ import Testing
 
 /// Which rows of a list are a campaign's, and what makes it the same campaign.
 @Suite struct CampaignRowsTests {
-    private let part = ListGap(
+    private let part = ListExtent(
         firstRow: 10, byteOffset: 650, firstLine: 12, endRow: 40, endByteOffset: 2_600)
 
     @Test(arguments: [1, 2, 3, 7] as [UInt64], [nil, 0, 13, 25, 100] as [UInt64?])
@@ -61,7 +61,7 @@ import Testing
         let rest = part.rest(behind: testChunk(10, 29))
         #expect(rest?.firstRow == 39 && rest?.byteOffset == 39 * 65 && rest?.firstLine == 40)
         #expect(rest?.endRow == 40 && rest?.endByteOffset == 2_600)
-        #expect(ListGap.wholeList.rest(behind: testChunk(0, 7))?.firstRow == 7)
+        #expect(ListExtent.wholeList.rest(behind: testChunk(0, 7))?.firstRow == 7)
     }
 
     private static let changes:

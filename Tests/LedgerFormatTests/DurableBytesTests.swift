@@ -14,8 +14,8 @@ import Testing
             campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
             listPath: nil)
         _ = manifest.beginEpoch(atMilliseconds: testTime)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
-        manifest.noteSegmentsMade()
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
+        manifest.recordCreatedSegments()
         let draft = testDraft()
         draft.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         for row: UInt64 in 0..<10 { accept(draft, row) }
@@ -73,7 +73,7 @@ import Testing
                 campaign: testCampaign, identity: testIdentity,
                 firstStartedAtMilliseconds: testTime, listPath: nil)
             _ = manifest.beginEpoch(atMilliseconds: testTime)
-            manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+            manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         }
         let durable = DurablePosition(
             epoch: 1, reactor: 0, position: UInt64(draft.bytes.count))

@@ -39,7 +39,7 @@ import Testing
         }
 
         func loadNext(
-            of gap: ListGap, into rows: inout ListRows
+            of gap: ListExtent, into rows: inout ListRows
         ) throws(LedgerError) -> ChunkReservation? {
             guard gap.firstRow < given.count else { return nil }
             let chunk = testChunk(gap.firstRow, min(250, given.count - Int(gap.firstRow)))

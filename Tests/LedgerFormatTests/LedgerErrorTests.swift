@@ -15,11 +15,11 @@ import Testing
 
     @Test func `Damage is what disks and copies lose, and nothing else`() {
         for (code, isDamage) in Self.codes { #expect(code.isDamage == isDamage, "\(code)") }
-        #expect(Set(Self.codes.map(\.code.words)).count == Self.codes.count)
+        #expect(Set(Self.codes.map(\.code.message)).count == Self.codes.count)
     }
 
     @Test func `A fault is one line: where it is, what it is, and what was found`() {
-        let words = LedgerError.Code.damagedBlock.words
+        let words = LedgerError.Code.damagedBlock.message
         let segment = "segment-0001-00"
         #expect(LedgerError(.damagedBlock).description == "ledger: \(words)")
         #expect(LedgerError(.damagedBlock, detail: "x").description == "ledger: \(words): x")

@@ -18,7 +18,7 @@ struct TestList: LedgerListReader {
     }
 
     func loadNext(
-        of gap: ListGap, into rows: inout ListRows
+        of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation? {
         guard gap.firstRow < TestList.rowCount else { return nil }
         let end = min(gap.endRow ?? .max, TestList.rowCount, gap.firstRow + 2)

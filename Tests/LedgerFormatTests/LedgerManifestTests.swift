@@ -87,9 +87,9 @@ import Testing
         (manifest.name, manifest.shards, manifest.canaryRowCount) = ("n", ["s"], 1)
         (manifest.rowCount, manifest.rowsLimit) = (1, 1)
         (manifest.listHash, manifest.headerHash) = ("h", "h")
-        manifest.part = ListGap(
+        manifest.part = ListExtent(
             firstRow: 0, byteOffset: 0, firstLine: 1, endRow: 1, endByteOffset: 1)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         manifest.endEpoch(
             lengths: [], isFinished: false, stop: StopRecord(.signal, wasAnswered: true))
         let text = String(decoding: manifest.encoded(), as: UTF8.self)

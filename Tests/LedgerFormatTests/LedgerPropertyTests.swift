@@ -35,7 +35,7 @@ struct LedgerModel {
 
     var random: LedgerRandom
     let rowCount: UInt64
-    let lostRows: LostAnswerPolicy
+    let lostRows: LostResponsePolicy
     let reopens: ReopenedStates
     var manifest = Manifest(
         campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,

@@ -28,13 +28,13 @@ import Testing
         init(spacing: UInt64) {
             self.spacing = spacing
             _ = manifest.beginEpoch(atMilliseconds: testTime)
-            manifest.noteCourse(isInListOrder: true, segmentCount: 2)
+            manifest.recordRunShape(isInListOrder: true, segmentCount: 2)
             for chunk in 0..<8 {
                 write(chunk, segment: chunk % 2, settles: 0..<(chunk == 7 ? 5 : 10))
             }
             manifest.endEpoch(lengths: segments[..<2].map(\.length), isFinished: false)
             _ = manifest.beginEpoch(atMilliseconds: testTime + 1)
-            manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+            manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
             for chunk in 7..<10 { write(chunk, segment: 2, settles: (chunk == 7 ? 5 : 0)..<10) }
             manifest.endEpoch(lengths: [segments[2].length], isFinished: true)
             manifest.rowCount = 100
@@ -269,7 +269,7 @@ import Testing
             campaign: testCampaign, identity: testIdentity,
             firstStartedAtMilliseconds: testTime, listPath: nil)
         _ = manifest.beginEpoch(atMilliseconds: testTime)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         let draft = testDraft(1, 0)
         draft.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         for row in 0..<4 as Range<UInt64> { draft.writer.settled(row: row, .failed) }
@@ -321,7 +321,7 @@ import Testing
             campaign: testCampaign, identity: testIdentity,
             firstStartedAtMilliseconds: testTime - 5_000, listPath: nil)
         _ = manifest.beginEpoch(atMilliseconds: testTime)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 2)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 2)
         manifest.endEpoch(lengths: ledger.segments[..<2].map(\.length), isFinished: false)
         manifest.rowCount = 100
         let segments = ledger.segments.map(\.segment)
@@ -353,8 +353,8 @@ import Testing
         manifest.rowCount = 150_000
         let salvage = try LedgerSalvage([], manifest: manifest)
         #expect(salvage.isOfFeedback)
-        func gap(_ first: UInt64, _ end: UInt64?) -> ListGap {
-            ListGap(
+        func gap(_ first: UInt64, _ end: UInt64?) -> ListExtent {
+            ListExtent(
                 firstRow: first, byteOffset: 3, firstLine: 1, endRow: end, endByteOffset: nil)
         }
         let chunks = salvage.feedbackChunks(in: [gap(5, 9), gap(10_000, nil)])

@@ -25,13 +25,13 @@ import Testing
         first.write()
         manifest.look(upTo: 20)
         _ = manifest.beginEpoch(atMilliseconds: 1)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         manifest.endEpoch(lengths: [first.length], isFinished: false)
 
         // The second run may look at rows 0 to 5, and takes up what the first one left.
         manifest.look(upTo: 6)
         _ = manifest.beginEpoch(atMilliseconds: 2)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 2)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 2)
         let drafts = [testDraft(2, 0), testDraft(2, 1)]
         for (place, draft) in drafts.enumerated() {
             draft.writer.reserve(testChunk(UInt64(place) * 10, 10), nowMilliseconds: testTime)
@@ -57,7 +57,7 @@ import Testing
         var manifest = manifest()
         manifest.look(upTo: 6)
         _ = manifest.beginEpoch(atMilliseconds: 1)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         manifest.endEpoch(
             lengths: [SegmentLength(reactor: 0, byteCount: 88)], isFinished: false)
         let salvage = try LedgerSalvage([], manifest: manifest)

@@ -14,7 +14,7 @@ private struct EagerList: LedgerListReader {
     }
 
     func loadNext(
-        of gap: ListGap, into rows: inout ListRows
+        of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation? {
         var gap = gap
         gap.endRow = nil

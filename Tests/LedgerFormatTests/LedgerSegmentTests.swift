@@ -27,7 +27,7 @@ import Testing
         first.bytes = bytes
         let index = try testIndex([first])
         #expect(
-            index.tornTails == [LedgerPlace(segment: "segment-0001-00", offset: UInt64(second))])
+            index.tornTails == [LedgerLocation(segment: "segment-0001-00", offset: UInt64(second))])
         let states = try allStates(index)
         #expect(states[1] == .accepted && states[2] == .inDoubt && states[3] == .inDoubt)
 

@@ -13,12 +13,12 @@ import Testing
             expirationSeconds: .max, listPath: "/list.csv")
         manifest.identity.part = CampaignPart(index: 2, count: 3)
         _ = manifest.beginEpoch(atMilliseconds: testTime)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 2)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 2)
         manifest.endEpoch(
             lengths: [SegmentLength(reactor: 1, byteCount: 4096)], isFinished: false,
             stop: StopRecord(.tooManyInvalid(count: 7, rows: 8), wasAnswered: true))
         _ = manifest.beginEpoch(atMilliseconds: testTime + 5)
-        manifest.part = ListGap(
+        manifest.part = ListExtent(
             firstRow: 5, byteOffset: 325, firstLine: 6, endRow: 105, endByteOffset: 6_825)
         (manifest.rowCount, manifest.rowsLimit, manifest.canaryRowCount) = (105, .max, 3)
         (manifest.counters.retries, manifest.shards) = (12, ["part-0001"])
@@ -98,7 +98,7 @@ import Testing
     @Test func `What lies within the bounds is read`() throws {
         var manifest = manifest()
         manifest.rowCount = LedgerFormat.rowLimit
-        manifest.part = ListGap(
+        manifest.part = ListExtent(
             firstRow: 0, byteOffset: 0, firstLine: 1, endRow: LedgerFormat.rowLimit,
             endByteOffset: UInt64(Int64.max))
         manifest.identity.listByteCount = UInt64(Int64.max)

@@ -19,8 +19,8 @@ import Testing
             listPath: nil)
         _ = manifest.beginEpoch(atMilliseconds: 1)
         guard moment != .unknown else { return manifest }
-        manifest.noteCourse(isInListOrder: true, segmentCount: segments)
-        if moment == .afterSegments { manifest.noteSegmentsMade() }
+        manifest.recordRunShape(isInListOrder: true, segmentCount: segments)
+        if moment == .afterSegments { manifest.recordCreatedSegments() }
         return manifest
     }
 

@@ -30,7 +30,7 @@ import Testing
 
     /// What is to be done with each chunk: its first row, dispositions, and rows sent.
     private func plan(
-        limit: UInt64?, _ lostRows: LostAnswerPolicy, _ reopens: ReopenedStates = []
+        limit: UInt64?, _ lostRows: LostResponsePolicy, _ reopens: ReopenedStates = []
     ) throws -> [String] {
         var plan = ResumePlan(index: try index(limit: limit), lostRows: lostRows, reopens: reopens)
         var seen: [String] = []

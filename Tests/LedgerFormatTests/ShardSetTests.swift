@@ -17,7 +17,7 @@ import Testing
             campaign: UInt64(index), identity: identity, firstStartedAtMilliseconds: 1,
             listPath: nil)
         if let rows {
-            manifest.part = ListGap(
+            manifest.part = ListExtent(
                 firstRow: rows.lowerBound, byteOffset: rows.lowerBound * 5,
                 firstLine: rows.lowerBound + 1, endRow: index == count ? nil : rows.upperBound,
                 endByteOffset: index == count ? nil : rows.upperBound * 5)

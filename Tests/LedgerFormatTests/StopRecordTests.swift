@@ -22,7 +22,7 @@ import Testing
             .heldBack(rows: 7, refusal), .heldBack(rows: 7, nil),
             .allRefused(rows: 3, refusal), .allRefused(rows: 3, nil), .onlyBadTokens(refusal),
             .tooManyBadTokens, .tooManyInvalid(count: 3, rows: 9),
-            .canaryRefused(count: 1, answered: 2), .canaryUnanswered,
+            .canaryRefused(count: 1, answered: 2), .canaryWithoutResponses,
             .expiredToken(isSupplied: true),
             .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"),
             .ledgerGone,

@@ -35,8 +35,8 @@ struct ClaimTests {
             firstStartedAtMilliseconds: 0, listPath: nil)
         guard let made else { return manifest }
         _ = manifest.beginEpoch(atMilliseconds: 0)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
-        if made { manifest.noteSegmentsMade() }
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
+        if made { manifest.recordCreatedSegments() }
         return manifest
     }
 

@@ -12,11 +12,11 @@ struct LedgerPlaceTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func place() throws -> (LedgerDirectory, LedgerPlace) {
+    private func place() throws -> (LedgerDirectory, LedgerLocation) {
         try FileManager.default.createDirectory(
             atPath: "\(directory.path)/folder", withIntermediateDirectories: false)
         let ledger = try LedgerDirectory.create(path)
-        return (ledger, ledger.place)
+        return (ledger, ledger.location)
     }
 
     @Test func `A directory that stays is there`() throws {

@@ -33,10 +33,10 @@ struct NewerManifestTests {
         var manifest = try ledger.readManifest()
         let epoch = manifest.beginEpoch(atMilliseconds: UInt64(number))
         #expect(epoch == number)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         try ledger.save(manifest)
         try makeSegment(epoch)
-        manifest.noteSegmentsMade()
+        manifest.recordCreatedSegments()
         try ledger.save(manifest)
     }
 

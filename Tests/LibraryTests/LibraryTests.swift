@@ -56,7 +56,7 @@ func namesOfOptions() {
     send.environment = choice.environment
     send.binaryCommand = choice.command
     send.pace = PaceMode.fixed
-    send.onLost = LostAnswerPolicy.resend
+    send.onLost = LostResponsePolicy.resend
     send.format = TokenListFormat.csv
     send.shard = ListShard("2/3")
     send.progress = SendOptions.Progress.json

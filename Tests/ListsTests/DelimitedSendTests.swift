@@ -92,7 +92,7 @@ import Testing
             // What follows the chunk, as an export finds it where a run never came so far.
             if inGaps.isEmpty {
                 inGaps = found
-                let gap = ListGap(
+                let gap = ListExtent(
                     firstRow: reservation.rows.upperBound,
                     byteOffset: reservation.byteOffset + reservation.byteCount,
                     firstLine: reservation.firstLine + reservation.lineCount, endRow: nil,
@@ -137,11 +137,11 @@ import Testing
         // A part of the list that is read in its place.
         var reader = ListPartReader(list: list)
         var part = ListRows()
-        let gap = ListGap(
+        let gap = ListExtent(
             firstRow: 0, byteOffset: 0, firstLine: 1, endRow: nil, endByteOffset: nil)
         var found = 0
         let failure = #expect(throws: LedgerError.self) {
-            var left: ListGap? = gap
+            var left: ListExtent? = gap
             while let now = left, let chunk = try reader.loadNext(of: now, into: &part) {
                 found += part.count
                 left = now.rest(behind: chunk)

@@ -12,7 +12,7 @@ import Testing
         return try ListSource(
             list: TokenList(lines: Array(text.utf8)), pool: ChunkPool(limit: 3), plan: nil,
             rows: CampaignRows(
-                part: ListGap(
+                part: ListExtent(
                     firstRow: first, byteOffset: 0, firstLine: first + 1, endRow: nil,
                     endByteOffset: nil)),
             skips: nil)

@@ -129,7 +129,7 @@ import Testing
         var bases: [UInt64] = []
         for (window, latency) in [100, 60, 200, 20].enumerated() {
             let end = UInt64(window + 1) * 1_000_000_000
-            for _ in 0..<64 { limiter.noteAnswer(sent: end - UInt64(latency), now: end) }
+            for _ in 0..<64 { limiter.recordResponse(sent: end - UInt64(latency), now: end) }
             _ = limiter.endWindow(now: end, allowed: 1000, hint: .max, lag: 0)
             bases.append(limiter.base)
         }
@@ -188,7 +188,7 @@ import Testing
 
     @Test func aLatecomerTakesTheBaseOfOthers() {
         var pace = ConcurrencyLimiter(now: 1_000_000)
-        for _ in 0..<64 { pace.noteAnswer(sent: 1_000_000, now: 401_000_000) }
+        for _ in 0..<64 { pace.recordResponse(sent: 1_000_000, now: 401_000_000) }
         _ = pace.endWindow(now: 401_000_000, allowed: 1000, hint: 40_000_000, lag: 0)
         #expect(pace.base == 40_000_000)
     }
@@ -200,9 +200,9 @@ import Testing
             let start = now
             now += max(100, milliseconds) * 1_000_000 + 1
             for _ in 0..<64 {
-                pace.noteAnswer(sent: now - milliseconds * 1_000_000, now: now)
+                pace.recordResponse(sent: now - milliseconds * 1_000_000, now: now)
             }
-            if full { pace.noteFull() }
+            if full { pace.recordFullWindow() }
             #expect(pace.isDue(now: now))
             #expect(now > start)
             _ = pace.endWindow(now: now, allowed: 1000, hint: .max, lag: 0)

@@ -10,7 +10,7 @@ import Testing
     /// A run that a look is taken at each second.
     struct Run {
         var growth: ConnectionGrowth
-        var look = ConnectionGrowth.Look(nanoseconds: 1_000_000_000)
+        var sample = ConnectionGrowth.Sample(nanoseconds: 1_000_000_000)
         /// What each second brings, with so many connections.
         var perSecond: (Int) -> UInt64 = { 100 * UInt64($0) }
         /// Shares of the connections' time.
@@ -24,21 +24,21 @@ import Testing
             growth = ConnectionGrowth(
                 connections: connections, reactors: reactors, connectionsMost: most,
                 reactorsMost: reactorsMost)
-            look.openConnections = connections
-            look.latencyNanoseconds = 50_000_000
+            sample.openConnections = connections
+            sample.latencyNanoseconds = 50_000_000
         }
 
         /// Lets seconds pass, and a look be taken in each.
         mutating func pass(_ seconds: Int, until isOver: (Run) -> Bool = { _ in false }) {
             for _ in 0..<seconds where !isOver(self) {
-                look.nanoseconds += 1_000_000_000
-                look.answers += perSecond(look.openConnections)
-                let time = UInt64(look.openConnections) * 1_000_000
-                look.totalNanoseconds += time
-                look.heldNanoseconds += UInt64(Double(time) * held)
-                look.busyNanoseconds += UInt64(Double(time) * busy)
-                decisions.append(growth.look(look))
-                look.openConnections = min(growth.connections, look.openConnections + opening)
+                sample.nanoseconds += 1_000_000_000
+                sample.responses += perSecond(sample.openConnections)
+                let time = UInt64(sample.openConnections) * 1_000_000
+                sample.totalNanoseconds += time
+                sample.heldNanoseconds += UInt64(Double(time) * held)
+                sample.busyNanoseconds += UInt64(Double(time) * busy)
+                decisions.append(growth.observe(sample))
+                sample.openConnections = min(growth.connections, sample.openConnections + opening)
             }
         }
 
@@ -109,11 +109,11 @@ import Testing
 
     @Test func `A rate that is kept needs no more connections; one that is not, does`() {
         var run = Run()
-        run.look.rateLimit = 420
+        run.sample.rateLimit = 420
         run.pass(60)
         #expect(run.steps == [] && run.decisions.last == .stay(.rateKept(perSecond: 420)))
         // The operator allows more.
-        run.look.rateLimit = 5000
+        run.sample.rateLimit = 5000
         run.pass(60)
         #expect(run.steps == [8, 16, 32, 64])
         #expect(run.decisions.last == .stay(.rateKept(perSecond: 5000)))
@@ -122,14 +122,14 @@ import Testing
         var changed = Run()
         changed.pass(60) { $0.steps == [8] }
         changed.perSecond = { _ in 400 }
-        changed.look.rateLimit = 460
+        changed.sample.rateLimit = 460
         changed.pass(60)
         #expect(changed.steps == [8, 16])
         #expect(changed.decisions.last == .settled(.noGain(from: 8, percent: 0)))
 
         var slow = Run(1)
-        slow.look.rateLimit = 500
-        slow.look.rowsLeft = 1_000_000
+        slow.sample.rateLimit = 500
+        slow.sample.rowsLeft = 1_000_000
         slow.perSecond = { 100 * UInt64($0) }
         slow.pass(60)
         #expect(slow.steps == [2, 4, 8])
@@ -137,10 +137,10 @@ import Testing
 
     @Test func `Nothing is measured before a notification was accepted and the canary is home`() {
         var run = Run()
-        run.look.isHeldBack = true
+        run.sample.growthSuspended = true
         run.pass(60)
         #expect(run.steps == [] && run.decisions.allSatisfy { $0 == .stay(.early) })
-        run.look.isHeldBack = false
+        run.sample.growthSuspended = false
         run.pass(2)
         #expect(run.steps == [])
         run.pass(10)
@@ -149,22 +149,22 @@ import Testing
 
     @Test func `Trouble puts growth off, and ends it where it comes again and again`() {
         var run = Run()
-        run.look.pausedAddresses = 1
+        run.sample.pausedAddresses = 1
         run.pass(30)
         #expect(run.steps == [] && run.decisions.last == .stay(.trouble) && !run.isSettled)
-        run.look.pausedAddresses = 0
-        run.look.failures += 1
+        run.sample.pausedAddresses = 0
+        run.sample.failures += 1
         run.pass(1)
         #expect(run.decisions.last == .stay(.trouble))
         run.pass(10) { !$0.steps.isEmpty }
         #expect(run.steps == [8])
         // One in a thousand answers may say so; no more.
-        run.look.pushbacks += 1
+        run.sample.pushbacks += 1
         run.perSecond = { 1000 * UInt64($0) }
         run.pass(1)
         #expect(run.decisions.last != .stay(.trouble))
         for _ in 0..<2 {
-            run.look.pushbacks += 100
+            run.sample.pushbacks += 100
             run.pass(1)
         }
         #expect(run.decisions.last == .settled(.repeatedTrouble))
@@ -173,18 +173,18 @@ import Testing
     @Test func `A list that is nearly over gets no more connections`() {
         // Four more connections cost as much as 4,000 notifications.
         var few = Run()
-        few.look.rowsLeft = 3_999
+        few.sample.rowsLeft = 3_999
         few.perSecond = { _ in 10 }
         few.pass(60)
         #expect(few.steps == [] && few.decisions.last == .settled(.fewRows))
         var enough = Run()
-        enough.look.rowsLeft = 4_000
+        enough.sample.rowsLeft = 4_000
         enough.perSecond = { _ in 10 }
         enough.pass(8)
         #expect(enough.steps == [8])
         // Less than five seconds are left.
         var quick = Run()
-        quick.look.rowsLeft = 400_000
+        quick.sample.rowsLeft = 400_000
         quick.perSecond = { _ in 100_000 }
         quick.pass(60)
         #expect(quick.steps == [] && quick.decisions.last == .settled(.fewRows))
@@ -192,14 +192,14 @@ import Testing
 
     @Test func `A step is measured over two latencies, and once all are open`() {
         var run = Run()
-        run.look.latencyNanoseconds = 4_000_000_000
+        run.sample.latencyNanoseconds = 4_000_000_000
         run.opening = 0
         run.pass(16)
         #expect(run.steps == [])
         run.pass(2) { !$0.steps.isEmpty }
         #expect(run.steps == [8])
-        run.look.latencyNanoseconds = 50_000_000
-        run.look.openConnections = 7
+        run.sample.latencyNanoseconds = 50_000_000
+        run.sample.openConnections = 7
         run.pass(30)
         #expect(!run.isSettled && run.steps == [8])
         run.pass(5)
@@ -208,7 +208,7 @@ import Testing
 
     @Test func `A busy thread gets help from another reactor`() {
         var run = Run(4, reactorsMost: 3)
-        run.look.busiestThread = 0.9
+        run.sample.busiestThread = 0.9
         run.held = 0.2
         run.busy = 0.8
         run.pass(60) { $0.decisions.last == .stay(.threadsBusy) }
@@ -217,7 +217,7 @@ import Testing
         #expect(run.steps == [8, 12])
         // Rows that do not come keep no thread busy for long.
         var idle = Run(4, reactorsMost: 3)
-        idle.look.busiestThread = 0.9
+        idle.sample.busiestThread = 0.9
         idle.held = 0.2
         idle.busy = 0.5
         idle.pass(30)
@@ -226,7 +226,7 @@ import Testing
 
     @Test func `A busy thread alone is not a reason for more connections`() {
         var run = Run()
-        run.look.busiestThread = 0.9
+        run.sample.busiestThread = 0.9
         run.pass(30)
         #expect(run.steps == [] && run.decisions.last == .stay(.threadsBusy))
     }
@@ -243,19 +243,20 @@ import Testing
         // Four fifths of the connections' time.
         #expect(grows { $0.held = 0.8 } && !grows { $0.held = 0.79 })
         // Nine tenths of the operator's rate.
-        for (answers, isKept) in [(900, true), (899, false)] as [(UInt64, Bool)] {
+        for (responses, isKept) in [(900, true), (899, false)] as [(UInt64, Bool)] {
             let grew = grows { run in
-                run.look.rateLimit = 1000
-                run.perSecond = { _ in answers }
+                run.sample.rateLimit = 1000
+                run.perSecond = { _ in responses }
             }
             #expect(grew != isKept)
         }
         // 85 percent of a thread's time, and no other reactor.
-        #expect(!grows { $0.look.busiestThread = 0.85 } && grows { $0.look.busiestThread = 0.84 })
+        #expect(
+            !grows { $0.sample.busiestThread = 0.85 } && grows { $0.sample.busiestThread = 0.84 })
         // A busy thread's own work counts besides.
         for (busy, isEnough) in [(0.5, true), (0.49, false)] {
             var run = Run(4, reactorsMost: 3)
-            run.look.busiestThread = 0.9
+            run.sample.busiestThread = 0.9
             (run.held, run.busy) = (0.3, busy)
             run.pass(10) { !$0.steps.isEmpty }
             #expect(run.steps.isEmpty != isEnough)
@@ -263,17 +264,17 @@ import Testing
         // Five seconds of the list.
         for (rows, isEnough) in [(5_000, true), (4_999, false)] as [(UInt64, Bool)] {
             let grew = grows { run in
-                run.look.rowsLeft = rows
+                run.sample.rowsLeft = rows
                 run.perSecond = { _ in 1000 }
             }
             #expect(grew == isEnough)
         }
         // One answer in a thousand that asks for patience.
-        for (answers, isTrouble) in [(1_000, false), (999, true)] as [(UInt64, Bool)] {
+        for (responses, isTrouble) in [(1_000, false), (999, true)] as [(UInt64, Bool)] {
             var run = Run()
-            run.perSecond = { _ in answers }
+            run.perSecond = { _ in responses }
             run.pass(1)
-            run.look.pushbacks += 1
+            run.sample.pushbacks += 1
             run.pass(1)
             #expect((run.decisions.last == .stay(.trouble)) == isTrouble)
         }
@@ -286,27 +287,27 @@ import Testing
         let first = Int(1 + draw(4))
         var growth = ConnectionGrowth(
             connections: first, reactors: 1, connectionsMost: Int(draw(100)), reactorsMost: 4)
-        var look = ConnectionGrowth.Look(nanoseconds: draw(1 << 40))
+        var sample = ConnectionGrowth.Sample(nanoseconds: draw(1 << 40))
         var connections = first
         for _ in 0..<200 {
-            look.nanoseconds += draw(3_000_000_000)
-            look.answers += draw(100_000)
-            look.openConnections = Int(draw(UInt64(connections) + 2))
-            look.totalNanoseconds += 1000
-            look.heldNanoseconds += 700 + draw(301)
-            look.busyNanoseconds += draw(300)
-            look.busiestThread = Double(draw(100)) / 100
-            look.rateLimit = draw(8) == 0 ? Double(draw(100_000)) : nil
-            look.rowsLeft = draw(4) == 0 ? nil : draw(1 << 30)
-            look.latencyNanoseconds = draw(5) == 0 ? nil : draw(2_000_000_000)
-            look.failures += draw(40) == 0 ? 1 : 0
-            look.pushbacks += draw(40) == 0 ? 5 : 0
-            look.isHeldBack = draw(30) == 0
+            sample.nanoseconds += draw(3_000_000_000)
+            sample.responses += draw(100_000)
+            sample.openConnections = Int(draw(UInt64(connections) + 2))
+            sample.totalNanoseconds += 1000
+            sample.heldNanoseconds += 700 + draw(301)
+            sample.busyNanoseconds += draw(300)
+            sample.busiestThread = Double(draw(100)) / 100
+            sample.rateLimit = draw(8) == 0 ? Double(draw(100_000)) : nil
+            sample.rowsLeft = draw(4) == 0 ? nil : draw(1 << 30)
+            sample.latencyNanoseconds = draw(5) == 0 ? nil : draw(2_000_000_000)
+            sample.failures += draw(40) == 0 ? 1 : 0
+            sample.pushbacks += draw(40) == 0 ? 5 : 0
+            sample.growthSuspended = draw(30) == 0
             let wasSettled = growth.isSettled
-            switch growth.look(look) {
+            switch growth.observe(sample) {
             case .grow(let next, let reactors):
-                #expect(!wasSettled && !look.isHeldBack && look.pausedAddresses == 0)
-                #expect(look.openConnections >= 0 && next > connections && next <= 64)
+                #expect(!wasSettled && !sample.growthSuspended && sample.pausedAddresses == 0)
+                #expect(sample.openConnections >= 0 && next > connections && next <= 64)
                 #expect(next <= 2 * connections && reactors <= 4)
                 connections = next
             case .settled:

@@ -65,7 +65,7 @@ struct PacedServer {
                 connections[index].due[now % Self.ringCount] += late
             }
             if isNoticed {
-                connections[index].pace.noteAbsence(nanoseconds: UInt64(milliseconds) * 1_000_000)
+                connections[index].pace.recordStall(nanoseconds: UInt64(milliseconds) * 1_000_000)
             }
         }
     }
@@ -91,7 +91,7 @@ struct PacedServer {
         connections[index].inFlight -= answered.count
         for start in answered {
             latencies.append(now - start)
-            connections[index].pace.noteAnswer(
+            connections[index].pace.recordResponse(
                 sent: UInt64(start) * 1_000_000, now: nanoseconds)
         }
         guard connections[index].pace.isDue(now: nanoseconds) else { return }
@@ -118,6 +118,6 @@ struct PacedServer {
             connections[index].due[max(now + 1, Int(due)) % Self.ringCount].append(now)
             connections[index].inFlight += 1
         }
-        if room <= count { connections[index].pace.noteFull() }
+        if room <= count { connections[index].pace.recordFullWindow() }
     }
 }

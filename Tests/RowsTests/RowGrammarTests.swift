@@ -267,8 +267,8 @@ import Testing
         {
             try RowLayout(format: .csv, names: names, header: Array(header.utf8))
         }
-        #expect(try layout("id,Device Token", ["device token"]).places == [1])
-        #expect(try layout("Token,token", ["token"]).places == [1])
+        #expect(try layout("id,Device Token", ["device token"]).columnIndices == [1])
+        #expect(try layout("Token,token", ["token"]).columnIndices == [1])
         let both = try layout("x,Token", ["token", "x", "TOKEN"])
         #expect(both.names == ["token", "x"] && both.field(named: "TOKEN") == 0)
         #expect(both.field(named: "x") == 1 && both.field(named: "y") == nil)
@@ -281,7 +281,7 @@ import Testing
             #expect(throws: error) { try layout(header, ["token"]) }
         }
         // Spreadsheets leave columns without a name.
-        #expect(try layout("token,,", ["token"]).places == [0])
+        #expect(try layout("token,,", ["token"]).columnIndices == [0])
     }
 
     @Test func `A semicolon is found in the header, outside quotes`() {

@@ -136,10 +136,10 @@ enum Credential: Sendable {
                 certificate: file, key: key, passphrase: passphrase)
             leaf = try identity.leaf
         } catch let error as TLSIdentity.ReadingError {
-            let place =
+            let location =
                 error.part == .privateKey
                 ? "--private-key \(options.privateKey ?? "")" : "--certificate \(path)"
-            throw .request("\(place): \(certificateWords(error.error, isAlone: isAlone))")
+            throw .request("\(location): \(certificateMessage(error.error, isAlone: isAlone))")
         } catch {
             throw .usage("certificate", "\(path): \(error)")
         }
@@ -147,7 +147,7 @@ enum Credential: Sendable {
         return .certificate(identity, try scope(of: leaf, path: path))
     }
 
-    private static func certificateWords(_ error: TLSError, isAlone: Bool) -> String {
+    private static func certificateMessage(_ error: TLSError, isAlone: Bool) -> String {
         switch error.code {
         case .keyUnreadable where isAlone:
             "it holds no private key: add --private-key FILE, or use a file that holds both"

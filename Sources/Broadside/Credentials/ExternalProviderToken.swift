@@ -104,21 +104,21 @@ struct ExternalProviderTokenWatch {
 
     private(set) var token: ExternalProviderToken
     private(set) var lastMark: ExternalProviderToken.Mark?
-    private var nextLook: UInt64
+    private var nextCheck: UInt64
 
     /// nil where the credential is of another kind.
     init?(_ credential: Credential, now: Now) {
         guard case .suppliedToken(let token) = credential else { return nil }
         self.token = token
         lastMark = token.mark
-        nextLook = now.nanoseconds + second
+        nextCheck = now.nanoseconds + second
     }
 
     /// Whether it is time to look at the file.
-    func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextLook }
+    func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextCheck }
 
     /// A look has begun: the next one is due in a second.
-    mutating func wait(_ now: Now) { nextLook = now.nanoseconds + second }
+    mutating func wait(_ now: Now) { nextCheck = now.nanoseconds + second }
 
     /// A file that is being replaced may be missing or half for a moment: the token in use stays.
     ///

@@ -20,7 +20,7 @@ import BroadsideTLS
     }
 
     /// What APNs said to the request.
-    struct Answer {
+    struct Response {
         /// nil where GOAWAY came in the answer's place.
         var status: UInt16?
         var reason: Reason?
@@ -31,7 +31,7 @@ import BroadsideTLS
     private var mirror = DynamicTableMirror()
     private(set) var serverDate = ServerDate()
     private(set) var isReady = false
-    private(set) var answer: Answer?
+    private(set) var response: Response?
 
     /// What TLS agreed on.
     var session: TLSSession { _read { yield stream.session } }
@@ -91,10 +91,10 @@ import BroadsideTLS
     }
 
     /// Sends one request and waits for what is said to it.
-    func request(_ fields: [RequestField], payload: [UInt8]) throws(Failure) -> Answer {
+    func request(_ fields: [RequestField], payload: [UInt8]) throws(Failure) -> Response {
         // GOAWAY may have come before anything was asked.
-        if let answer, answer.status == nil { return answer }
-        answer = nil
+        if let response, response.status == nil { return response }
+        response = nil
         guard http.requestCapacity(payloadCount: payload.count) > 0 else {
             throw .http2("the server accepts no request: its SETTINGS allow no stream")
         }
@@ -102,11 +102,11 @@ import BroadsideTLS
         let block = RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes
         let streamID = http.openStream(tag: 0, payloadCount: payload.count)
         // END_HEADERS, then END_STREAM (RFC 9113 sections 6.2 and 6.1).
-        try say(
+        try write(
             Self.frame(type: 1, flags: 4, streamID, block)
                 + Self.frame(type: 0, flags: 1, streamID, payload))
         while true {
-            if let answer { return answer }
+            if let response { return response }
             try receive()
         }
     }
@@ -140,13 +140,13 @@ import BroadsideTLS
             switch event {
             case .ready: isReady = true
             case .response(_, let status):
-                answer = Answer(
+                response = Response(
                     status: status, reason: ReasonBody.parse(http.responseBody).reason)
             case .goAway:
                 let reason = ReasonBody.parse(http.goAwayDebugData).reason
-                if answer == nil { answer = Answer(status: nil, reason: reason) }
+                if response == nil { response = Response(status: nil, reason: reason) }
             case .notProcessed, .reset:
-                if answer == nil { throw .http2("the server refused the stream") }
+                if response == nil { throw .http2("the server refused the stream") }
             case .failed(let error):
                 throw .http2("the server broke HTTP/2: \(error.message)")
             case .settingsChanged, .pong: break
@@ -156,11 +156,11 @@ import BroadsideTLS
 
     private func flush() throws(Failure) {
         while http.pendingOutputCount > 0 {
-            try say([UInt8](capacity: 16_384) { http.takeOutput(into: &$0) })
+            try write([UInt8](capacity: 16_384) { http.takeOutput(into: &$0) })
         }
     }
 
-    private func say(_ bytes: [UInt8]) throws(Failure) {
+    private func write(_ bytes: [UInt8]) throws(Failure) {
         try attempt { () throws(BlockingStream.Failure) in try stream.say(bytes) }
     }
 

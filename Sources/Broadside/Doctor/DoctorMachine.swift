@@ -55,8 +55,8 @@ enum DoctorMachine {
                 advice: "name a directory that does not exist yet")
             return false
         }
-        let place = absolutePath(ledger)
-        let folder = place.parts(atLast: "/").map { String($0.before) } ?? "/"
+        let path = absolutePath(ledger)
+        let folder = path.parts(atLast: "/").map { String($0.before) } ?? "/"
         let parent = folder.isEmpty ? "/" : folder
         let descriptor: Int32
         do {

@@ -48,7 +48,7 @@ public enum DoctorRun {
     /// - Throws: What is wrong with the request itself; the findings are printed then as well.
     public static func run(_ options: SendOptions, asJSON: Bool) throws(BroadsideError) -> Int32 {
         let (host, port) = try Plan.endpoint(options)
-        var report = DoctorReport(endpoint: Route.place(host, port))
+        var report = DoctorReport(endpoint: Route.hostAndPort(host, port))
         func show() { print(asJSON ? report.json : report.text, terminator: "") }
         let subject: Subject
         do throws(BroadsideError) {
@@ -168,10 +168,10 @@ public enum DoctorRun {
         _ report: inout DoctorReport, _ connection: BlockingConnection, _ subject: Subject
     ) throws -> Int32 {
         let route = subject.route
-        let place = Route.place(route.host, route.port)
-        let authority = route.port == 443 ? String(place.dropLast(4)) : place
+        let hostAndPort = Route.hostAndPort(route.host, route.port)
+        let authority = route.port == 443 ? String(hostAndPort.dropLast(4)) : hostAndPort
         let payload = Array("{\"aps\":{}}".utf8)
-        func answer(shiftSeconds: Int64) throws -> BlockingConnection.Answer {
+        func response(shiftSeconds: Int64) throws -> BlockingConnection.Response {
             let authorization = try subject.credential.freshAuthorization(
                 shiftSeconds: shiftSeconds)
             var fields = fields(
@@ -182,7 +182,7 @@ public enum DoctorRun {
             }
             return try connection.request(fields, payload: payload)
         }
-        let first = try answer(shiftSeconds: 0)
+        let first = try response(shiftSeconds: 0)
         if let finding = clock(connection.serverDate.unixSeconds) {
             report.add("clock", finding.state, finding.detail, advice: finding.advice)
             if finding.state == .failed { return 4 }
@@ -191,7 +191,7 @@ public enum DoctorRun {
         if first.reason == .invalidProviderToken, case .key = subject.credential {
             // APNs has one word for a token from the future and for one of a wrong key. A token of
             // two hours ago is in order where this machine's clock is one to four hours fast.
-            let second = try? answer(shiftSeconds: -7200)
+            let second = try? response(shiftSeconds: -7200)
             isFast = second.map { $0.reason.map { !$0.refusesToken } ?? false } ?? false
         }
         return DoctorVerdict.judge(

@@ -6,14 +6,14 @@ internal import Glibc
 enum DoctorVerdict {
     /// - Returns: The exit code.
     static func judge(
-        _ answer: BlockingConnection.Answer, credential: Credential,
+        _ response: BlockingConnection.Response, credential: Credential,
         _ headers: NotificationHeaders, isFast: Bool, _ report: inout DoctorReport
     ) -> Int32 {
         let topic = headers.topic ?? credential.onlyTopic ?? "none"
-        let status = answer.status.map { "\($0)" } ?? "GOAWAY"
-        let words = "\(status) \(answer.reason?.text ?? "without a reason")"
+        let status = response.status.map { "\($0)" } ?? "GOAWAY"
+        let words = "\(status) \(response.reason?.text ?? "without a reason")"
         // APNs looks at the device token after credential and topic.
-        switch (answer.status, answer.reason) {
+        switch (response.status, response.reason) {
         case (400, .badDeviceToken), (400, .deviceTokenNotForTopic), (400, .missingDeviceToken),
             (410, _):
             report.add("credential", .ok, "accepted by APNs")
@@ -37,13 +37,13 @@ enum DoctorVerdict {
                     + "four hours fast, so set it right")
             return 4
         }
-        if answer.status == 411 {
+        if response.status == 411 {
             report.add(
                 "request", .failed, words,
                 advice: "the server insists on a content-length header: give --content-length")
             return 4
         }
-        let finding = finding(answer.reason, topic: topic, credential)
+        let finding = finding(response.reason, topic: topic, credential)
         report.add(finding.name, .failed, words, advice: finding.advice)
         return 4
     }

@@ -39,7 +39,7 @@ public enum FeedbackRun {
         let ledger = try FeedbackLedger(path: path, now: Clock.now())
         do {
             let stream = try connect(host: host, port: port, context: context)
-            try read(stream, into: ledger, place: "\(host):\(port)")
+            try read(stream, into: ledger, peer: "\(host):\(port)")
         } catch {
             if ledger.count == 0 {
                 ledger.discard()
@@ -82,7 +82,7 @@ public enum FeedbackRun {
     }
 
     private static func read(
-        _ stream: BlockingStream, into ledger: FeedbackLedger, place: String
+        _ stream: BlockingStream, into ledger: FeedbackLedger, peer: String
     ) throws(BroadsideError) {
         var reader = FeedbackReader()
         while true {
@@ -106,7 +106,7 @@ public enum FeedbackRun {
             }
             if let problem {
                 throw BroadsideError(
-                    "\(place): \(problem): the \(ledger.count) tokens before it are recorded, so "
+                    "\(peer): \(problem): the \(ledger.count) tokens before it are recorded, so "
                         + "use them and read again into another --ledger",
                     exitCode: 1)
             }

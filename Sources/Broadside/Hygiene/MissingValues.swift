@@ -12,13 +12,13 @@ enum MissingValues {
 
     /// Warns of each column with such a word.
     static func warn(of words: MissingWords, in layout: RowLayout, of list: TokenList) {
-        for (name, place) in zip(layout.names, words.places) {
-            guard let place else { continue }
+        for (name, occurrence) in zip(layout.names, words.occurrences) {
+            guard let occurrence else { continue }
             let column = layout.format == .lines ? "" : " in column '\(printable(name, limit: 40))'"
-            let rows = place.rows == 1 ? "" : ", and \(grouped(place.rows - 1)) more"
+            let rows = occurrence.rows == 1 ? "" : ", and \(grouped(occurrence.rows - 1)) more"
             standardErrorLine(
-                "broadside: warning: \(list.name): line \(place.line) has the word "
-                    + "'\(place.word)'\(column)\(rows): it is text, not a missing value; export missing "
+                "broadside: warning: \(list.name): line \(occurrence.line) has the word "
+                    + "'\(occurrence.word)'\(column)\(rows): it is text, not a missing value; export missing "
                     + "values as empty fields")
         }
     }

@@ -254,7 +254,7 @@ enum PruneFiles {
             throw .usage(
                 option, "-: a pruned list is written whole or not at all: name a file")
         }
-        try OutputRule.checkPlace(option: option, path: path)
+        try OutputRule.checkDestination(option: option, path: path)
         guard let existing = FileIdentity(path: path) else { return }
         guard existing != identity else {
             throw .usage(

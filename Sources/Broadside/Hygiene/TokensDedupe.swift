@@ -44,14 +44,14 @@ public enum TokensDedupe {
         if let registeredColumn, result.rows > 0, result.withRegistration == 0 {
             throw try list.noRegistration(registeredColumn)
         }
-        var leavers = RecordSorter(directory: directory)
-        result.removed = try findLeavers(&tokens, into: &leavers)
+        var removedRows = RecordSorter(directory: directory)
+        result.removed = try findRemovedRows(&tokens, into: &removedRows)
         let withToken = result.rows - result.withoutToken
         if let registeredColumn, result.removed > 0, result.unreadableRegistrations == withToken {
             throw .unreadableRegistrations(
                 registeredColumn, in: list.name, firstLine: result.firstUnreadableLine)
         }
-        try copy(list, without: &leavers, to: output)
+        try copy(list, without: &removedRows, to: output)
         // The list may have been put in the output's place meanwhile.
         try check(path, list)
         try output.finish()
@@ -62,7 +62,7 @@ public enum TokensDedupe {
         guard path != "-" else {
             throw .usage("output", "-: a list is written whole or not at all: name a file")
         }
-        try OutputRule.checkPlace(option: "output", path: path)
+        try OutputRule.checkDestination(option: "output", path: path)
         guard let existing = FileIdentity(path: path) else { return }
         guard existing != list.identity else {
             throw .usage(
@@ -107,7 +107,7 @@ public enum TokensDedupe {
             try tokens.append(
                 .init(
                     first: digest.high, second: digest.low, third: age,
-                    fourth: place(rows.byteOffset(of: row), rows.reader.position - row.start)))
+                    fourth: packed(rows.byteOffset(of: row), rows.reader.position - row.start)))
         }
         list.warn(of: survey.counts.lengths)
         result.rows = survey.counts.rows
@@ -119,21 +119,21 @@ public enum TokensDedupe {
 
     /// A row's bytes in one word, in the list's order: a row with a token has at most 2^20 bytes
     /// and its line feed.
-    private static func place(_ offset: UInt64, _ count: Int) -> UInt64 {
+    private static func packed(_ offset: UInt64, _ count: Int) -> UInt64 {
         precondition(offset < 1 << (64 - countBits) && count < 1 << countBits)
         return offset << countBits | UInt64(count)
     }
 
     /// All rows of a token but the newest, or the first among equals.
-    private static func findLeavers(
-        _ tokens: inout RecordSorter, into leavers: inout RecordSorter
+    private static func findRemovedRows(
+        _ tokens: inout RecordSorter, into removedRows: inout RecordSorter
     ) throws(BroadsideError) -> UInt64 {
         var removed: UInt64 = 0
         var kept: RecordSorter.Record?
         try tokens.merge { (record) throws(BroadsideError) in
             if let kept, kept.first == record.first, kept.second == record.second {
                 removed += 1
-                try leavers.append(
+                try removedRows.append(
                     .init(first: record.fourth, second: 0, third: 0, fourth: 0))
             } else {
                 kept = record
@@ -143,10 +143,10 @@ public enum TokensDedupe {
     }
 
     private static func copy(
-        _ list: TokenList, without leavers: inout RecordSorter, to output: OutputFile
+        _ list: TokenList, without removedRows: inout RecordSorter, to output: OutputFile
     ) throws(BroadsideError) {
         var copier = Copier(list: list, output: output)
-        try leavers.merge { (record) throws(BroadsideError) in
+        try removedRows.merge { (record) throws(BroadsideError) in
             let offset = record.first >> countBits
             try copier.copy(upTo: offset)
             copier.skip(to: offset + record.first & (1 << countBits - 1))

@@ -13,25 +13,25 @@ public struct TokensReport {
     /// Later copies of tokens.
     struct Duplicates {
         /// A later copy and the token's first row.
-        struct Place {
+        struct Example {
             var line: UInt64
             var firstLine: UInt64
         }
 
         var count: UInt64 = 0
         /// The first of them in the list's order.
-        var places: [Place] = []
+        var examples: [Example] = []
 
-        static let keptPlaceCount = 5
+        static let keptExampleCount = 5
 
         mutating func count(line: UInt64, firstLine: UInt64) {
             count += 1
-            if places.count == Self.keptPlaceCount {
-                if line >= places[places.count - 1].line { return }
-                places.removeLast()
+            if examples.count == Self.keptExampleCount {
+                if line >= examples[examples.count - 1].line { return }
+                examples.removeLast()
             }
-            let place = places.firstIndex { $0.line > line } ?? places.count
-            places.insert(Place(line: line, firstLine: firstLine), at: place)
+            let example = examples.firstIndex { $0.line > line } ?? examples.count
+            examples.insert(Example(line: line, firstLine: firstLine), at: example)
         }
     }
 
@@ -80,8 +80,8 @@ public struct TokensReport {
         }
         if let duplicates {
             text += "duplicates   \(grouped(duplicates.count))\n"
-            for place in duplicates.places {
-                text += "  line \(place.line): first on line \(place.firstLine)\n"
+            for example in duplicates.examples {
+                text += "  line \(example.line): first on line \(example.firstLine)\n"
             }
         }
         text +=
@@ -111,11 +111,11 @@ public struct TokensReport {
         text += "\"shorter_than_64_digits\":\(counts.suspicious),"
         text += "\"with_capitals\":\(counts.withCapitals),\"decorated\":\(counts.decorated)"
         if let duplicates {
-            let places = duplicates.places.map { place in
-                "{\"line\":\(place.line),\"first_line\":\(place.firstLine)}"
+            let examples = duplicates.examples.map { example in
+                "{\"line\":\(example.line),\"first_line\":\(example.firstLine)}"
             }
             text += ",\"duplicates\":\(duplicates.count),"
-            text += "\"first_duplicates\":[\(places.joined(separator: ","))]"
+            text += "\"first_duplicates\":[\(examples.joined(separator: ","))]"
         }
         return text + "}\n"
     }

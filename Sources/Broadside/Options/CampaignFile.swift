@@ -8,8 +8,8 @@ package struct CampaignFile {
         /// The option's name, without dashes.
         package var name: String
         /// The name and the value, each with file, line and column for errors.
-        package var namePlace: String
-        package var place: String
+        package var nameLocation: String
+        package var location: String
         package var value: Value
     }
 
@@ -36,8 +36,8 @@ package struct CampaignFile {
     package init(path: String) throws(BroadsideError) {
         let bytes = try readFile(path, option: "campaign", limit: Self.sizeLimit)
         folder = path.parts(atLast: "/").map { "\($0.before)/" } ?? ""
-        func named(_ place: JSON5Position) -> String {
-            "--campaign \(path), line \(place.line), column \(place.column)"
+        func named(_ location: JSON5Position) -> String {
+            "--campaign \(path), line \(location.line), column \(location.column)"
         }
         if let problem = UTF16Text.problem(bytes.rawSpan) {
             throw .request("--campaign \(path) \(problem)")
@@ -64,8 +64,8 @@ package struct CampaignFile {
                 }
             entries.append(
                 Entry(
-                    name: member.name, namePlace: named(member.position),
-                    place: named(member.value.position), value: value))
+                    name: member.name, nameLocation: named(member.position),
+                    location: named(member.value.position), value: value))
         }
         self.entries = entries
     }

@@ -123,7 +123,7 @@ public struct SendOptions: Sendable {
     /// Durations in nanoseconds.
     public var retryFor: UInt64 = 900 * second
     /// What becomes of a row whose answer was lost.
-    public var onLost = LostAnswerPolicy.record
+    public var onLost = LostResponsePolicy.record
     /// The longest wait for an answer.
     public var requestTimeout: UInt64 = 30 * second
     /// The longest time without any answer; nil: the default.
@@ -201,7 +201,7 @@ public struct SendOptions: Sendable {
     var resumes: Bool { ledgerUse != .begin }
 
     /// Whether nothing is to be connected or written.
-    public var onlyLooks: Bool { isDryRun || preview != nil }
+    public var opensNoConnection: Bool { isDryRun || preview != nil }
 
     /// The longest `--name`.
     public static var nameByteLimit: Int { 200 }

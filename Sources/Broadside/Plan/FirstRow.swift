@@ -53,10 +53,10 @@ struct FirstRow {
         let isLegacy = plan.options.wireProtocol == .binary
         let bytes = payload.rawSpan
         let type = isLegacy ? PayloadLint.legacyPushType(bytes) : plan.options.pushType
-        let place = "\(plan.payloads.names[template]), filled in by line \(line) of the list"
+        let location = "\(plan.payloads.names[template]), filled in by line \(line) of the list"
         var warnings: [String] = []
         for finding in PayloadLint.findings(bytes, pushType: type) {
-            let message = "\(place): \(finding.problem.message)"
+            let message = "\(location): \(finding.problem.message)"
             if finding.isError { throw .request(message) }
             // What the template says by itself was told.
             guard !plan.payloads.warningTexts.contains(finding.problem.message) else { continue }

@@ -11,7 +11,7 @@ struct PayloadFiles {
     /// SHA-256 of what makes the campaign's payloads the same, hexadecimal.
     let digest: String
     /// Columns in use beside the token's, and the option or the place that asks for each.
-    let columns: [(name: String, place: String)]
+    let columns: [(name: String, location: String)]
     /// The apns-collapse-id where it is the same for all rows.
     let collapseID: String?
     /// What `payload check` warns of.
@@ -59,7 +59,7 @@ struct PayloadFiles {
             limit: command?.payloadLimit
                 ?? PayloadRules.maximumCount(for: options.pushType))
         digest = hexadecimal(sha256(reader.identity))
-        var columns: [(name: String, place: String)] = []
+        var columns: [(name: String, location: String)] = []
         if let choice { columns.append((choice.column, "--payload-by \(options.payloadBy ?? "")")) }
         for name in collapse?.columns ?? [] { columns.append((name, "--collapse-id")) }
         self.columns = (columns + reader.columns).reduce(into: []) { known, column in
@@ -90,17 +90,17 @@ struct PayloadFiles {
         let (column, directory) = try choiceDirectory(option)
         let names = try payloadNames(in: directory)
         reader.identity += Array("by \(column)\n".utf8)
-        var places: [String: Int] = [:]
+        var indices: [String: Int] = [:]
         for name in names {
             reader.identity += Array("\(name)\n".utf8)
-            places[String(name.dropLast(5))] = try reader.add(
+            indices[String(name.dropLast(5))] = try reader.add(
                 "\(directory)/\(name)",
                 shownAs: InputName("\(directory)/\(name)", option: "payload-by"),
                 isFromDirectory: true)
         }
         // A row whose value is `default` gets that file too.
         return PayloadSet.Choice(
-            column: column, names: places, fallback: places["default"] ?? common)
+            column: column, names: indices, fallback: indices["default"] ?? common)
     }
 
     /// A directory of payloads has an option of its own.
@@ -162,7 +162,7 @@ extension PayloadFiles {
         /// The form of a legacy gateway's notifications, which limits them; nil over HTTP/2.
         let command: BinaryCommand?
         var templates: [PayloadTemplate] = []
-        var columns: [(name: String, place: String)] = []
+        var columns: [(name: String, location: String)] = []
         /// What the digest is made of: a single payload's bytes, or several with their names.
         var identity: [UInt8] = []
         /// Whether payloads are held against Apple's rules, and what was found.

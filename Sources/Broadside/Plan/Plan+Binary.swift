@@ -12,13 +12,13 @@ extension Plan {
     static let gatewayWindow = 8192
 
     /// Said behind the endpoint where it is a legacy gateway.
-    var protocolWords: String {
+    var protocolDescription: String {
         guard options.wireProtocol == .binary else { return "" }
         return ", legacy gateway, command \(options.binaryCommand.rawValue)"
     }
 
     /// The topic and what else a request says of itself.
-    var requestWords: String {
+    var requestDescription: String {
         let priority = "priority \(headers.priority.rawValue)"
         guard options.wireProtocol == .binary else {
             return "\(headers.topic ?? credential.onlyTopic ?? "none"), push type "
@@ -40,7 +40,7 @@ extension Plan {
     }
 
     /// Said where silence is success.
-    var silenceWords: String {
+    var silenceLine: String {
         guard let binaryWait else { return "" }
         let wait = decimal(Double(binaryWait) / 1e9, places: 1)
         return "\nsilence      a row counts as accepted after \(wait) s without an error"

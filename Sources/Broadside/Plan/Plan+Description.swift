@@ -19,10 +19,10 @@ extension Plan {
         }
         lines.append("rows         \(size.text)")
         lines.append(
-            "endpoint     \(place)\(whose)\(protocolWords)"
-                + (route.proxy.map { " through the proxy \($0.place)" } ?? ""))
+            "endpoint     \(hostAndPort)\(whose)\(protocolDescription)"
+                + (route.proxy.map { " through the proxy \($0.hostAndPort)" } ?? ""))
         lines.append("credential   \(credential.summary)")
-        lines.append("topic        \(requestWords)")
+        lines.append("topic        \(requestDescription)")
         lines.append("payload      \(payloads.description)")
         if let alert {
             lines.append(
@@ -31,10 +31,10 @@ extension Plan {
         let room = binaryWait == nil ? "streams" : "notifications out on"
         lines.append(
             "connections  \(shape.words(options)), at most \(streamsPerConnection) \(room) each"
-                + silenceWords)
+                + silenceLine)
         let rate = options.rate.map { "\(rateText($0)) requests per second" } ?? "no rate limit"
         lines.append("rate         \(rate)")
-        if let end = endWords { lines.append("at the end   \(end)") }
+        if let end = endDescription { lines.append("at the end   \(end)") }
         let text = ForeignText.escapedLines(lines.joined(separator: "\n"))
         return folded(text, indent: 13, for: descriptor)
     }
@@ -45,8 +45,8 @@ extension Plan {
     }
 
     /// Where the results go; nil if there are none.
-    private var endWords: String? {
-        guard !options.onlyLooks, let ledger = options.ledger else { return nil }
+    private var endDescription: String? {
+        guard !options.opensNoConnection, let ledger = options.ledger else { return nil }
         var parts = ["each row's outcome is in ledger \(ledger)"]
         if let report = options.report { parts.append("report \(report)") }
         if let summary = options.summary, summary != "-" { parts.append("summary \(summary)") }

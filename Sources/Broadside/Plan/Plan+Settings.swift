@@ -10,7 +10,7 @@ extension Plan {
         func add(_ name: String, _ value: String?) {
             if let value { settings.append(.init(name: name, value: printable(value))) }
         }
-        add("endpoint", place)
+        add("endpoint", hostAndPort)
         if options.endpoint == nil { add("environment", options.environment.rawValue) }
         if case .file(let path) = options.tokens { add("tokens", path) }
         add("part", options.part?.text)

@@ -62,11 +62,11 @@ struct Plan {
     var labels: [String: String]? { options.labels.isEmpty ? nil : options.labels }
 
     /// Where connections go, for people.
-    var place: String { Route.place(route.host, route.port) }
+    var hostAndPort: String { Route.hostAndPort(route.host, route.port) }
 
     /// `:authority`: the port is named where it is not the scheme's own (RFC 9110, section 7.2).
     var authority: String {
-        guard route.port == 443 else { return place }
+        guard route.port == 443 else { return hostAndPort }
         return route.host.contains(":") ? "[\(route.host)]" : route.host
     }
 

@@ -20,7 +20,7 @@ extension Route {
             authorization = try ProxyAddress.authorization(file: file, warnings: &warnings)
         }
         let tunnel = ProxyTunnelStateMachine.Recipe(
-            proxy: proxy.place, target: place(host, port), authorization: authorization)
+            proxy: proxy.hostAndPort, target: hostAndPort(host, port), authorization: authorization)
         return Route(host: host, port: port, proxy: proxy, tunnel: tunnel)
     }
 }

@@ -8,7 +8,7 @@ final class RunRows {
     private let plan: Plan
     private let list: TokenList
     private let search: ExclusionScan?
-    private var knownPart: ListGap?
+    private var knownPart: ListExtent?
     private var knownSkips: ExclusionIndex?
     /// The outer nil: not looked for yet.
     private var knownFirst: FirstRow??
@@ -21,7 +21,7 @@ final class RunRows {
     }
 
     /// The part of the list that the shard has: of a plain file it is found by reading up to its end.
-    func part() throws(BroadsideError) -> ListGap {
+    func part() throws(BroadsideError) -> ListExtent {
         if let knownPart { return knownPart }
         let part = try list.part(of: plan.options.shard)
         knownPart = part
@@ -72,7 +72,7 @@ final class RunRows {
 
 extension Plan {
     /// The rows of a part of a list that a run is about.
-    func rows(of list: TokenList, part: ListGap) -> CampaignRows {
+    func rows(of list: TokenList, part: ListExtent) -> CampaignRows {
         CampaignRows(of: list, part: part, shard: options.shard, limit: options.limit)
     }
 }

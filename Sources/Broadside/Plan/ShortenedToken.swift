@@ -37,8 +37,8 @@ struct ShortenedToken {
     /// The index behind the token that begins at `start`; nil if none does.
     private func end(in text: [UInt8], from start: Int) -> Int? {
         var index = start
-        for (place, digit) in digits.enumerated() {
-            while place > 0, index < text.count, text[index] == UInt8(ascii: " ") { index += 1 }
+        for (position, digit) in digits.enumerated() {
+            while position > 0, index < text.count, text[index] == UInt8(ascii: " ") { index += 1 }
             guard index < text.count, Self.lower(text[index]) == digit else { return nil }
             index += 1
         }

@@ -17,7 +17,7 @@ public enum CampaignRun {
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { OutputQueue.standardError.finish() }
         try checkLedger(options)
-        guard options.tokens == .file(ListBytes.standardInput), !options.onlyLooks else {
+        guard options.tokens == .file(ListBytes.standardInput), !options.opensNoConnection else {
             return try run(options, spooling: nil, nil)
         }
         let directory = try openLedger(options)
@@ -118,7 +118,7 @@ public enum CampaignRun {
             throw error
         }
         let session = prepared.session
-        if session.isFinishedAlready { return try session.tellFinished(plan, outlets, signals) }
+        if session.isFinishedAlready { return try session.reportFinished(plan, outlets, signals) }
         outlets.listen(in: directory)
         return try LiveRun(
             plan, prepared, list: list, context: checked.context, outlets: outlets
@@ -205,7 +205,7 @@ public enum CampaignRun {
     /// One that writes the metrics, and one that an endpoint has.
     private static func metricsThreads(_ plan: Plan) throws(BroadsideError) -> Int {
         guard let metrics = plan.options.metrics else { return 0 }
-        return try MetricsOutlet.place(metrics) == nil ? 1 : 2
+        return try MetricsOutlet.address(metrics) == nil ? 1 : 2
     }
 
     /// Threads besides the reactors' and those of the metrics: names, the list, the output to stderr

@@ -38,27 +38,29 @@ struct CheckedRun {
         isPartSearched = options.shard != nil && list.isCutByBytes
         isBegun = try Self.isBegun(options)
         // A campaign that was begun has the payload that was checked then.
-        if options.onlyLooks || !isPartSearched && !isBegun { try rows.checkFirstPayload() }
+        if options.opensNoConnection || !isPartSearched && !isBegun { try rows.checkFirstPayload() }
         context = try CampaignRun.tlsContext(options, plan.credential, resumesSessions: true)
-        guard !options.onlyLooks else { return }
+        guard !options.opensNoConnection else { return }
         guard options.ledger != nil else {
             throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
         }
         if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
         if let path = options.report { try checkWritable(path, option: "report") }
         if !isBegun, !isPartSearched {
-            try ListLook(list, plan: plan, rows: rows.rows()).check()
+            try FirstRowsCheck(list, plan: plan, rows: rows.rows()).check()
         }
     }
 
     private static func isBegun(_ options: SendOptions) throws(BroadsideError) -> Bool {
-        guard options.resumes, !options.onlyLooks, let ledger = options.ledger else { return false }
+        guard options.resumes, !options.opensNoConnection, let ledger = options.ledger else {
+            return false
+        }
         return try LedgerDirectory.unlocked(ledger).hasManifest
     }
 
     private static func openList(
         _ tokens: SendOptions.Tokens, _ options: SendOptions,
-        wanted: [(name: String, place: String)], spooling: LedgerDirectory?
+        wanted: [(name: String, location: String)], spooling: LedgerDirectory?
     ) throws(BroadsideError) -> TokenList {
         if case .single = tokens, options.shard != nil {
             throw .usage("shard", "and --to exclude each other: drop one")

@@ -22,8 +22,8 @@ final class CredentialWatch {
     private var suppliedToken: ExternalProviderTokenWatch?
     /// When the reading began that is not at its end; nil: none is.
     private var readingSince: UInt64?
-    private var hasToldSlowReading = false
-    private var hasToldNoThread = false
+    private var didWarnAboutSlowReading = false
+    private var didWarnAboutThread = false
 
     /// A reading that takes longer is reported, once.
     private static var slowReading: UInt64 { 10 * second }
@@ -63,8 +63,8 @@ final class CredentialWatch {
             try reader.put(job)
             readingSince = now.nanoseconds
         } catch {
-            if !hasToldNoThread { warn("\(error.message); the provider token in use stays") }
-            hasToldNoThread = true
+            if !didWarnAboutThread { warn("\(error.message); the provider token in use stays") }
+            didWarnAboutThread = true
         }
     }
 
@@ -72,8 +72,8 @@ final class CredentialWatch {
     private func take(_ now: Now) {
         guard let begin = readingSince else { return }
         guard let reading = reader.take() else {
-            if now.nanoseconds > begin + Self.slowReading, !hasToldSlowReading {
-                hasToldSlowReading = true
+            if now.nanoseconds > begin + Self.slowReading, !didWarnAboutSlowReading {
+                didWarnAboutSlowReading = true
                 warn(
                     "the file of --auth-token-file has not been read for "
                         + "\(Self.slowReading / second) s: does their disk hang? What was read before "
@@ -82,7 +82,7 @@ final class CredentialWatch {
             return
         }
         readingSince = nil
-        hasToldSlowReading = false
+        didWarnAboutSlowReading = false
         if let reading { suppliedToken?.take(reading, now, coordinator: coordinator) }
     }
 

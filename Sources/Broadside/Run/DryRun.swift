@@ -17,9 +17,9 @@ enum DryRun {
         private var reasons: [Reason: Int] = [:]
         private var firstInvalidLine: UInt64?
 
-        mutating func noteSkipped(_ reason: SkipReason) { skipped[reason, default: 0] += 1 }
+        mutating func countSkipped(_ reason: SkipReason) { skipped[reason, default: 0] += 1 }
 
-        mutating func noteInvalid(_ reason: Reason, line: UInt64) {
+        mutating func countInvalid(_ reason: Reason, line: UInt64) {
             invalid += 1
             reasons[reason, default: 0] += 1
             firstInvalidLine = firstInvalidLine ?? line
@@ -34,8 +34,8 @@ enum DryRun {
                 let counts = possibleSkips.map { "\($0.reason.text) \(skipped[$0] ?? 0)" }
                 Swift.print("skipped      \(skippedCount): \(counts.joined(separator: ", "))")
             }
-            let place = firstInvalidLine.map { ", the first on line \($0)" } ?? ""
-            Swift.print("invalid      \(invalid)\(place)")
+            let location = firstInvalidLine.map { ", the first on line \($0)" } ?? ""
+            Swift.print("invalid      \(invalid)\(location)")
             for (reason, count) in reasons.sorted(by: { $0.key.text < $1.key.text }) {
                 Swift.print("             \(count) \(reason.text)")
             }
@@ -57,7 +57,7 @@ enum DryRun {
         while let row = try rows.next() {
             tally.rows += 1
             if case .skipped(let reason) = rows.disposition {
-                tally.noteSkipped(reason)
+                tally.countSkipped(reason)
                 invalid.noteValid()
                 continue
             }
@@ -69,7 +69,7 @@ enum DryRun {
                 lengths.note(inspector.tokenDigitCount, line: row.line)
                 continue
             }
-            tally.noteInvalid(finding.reason, line: row.line)
+            tally.countInvalid(finding.reason, line: row.line)
         }
         list.warn(of: lengths)
         MissingValues.warn(of: missing, in: list.layout, of: list)

@@ -22,29 +22,29 @@ struct GrowthWatch {
     /// Takes a look.
     ///
     /// - Returns: What to tell, where something changes.
-    mutating func look(
-        _ snapshot: RunSnapshot, threads uses: [ThreadUse], isHeldBack: Bool
+    mutating func observe(
+        _ snapshot: RunSnapshot, threads uses: [ThreadUse], growthSuspended: Bool
     ) -> String? {
         guard !growth.isSettled else { return nil }
-        var look = ConnectionGrowth.Look(nanoseconds: snapshot.takenAt)
+        var sample = ConnectionGrowth.Sample(nanoseconds: snapshot.takenAt)
         let limited = snapshot.statistics.limited
-        look.answers = snapshot.latencyCounts.count
-        look.openConnections = snapshot.openConnections
+        sample.responses = snapshot.latencyCounts.count
+        sample.openConnections = snapshot.openConnections
         // The adaptive pace counts as streams: another connection may not have to hold back.
-        look.heldNanoseconds =
+        sample.heldNanoseconds =
             limited[LimitedBy.streams.rawValue] + limited[LimitedBy.window.rawValue]
-        look.busyNanoseconds = limited[LimitedBy.cpu.rawValue]
-        look.totalNanoseconds = limited.reduce(0, +)
-        look.busiestThread = zip(uses, threads).compactMap { $0.share(since: $1) }.max() ?? 0
+        sample.busyNanoseconds = limited[LimitedBy.cpu.rawValue]
+        sample.totalNanoseconds = limited.reduce(0, +)
+        sample.busiestThread = zip(uses, threads).compactMap { $0.share(since: $1) }.max() ?? 0
         threads = uses
-        look.rateLimit = snapshot.rateLimit
-        look.rowsLeft = snapshot.rows.map { $0 - min($0, snapshot.counts.settled) }
-        look.latencyNanoseconds = snapshot.latencyNow.p99
-        look.failures = snapshot.statistics.failures
-        look.pushbacks = snapshot.statistics.pushbacks
-        look.pausedAddresses = snapshot.statistics.pausedAddresses
-        look.isHeldBack = isHeldBack
-        return take(growth.look(look))
+        sample.rateLimit = snapshot.rateLimit
+        sample.rowsLeft = snapshot.rows.map { $0 - min($0, snapshot.counts.settled) }
+        sample.latencyNanoseconds = snapshot.latencyNow.p99
+        sample.failures = snapshot.statistics.failures
+        sample.pushbacks = snapshot.statistics.pushbacks
+        sample.pausedAddresses = snapshot.statistics.pausedAddresses
+        sample.growthSuspended = growthSuspended
+        return take(growth.observe(sample))
     }
 
     private mutating func take(_ decision: ConnectionGrowth.Decision) -> String? {

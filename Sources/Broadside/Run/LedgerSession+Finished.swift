@@ -9,7 +9,7 @@ extension LedgerSession {
     /// are checked by what this call says of them: what was too much for a run is so for the next one.
     ///
     /// - Returns: The exit code.
-    func tellFinished(
+    func reportFinished(
         _ plan: Plan, _ outlets: RunOutlets, _ signals: SignalWatch
     ) throws(BroadsideError) -> Int32 {
         var summary = Summary(campaign: campaign, outcome: .complete)
@@ -53,10 +53,11 @@ extension LedgerSession {
         if cause == .complete, let warning = summary.emptyHandedWarning {
             standardErrorLine(warning)
         }
-        let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)
+        let what =
+            cause == .complete ? summary.openRowsText : cause.message(endpoint: plan.hostAndPort)
         guard let what else { return ExitCode.complete }
         standardErrorLine(
-            "broadside: \(what)" + (advice.lastWords.map { ": \($0)" } ?? ""))
+            "broadside: \(what)" + (advice.lastLine.map { ": \($0)" } ?? ""))
         guard cause == .complete else { return wasSent ? ExitCode.refused : ExitCode.badRequest }
         return ExitCode.openRows
     }

@@ -8,21 +8,21 @@ import BroadsideSupport
 final class LedgerWatch {
     private static var interval: UInt64 { second }
 
-    private let place: LedgerPlace
-    private let worker = BackgroundWorker<LedgerPlace, Bool> { $0.isVacant }
-    private var nextLook: UInt64
+    private let location: LedgerLocation
+    private let worker = BackgroundWorker<LedgerLocation, Bool> { $0.isVacant }
+    private var nextCheck: UInt64
 
     init(_ directory: LedgerDirectory, now: Now) {
-        place = directory.place
-        nextLook = now.nanoseconds + Self.interval
+        location = directory.location
+        nextCheck = now.nanoseconds + Self.interval
     }
 
     /// Whether the last look found it gone; begins the next one once it is due.
     func isGone(_ now: Now) -> Bool {
-        if now.nanoseconds >= nextLook, worker.isIdle {
-            nextLook = now.nanoseconds + Self.interval
+        if now.nanoseconds >= nextCheck, worker.isIdle {
+            nextCheck = now.nanoseconds + Self.interval
             // Without a thread for it there is no look: the run is not worse off than it was.
-            try? worker.put(place)
+            try? worker.put(location)
         }
         return worker.take() ?? false
     }

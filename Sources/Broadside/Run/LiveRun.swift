@@ -100,7 +100,7 @@ struct LiveRun {
                 segment, campaign: session.segmentNumber, epoch: session.epoch,
                 reactor: UInt16(reactor))
         }
-        try session.noteSegmentsMade()
+        try session.recordCreatedSegments()
         // From here on the list is its thread's alone.
         try services.start(list: source)
         // Resumed after it: nothing is sent in the moment before the watch begins.
@@ -163,7 +163,7 @@ struct LiveRun {
             if credentialWatch.look(now) {
                 for thread in threads { thread.wake() }
             }
-            monitor.look(now)
+            monitor.update(now)
         }
     }
 
@@ -179,7 +179,7 @@ struct LiveRun {
             return
         }
         do throws(BroadsideError) {
-            try session.noteCanaryPassed()
+            try session.recordPassedCanary()
         } catch {
             coordinator.stop(Self.cause(of: error))
         }
@@ -208,7 +208,7 @@ struct LiveRun {
         summary.take(
             use: use, statistics: statistics, latency: latency, elapsed: elapsed,
             requests: statistics.requests)
-        summary.connectionsReason = monitor.growthWords
+        summary.connectionsReason = monitor.growthDescription
 
         var conclusion = RunConclusion(
             stop: stop, statistics, isWhole: (summary.remaining ?? 1) == 0, coordinator)
@@ -220,7 +220,7 @@ struct LiveRun {
         }
         summary.outcome = conclusion.outcome(summary)
         let isDiscarded =
-            !session.isResumed && conclusion.leavesNothing(isExpected: plan.expectsLedger)
+            !session.isResumed && conclusion.discardsLedger(isExpected: plan.expectsLedger)
         var circumstances = StopAdvice.Circumstances(
             plan, session, summary, wasAnswered: conclusion.wasAnswered)
         circumstances.hasLedger = !isDiscarded
@@ -293,7 +293,7 @@ struct LiveRun {
         awaitDisk(signals) {
             monitor.isSaving || monitor.isPublishing || trace?.isWriting ?? false
         }
-        monitor.leaveWriting()
+        monitor.abandonWriting()
         if let failure = trace?.failure {
             standardErrorLine("broadside: warning: \(failure): the trace is not whole")
         }
@@ -322,7 +322,7 @@ struct LiveRun {
         guard let problem = end.map(\.problem) ?? "its disk takes nothing at the moment" else {
             return
         }
-        monitor.tellOfEndClaim(problem, Clock.now())
+        monitor.reportEndClaim(problem, Clock.now())
     }
 
     /// Waits for what another thread writes; not for long, as its disk may hang, and not at all after a

@@ -15,7 +15,7 @@ struct PreparedRun {
         let (plan, list) = (run.plan, run.list)
         if run.isPartSearched, !run.isBegun {
             try run.rows.checkFirstPayload()
-            try ListLook(list, plan: plan, rows: run.rows.rows()).check()
+            try FirstRowsCheck(list, plan: plan, rows: run.rows.rows()).check()
         }
         session = try LedgerSession(
             plan, list: list, part: run.isBegun ? nil : run.rows.part(), skips: run.skips,

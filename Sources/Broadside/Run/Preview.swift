@@ -22,7 +22,7 @@ struct Preview {
     /// - Throws: If the list is one that a run refuses.
     static func run(_ run: CheckedRun, count: Int) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
-        try ListLook(list, plan: plan, rows: run.rows.rows()).check()
+        try FirstRowsCheck(list, plan: plan, rows: run.rows.rows()).check()
         let preview = Preview(plan, list)
         let set = plan.payloads.set
         let selection = try run.rows.selection()

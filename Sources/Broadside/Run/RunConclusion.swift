@@ -63,7 +63,9 @@ struct RunConclusion {
     /// Nothing was sent that a ledger would have to remember: the corrected command begins again.
     ///
     /// - Parameter isExpected: A script, or another part, continues from the ledger once it existed.
-    func leavesNothing(isExpected: Bool) -> Bool { isWrongList || (isFailedContact && !isExpected) }
+    func discardsLedger(isExpected: Bool) -> Bool {
+        isWrongList || (isFailedContact && !isExpected)
+    }
 
     func exitCode(_ summary: Summary) -> Int32 {
         if isWrongList { return ExitCode.badRequest }
@@ -99,7 +101,8 @@ struct RunConclusion {
             return detail + " (nothing was sent)"
         }
         if isWrongList {
-            return "\(cause.message(place: plan.place)), and nothing was sent: check the list with "
+            return
+                "\(cause.message(endpoint: plan.hostAndPort)), and nothing was sent: check the list with "
                 + "broadside tokens check, or raise --max-invalid"
         }
         if cause == .complete, let rest = summary.remaining, rest > 0, plan.options.limit != nil {
@@ -107,8 +110,9 @@ struct RunConclusion {
                 + "them, --on-lost record calls them unknown"
         }
         if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
-        let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)
-        return what.map { $0 + (advice.lastWords.map { ": \($0)" } ?? "") }
+        let what =
+            cause == .complete ? summary.openRowsText : cause.message(endpoint: plan.hostAndPort)
+        return what.map { $0 + (advice.lastLine.map { ": \($0)" } ?? "") }
     }
 }
 

@@ -25,13 +25,13 @@ final class RunMonitor {
     private var report = ReactorReport()
     private var nextSave: UInt64
     private var tokenVersion: UInt32
-    private var retriesTold: UInt64 = 0
+    private var reportedRetries: UInt64 = 0
     private var nextRetries: UInt64
-    private var hasToldStop = false
+    private var didReportStop = false
     /// That the list's disk does not respond was said of the current read.
-    private var hasToldOfList = false
+    private var didWarnAboutList = false
     /// So was that it waits until another provider token may be made.
-    private var hasToldOfToken = false
+    private var didWarnAboutToken = false
     private let telemetryFile: BackgroundFile<[UInt8]>
     private let metricsFile: BackgroundFile<String>?
     private var hasEnded = false
@@ -92,7 +92,7 @@ final class RunMonitor {
         telemetry.begin(
             session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
         telemetry.command = plan.options.command
-        if let report = plan.options.report { telemetry.noteReport(report) }
+        if let report = plan.options.report { telemetry.recordReport(report) }
         telemetry.hasEndpoint = plan.options.endpoint != nil
         telemetry.alert = alert
         if telemetry.listModifiedAtMilliseconds == nil, let path = session.manifest.listPath {
@@ -102,32 +102,32 @@ final class RunMonitor {
         nextRetries = start.nanoseconds + Self.retriesInterval
         tokenVersion = coordinator.authorizationVersion
         var started = RunEvent.Fields()
-        started.endpoint = plan.place
-        tell(
+        started.endpoint = plan.hostAndPort
+        report(
             RunEvent(
                 .started, .info,
                 "run \(session.epoch) of campaign \(hexadecimal(session.campaign))"
-                    + " to \(plan.place)", milliseconds: start.wallMilliseconds,
+                    + " to \(plan.hostAndPort)", milliseconds: start.wallMilliseconds,
                 fields: started), start)
         // Standard error has it already: it goes into a log that was asked for.
         if let warning = session.claimWarning, plan.options.log != nil {
-            tell(
+            report(
                 RunEvent(
                     .ledgerCopied, .warning, warning, milliseconds: start.wallMilliseconds), start)
         }
     }
 
     /// Called again and again while the run goes on.
-    func look(_ now: Now) {
-        for control in outlets.controls { control.serve { [self] line in answer(line, now) } }
+    func update(_ now: Now) {
+        for control in outlets.controls { control.serve { [self] line in response(line, now) } }
         takeKeys(now)
         takeEvents(now)
         telemetryFile.takeResult()
         guard sampler.isDue(now) else { return }
         sample(now)
         grow(now)
-        tellOfList(now)
-        tellOfToken(now)
+        warnAboutStalledList(now)
+        warnAboutHeldToken(now)
         publishMetrics()
         keys?.forget(now.nanoseconds)
         progress.show(sampler.snapshot, keys: keys)
@@ -159,7 +159,7 @@ final class RunMonitor {
         fields.status = stop.status
         fields.reason = stop.reason
         fields.counts = summary.counts
-        tell(
+        report(
             RunEvent(
                 .ended, .info, "\(summary.outcome.rawValue): \(summary.accepted) accepted",
                 milliseconds: now.wallMilliseconds, fields: fields), now)
@@ -187,7 +187,7 @@ final class RunMonitor {
 
     private func sample(_ now: Now) {
         report = services.report
-        sampler.look(
+        sampler.sample(
             report, list: source.progress, phase: phase, milliRate: coordinator.milliRate,
             guards: GuardStatus(
                 session.manifest, coordinator, isAssumed: plan.options.assumesCanary), now: now)
@@ -195,55 +195,55 @@ final class RunMonitor {
     }
 
     /// Why the run has the connections that it has; nil where it did not choose them.
-    var growthWords: String? { growth?.words }
+    var growthDescription: String? { growth?.words }
 
     /// Lets the run grow where that pays.
     private func grow(_ now: Now) {
         guard
-            let message = growth?.look(
-                sampler.snapshot, threads: services.threadUses, isHeldBack: isHeldBack)
+            let message = growth?.observe(
+                sampler.snapshot, threads: services.threadUses, growthSuspended: growthSuspended)
         else { return }
         sampler.want(connections: coordinator.connectionTarget?.total ?? plan.shape.connections)
         wake()
-        tell(.growth, message, now)
+        report(.growth, message, now)
     }
 
-    private var isHeldBack: Bool {
+    private var growthSuspended: Bool {
         !coordinator.anyAccepted || coordinator.canary?.isPending == true || phase != .running
     }
 
     /// The claim that a run makes at its end was not made: who keeps copies of ledgers has to know.
-    func tellOfEndClaim(_ problem: String, _ now: Now) {
+    func reportEndClaim(_ problem: String, _ now: Now) {
         let warning =
             "the ledger was not claimed once more at the end: \(problem): what was recorded stays "
             + "true, but a copy of the ledger that was made while this run was sending is not known "
             + "as an old one: resume none"
         standardErrorLine("broadside: warning: \(warning)")
         guard plan.options.log != nil else { return }
-        tell(
+        report(
             RunEvent(.ledgerCopied, .warning, warning, milliseconds: now.wallMilliseconds), now)
     }
 
     // MARK: Events
 
-    private func tell(_ event: RunEvent, _ now: Now) {
+    private func report(_ event: RunEvent, _ now: Now) {
         log.write(event, now: now.nanoseconds)
         if event.level >= .notice { telemetry.add(event) }
     }
 
     private func takeEvents(_ now: Now) {
         let new = services.takeEvents()
-        for event in new.events { tell(event, now) }
+        for event in new.events { report(event, now) }
         if new.lost > 0 {
-            tell(
+            report(
                 .eventsLost, "\(new.lost) more events on connections", now, .counting(new.lost))
         }
         if coordinator.authorizationVersion != tokenVersion {
             tokenVersion = coordinator.authorizationVersion
-            tell(.tokenRenewed, "a new provider token is in use", now)
+            report(.tokenRenewed, "a new provider token is in use", now)
         }
-        if coordinator.isStopping, !hasToldStop {
-            hasToldStop = true
+        if coordinator.isStopping, !didReportStop {
+            didReportStop = true
             let record = coordinator.stopCause.map {
                 StopRecord($0, wasAnswered: coordinator.lastAnswer != nil)
             }
@@ -252,7 +252,7 @@ final class RunMonitor {
             fields.status = record?.status
             fields.reason = record?.reason
             fields.counts = sampler.snapshot.counts
-            tell(.stopping, "no new requests: \(stoppingText)", now, fields)
+            report(.stopping, "no new requests: \(stoppingText)", now, fields)
         }
         sumUpRetries(now)
         log.flush(now: now.nanoseconds, isEnd: hasEnded)
@@ -269,20 +269,20 @@ final class RunMonitor {
             + "\(seconds) s; a second signal (Ctrl-C) does not wait, and leaves them unknown"
     }
 
-    private func tell(
+    private func report(
         _ kind: RunEvent.Kind, _ message: String, _ now: Now, _ fields: RunEvent.Fields = .init()
     ) {
-        tell(
+        report(
             RunEvent(
                 kind, .notice, message, milliseconds: now.wallMilliseconds, fields: fields), now)
     }
 
     /// A run whose list's disk hangs stands still: why is said once for each such read.
-    private func tellOfList(_ now: Now) {
+    private func warnAboutStalledList(_ now: Now) {
         let isSilent = services.readTime(now) >= Self.listPatience
-        defer { hasToldOfList = isSilent }
-        guard isSilent, !hasToldOfList else { return }
-        tell(
+        defer { didWarnAboutList = isSilent }
+        guard isSilent, !didWarnAboutList else { return }
+        report(
             RunEvent(
                 .listSilent, .warning,
                 "\(source.list.name): a read has taken \(Self.listPatience / second) s so far: "
@@ -291,11 +291,11 @@ final class RunMonitor {
     }
 
     /// A run that waits until APNs takes another provider token stands still for up to 20 minutes.
-    private func tellOfToken(_ now: Now) {
+    private func warnAboutHeldToken(_ now: Now) {
         let until = coordinator.heldUntil(now)
-        defer { hasToldOfToken = until != nil }
-        guard let until, !hasToldOfToken else { return }
-        tell(
+        defer { didWarnAboutToken = until != nil }
+        guard let until, !didWarnAboutToken else { return }
+        report(
             RunEvent(
                 .tokenHeld, .warning,
                 "no request is made until \(timeText(until * 1000)): APNs said "
@@ -308,12 +308,12 @@ final class RunMonitor {
         guard now.nanoseconds >= nextRetries else { return }
         nextRetries = now.nanoseconds + Self.retriesInterval
         let retries = report.statistics.retries
-        guard retries > retriesTold else { return }
-        tell(
+        guard retries > reportedRetries else { return }
+        report(
             .retries,
-            "\(retries - retriesTold) requests were sent again in the last "
-                + "\(Self.retriesInterval / second) s", now, .counting(retries - retriesTold))
-        retriesTold = retries
+            "\(retries - reportedRetries) requests were sent again in the last "
+                + "\(Self.retriesInterval / second) s", now, .counting(retries - reportedRetries))
+        reportedRetries = retries
     }
 
     // MARK: Files
@@ -335,32 +335,33 @@ final class RunMonitor {
     var isPublishing: Bool { metricsFile?.isWriting ?? false }
 
     /// The end waits no longer for what is still on its way to a disk.
-    func leaveWriting() {
+    func abandonWriting() {
         telemetryFile.leave()
         metricsFile?.leave()
     }
 
     // MARK: Control
 
-    private func answer(_ line: String, _ now: Now) -> String {
-        var answer = JSONLine()
+    private func response(_ line: String, _ now: Now) -> String {
+        var response = JSONLine()
         do throws(BroadsideError) {
             let request = try ControlRequest(line)
             try obey(request, now)
-            answer.add("ok", true)
+            response.add("ok", true)
             if request == .status {
-                answer.add("campaign", hexadecimal(session.campaign))
-                answer.append(snapshotNow.json)
+                response.add("campaign", hexadecimal(session.campaign))
+                response.append(snapshotNow.json)
             } else {
-                answer.add("phase", phase.rawValue)
-                answer.add("rate_limit", coordinator.milliRate.map { Double($0) / 1000 }, places: 3)
+                response.add("phase", phase.rawValue)
+                response.add(
+                    "rate_limit", coordinator.milliRate.map { Double($0) / 1000 }, places: 3)
             }
         } catch {
-            answer = JSONLine()
-            answer.add("ok", false)
-            answer.add("error", error.message)
+            response = JSONLine()
+            response.add("ok", false)
+            response.add("error", error.message)
         }
-        return answer.object
+        return response.object
     }
 
     /// The latest look, with what was asked for since.
@@ -419,7 +420,7 @@ final class RunMonitor {
             return
         case .rate(let rate):
             coordinator.milliRate = rate.map(milliRate)
-            tell(
+            report(
                 .control,
                 "the operator set the rate to "
                     + (rate.map {
@@ -428,14 +429,14 @@ final class RunMonitor {
         case .pause:
             coordinator.pause(true)
             telemetry.beginPause(atMilliseconds: now.wallMilliseconds)
-            tell(.control, "the operator paused the run", now)
+            report(.control, "the operator paused the run", now)
         case .resume:
             coordinator.pause(false)
             telemetry.endPause(atMilliseconds: now.wallMilliseconds)
-            tell(.control, "the operator continued the run", now)
+            report(.control, "the operator continued the run", now)
         case .stop:
             coordinator.stop(.control)
-            tell(.control, "the operator stopped the run", now)
+            report(.control, "the operator stopped the run", now)
         }
         wake()
         save(now)
@@ -444,8 +445,8 @@ final class RunMonitor {
 
 extension LedgerSession {
     /// What a sampler has to know of the campaign.
-    fileprivate func surroundings(_ plan: Plan, source: ListSource) -> RunSampler.Surroundings {
-        RunSampler.Surroundings(
+    fileprivate func surroundings(_ plan: Plan, source: ListSource) -> RunSampler.Context {
+        RunSampler.Context(
             campaign: hexadecimal(campaign), name: manifest.name, labels: manifest.labels ?? [:],
             acceptsBySilence: manifest.identity.acceptsBySilence, earlier: kept,
             rows: manifest.rows, knownEnd: manifest.rowCount,

@@ -14,7 +14,7 @@ struct RunOutlets {
     init(_ options: SendOptions) throws(BroadsideError) {
         if let path = options.control { controls.append(try Self.server(path)) }
         trace = try options.traceFrames.map { (path) throws(BroadsideError) in
-            try OutputRule.checkPlace(option: "trace-frames", path: path)
+            try OutputRule.checkDestination(option: "trace-frames", path: path)
             return try FrameTraceFile(path)
         }
         metrics = try options.metrics.map { (value) throws(BroadsideError) in

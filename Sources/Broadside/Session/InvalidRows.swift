@@ -9,7 +9,7 @@ import BroadsideSupport
 struct InvalidRows {
     private var rows: InvalidRowsGuard
     /// The first invalid row.
-    private var sample: ListLook.Sample?
+    private var sample: FirstRowsCheck.Sample?
     /// Rows with a token of a kind that is known, until there is a verdict.
     private var kinds: [ForeignToken: (rows: UInt64, firstLine: UInt64)] = [:]
     /// Invalid rows of which the kind was looked for.
@@ -38,7 +38,7 @@ struct InvalidRows {
         _ finding: RowInspector.Finding?, _ row: RowReader.Row, of reader: borrowing RowReader
     ) -> InvalidRowsGuard.Verdict? {
         if let finding {
-            if sample == nil { sample = ListLook.Sample(row, finding, of: reader) }
+            if sample == nil { sample = FirstRowsCheck.Sample(row, finding, of: reader) }
             if !hasVerdict, examined < Self.examinedLimit { examine(finding, row, reader) }
         }
         return note(isInvalid: finding != nil)
@@ -87,7 +87,7 @@ struct InvalidRows {
         of count: UInt64, _ list: TokenList, _ percent: Double
     ) -> BroadsideError {
         var text =
-            ": \(ListLook.share(found.rows, of: count)) rows read are \(kind.name), the first "
+            ": \(FirstRowsCheck.share(found.rows, of: count)) rows read are \(kind.name), the first "
         text += "on line \(found.firstLine)"
         let others = invalid - found.rows
         if others > 0 {

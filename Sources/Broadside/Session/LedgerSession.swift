@@ -36,7 +36,7 @@ final class LedgerSession {
     ///   - part: The part of the list that a new campaign is about; nil: not looked up yet.
     ///   - directory: The ledger's, locked.
     init(
-        _ plan: Plan, list: TokenList, part: ListGap?, skips search: ExclusionScan?,
+        _ plan: Plan, list: TokenList, part: ListExtent?, skips search: ExclusionScan?,
         directory: LedgerDirectory, now: Now
     ) throws(BroadsideError) {
         self.plan = plan
@@ -55,7 +55,7 @@ final class LedgerSession {
             manifest.labels = plan.labels
             rowsLimit = plan.rows(of: list, part: part).limit
             manifest.look(upTo: rowsLimit)
-            manifest.noteCourse(
+            manifest.recordRunShape(
                 isInListOrder: plan.options.canary == nil, segmentCount: plan.shape.reactors)
             do throws(BroadsideError) {
                 manifest.headerHash = try list.headerHash()
@@ -81,7 +81,7 @@ final class LedgerSession {
         rowsLimit = rows.limit
         // Before segments are read: what another attempt reserved until then is seen, and it reserves
         // no more. Where nothing can be left to send, nothing is claimed.
-        let isOver = manifest.isFinished && !manifest.looksFurther(limit: rowsLimit)
+        let isOver = manifest.isFinished && !manifest.extendsBeyond(limit: rowsLimit)
         let sendsNothing = isOver && plan.options.retry.isEmpty
         claimWarning = sendsNothing ? nil : try Self.claim(directory, manifest)
         try directory.syncSegments()
@@ -102,7 +102,7 @@ final class LedgerSession {
             self.index = index
             try Self.check(list, manifest, index, directory)
             if !isFinishedAlready {
-                try ListLook(list, plan: plan, rows: rows)
+                try FirstRowsCheck(list, plan: plan, rows: rows)
                     .check(earlier: Self.rowsRead(earlier, plan))
             }
             let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
@@ -123,7 +123,7 @@ final class LedgerSession {
         manifest.labels = plan.labels ?? manifest.labels
         if !isFinishedAlready {
             manifest.look(upTo: rowsLimit)
-            manifest.noteCourse(
+            manifest.recordRunShape(
                 isInListOrder: plan.options.canary == nil || manifest.canaryPassed,
                 segmentCount: plan.shape.reactors)
         }
@@ -233,7 +233,7 @@ final class LedgerSession {
     }
 
     static func begin(
-        _ plan: Plan, identity: CampaignIdentity, list: TokenList, part: ListGap, now: Now
+        _ plan: Plan, identity: CampaignIdentity, list: TokenList, part: ListExtent, now: Now
     ) -> (Manifest, UInt32) {
         let number = plan.options.campaignID ?? randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
         var manifest = Manifest(
@@ -281,9 +281,9 @@ final class LedgerSession {
     }
 
     /// Notes in the manifest that every segment of this run is on disk.
-    func noteSegmentsMade() throws(BroadsideError) {
+    func recordCreatedSegments() throws(BroadsideError) {
         assert(manifest.epochs.last?.number == epoch, "the run that continues was begun")
-        manifest.noteSegmentsMade()
+        manifest.recordCreatedSegments()
         try directory.save(manifest)
     }
 
@@ -304,7 +304,7 @@ final class LedgerSession {
     }
 
     /// Notes in the manifest that the canary has passed.
-    func noteCanaryPassed() throws(BroadsideError) {
+    func recordPassedCanary() throws(BroadsideError) {
         guard !manifest.canaryPassed else { return }
         manifest.canaryPassed = true
         try directory.save(manifest)

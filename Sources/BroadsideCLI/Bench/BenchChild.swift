@@ -116,7 +116,7 @@ final class BenchChild {
 
     /// The last line that it wrote to stderr, without the program's name, and without advice about files
     /// that end with the benchmark.
-    var lastWords: String {
+    var lastLine: String {
         let line = BenchFiles.text(errorsPath).split(separator: "\n").last ?? "it printed nothing"
         let words = line.hasPrefix("broadside: ") ? line.dropFirst(11) : line
         guard let folder = errorsPath.parts(atLast: "/")?.0 else { return String(words) }

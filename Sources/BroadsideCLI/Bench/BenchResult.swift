@@ -189,9 +189,9 @@ struct BenchResult: Encodable {
 
     /// Three digits that say something.
     private static func significant(_ value: Double) -> String {
-        let places = value < 1 ? 1000.0 : value < 10 ? 100 : value < 100 ? 10 : 1
-        let rounded = (value * places).rounded() / places
-        return places == 1 ? "\(Int(rounded))" : "\(rounded)"
+        let scale = value < 1 ? 1000.0 : value < 10 ? 100 : value < 100 ? 10 : 1
+        let rounded = (value * scale).rounded() / scale
+        return scale == 1 ? "\(Int(rounded))" : "\(rounded)"
     }
 
     static func tenths(_ value: Double) -> String { "\((value * 10).rounded() / 10)" }

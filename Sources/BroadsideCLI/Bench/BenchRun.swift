@@ -29,7 +29,7 @@ struct BenchRun {
     private static let columnCount = 16
 
     /// So often a run is made at most that has to be long enough.
-    private static let looksLimit = 3
+    private static let sampleLimit = 3
 
     /// By so many latencies both are longer: connections take more only after their first answers.
     private static let latencies = 4
@@ -114,7 +114,7 @@ struct BenchRun {
         rows: Int, name: String, milliseconds: Int, more: [String]
     ) throws(BroadsideError) -> Measured {
         var milliseconds = milliseconds
-        for look in 1..<Self.looksLimit {
+        for look in 1..<Self.sampleLimit {
             let measured = try send(
                 rows: rows, name: "\(name)-\(look)", milliseconds: milliseconds, more: more)
             if measured.answered > 0 { return measured }
@@ -129,7 +129,7 @@ struct BenchRun {
         for seconds: Double, rate: Double, after finding: String
     ) throws(BroadsideError) -> Measured {
         var (rate, finding) = (rate, finding)
-        var looks = Self.looksLimit
+        var looks = Self.sampleLimit
         while true {
             let rows = max(1, min(BenchFiles.rowsLimit, Int(rate * seconds)))
             try files.extendList(to: rows, signals)
@@ -200,7 +200,7 @@ struct BenchRun {
             let told = BenchSummary(BenchFiles.text(summary))
         else {
             throw BroadsideError(
-                "the \(name) run failed: \(sender.lastWords)",
+                "the \(name) run failed: \(sender.lastLine)",
                 exitCode: Self.exitCode(of: end))
         }
         return Measured(
@@ -236,7 +236,7 @@ struct BenchRun {
             }
             if let end = child.poll() {
                 throw BroadsideError(
-                    "the simulator did not start: \(child.lastWords)",
+                    "the simulator did not start: \(child.lastLine)",
                     exitCode: Self.exitCode(of: end))
             }
             try signals.wait()

@@ -95,7 +95,7 @@ enum BenchCommand {
 
     /// Reads the options' values and what they mean together.
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> BenchOptions {
-        try arguments.refuseWords(of: description)
+        try arguments.rejectWords(of: description)
         var options = BenchOptions()
         for group in [howMuch, againstWhat] { try group.read(arguments, into: &options) }
         let forEndpoint =

@@ -63,7 +63,7 @@ enum CampaignOptions {
             else { throw .request(unknown(entry, command)) }
             guard let values = try values(of: option, entry, folder: file.folder) else { continue }
             if arguments.has(entry.name) || overridden.contains(entry.name) { continue }
-            arguments.add(entry.name, values: values, place: entry.place)
+            arguments.add(entry.name, values: values, location: entry.location)
         }
         if !passedOver.isEmpty, arguments.string("progress") != "none" {
             standardErrorLine(
@@ -94,13 +94,13 @@ enum CampaignOptions {
             !section.options.contains { $0.name == name }
         }
         if command.name != SendCommand.description.name, isOfSend(entry) {
-            return "\(entry.namePlace): '\(entry.name)' is for send, and changes what a "
+            return "\(entry.nameLocation): '\(entry.name)' is for send, and changes what a "
                 + "\(command.name) would do: remove it, or give the \(command.name) a file of its own"
         }
         let advice =
             nearestName(to: entry.name, among: names).map { "did you mean \($0)?" }
             ?? "broadside \(command.name) --help lists what there is"
-        return "\(entry.namePlace): unknown key '\(entry.name)': \(advice)"
+        return "\(entry.nameLocation): unknown key '\(entry.name)': \(advice)"
     }
 
     /// The texts that the command line would have, several for an option that may be repeated; nil for a
@@ -112,7 +112,7 @@ enum CampaignOptions {
             do throws(BroadsideError) {
                 try ParsedArguments.refuseContent(text, of: option)
             } catch {
-                throw error.located(at: entry.place)
+                throw error.located(at: entry.location)
             }
             return option.isPath(text) && !text.starts(withBytes: "/")
                 ? option.withPath(text, in: folder) : text
@@ -139,7 +139,7 @@ enum CampaignOptions {
             : option.kind.takesNumber
                 ? "a number or a string"
                 : option.isRepeatable ? "a string or an array of strings" : "a string"
-        throw .request("\(entry.place): '\(entry.name)' is \(found): it must be \(wanted)")
+        throw .request("\(entry.location): '\(entry.name)' is \(found): it must be \(wanted)")
     }
 
     /// `5e3` as an option's value: `5000`.

@@ -54,7 +54,7 @@ enum DoctorCommand {
                 + (CredentialOptions.credentials.section.options
                 + CredentialOptions.endpoint.section.options).map(\.name)),
         run: { (arguments) throws(BroadsideError) in
-            try arguments.refuseWords(of: description)
+            try arguments.rejectWords(of: description)
             try arguments.require(
                 RequiredOption.toConnect(arguments).filter {
                     $0.names != ["topic"] || !arguments.has("print-token")

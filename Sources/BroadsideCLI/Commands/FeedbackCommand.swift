@@ -27,7 +27,7 @@ enum FeedbackCommand {
                 """#)
         ],
         run: { (arguments) throws(BroadsideError) in
-            try arguments.refuseWords(of: description)
+            try arguments.rejectWords(of: description)
             try arguments.require([
                 RequiredOption("endpoint", "HOST[:PORT]"), RequiredOption("certificate", "FILE"),
                 .ledger,

@@ -93,7 +93,7 @@ enum ProbeCommand {
     private static func options(
         from arguments: ParsedArguments
     ) throws(BroadsideError) -> SendOptions {
-        try arguments.refuseWords(of: description)
+        try arguments.rejectWords(of: description)
         if !arguments.has("print-campaign") {
             try arguments.require(
                 [.list] + RequiredOption.toConnect(arguments)

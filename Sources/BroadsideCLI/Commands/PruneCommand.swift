@@ -75,7 +75,7 @@ enum PruneCommand {
         ])
 
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> PruneOptions {
-        try arguments.refuseWords(of: description)
+        try arguments.rejectWords(of: description)
         try arguments.require([.ledger, .list, .output])
         var options = PruneOptions.defaults
         try group.read(arguments, into: &options)

@@ -53,7 +53,7 @@ enum ReportCommand {
                 throw .usage(
                     "json", "is for many nights: add --all, or see broadside ledger stats --json")
             }
-            try arguments.refuseWords(of: description)
+            try arguments.rejectWords(of: description)
             try arguments.require([RequiredOption("ledger", "DIR", or: [("all", "DIR...")])])
             let path = try arguments.required("ledger", "DIR")
             let ledger = try LedgerReader(path: path)

@@ -248,7 +248,7 @@ enum SendCommand {
 
     /// Reads the options' values; what they mean together is the engine's to check.
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> SendOptions {
-        try arguments.refuseWords(of: description)
+        try arguments.rejectWords(of: description)
         var required = [
             RequiredOption("tokens", "FILE", or: [("to", "TOKEN")]),
             RequiredOption("payload", "FILE", or: [("payload-by", "COLUMN=DIR")]),

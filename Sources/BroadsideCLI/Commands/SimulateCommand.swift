@@ -72,7 +72,7 @@ enum SimulateCommand {
     /// Reads the options' values; what they mean together is the simulator's to check.
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> SimulatorOptions
     {
-        try arguments.refuseWords(of: description)
+        try arguments.rejectWords(of: description)
         var options = SimulatorOptions(state: try arguments.required("state", "DIR"))
         for group in groups { try group.read(arguments, into: &options) }
         if options.isFast, !arguments.has("hpack-lint") { options.lint = .off }

@@ -25,9 +25,9 @@ struct Discussion {
                 continue
             }
             var text = lines.joined(separator: " ")
-            if let place = text.firstRange(of: start) {
-                exitCodes = text[place.upperBound...].split(separator: ";").map(Self.exitCode)
-                text = String(text[..<place.lowerBound])
+            if let range = text.firstRange(of: start) {
+                exitCodes = text[range.upperBound...].split(separator: ";").map(Self.exitCode)
+                text = String(text[..<range.lowerBound])
             }
             while text.last == " " { text.removeLast() }
             if !text.isEmpty { parts.append(.paragraph(text)) }

@@ -28,14 +28,14 @@ extension ParsedArguments {
     }
 
     /// A command that takes only options was given a word.
-    func refuseWords(of command: CommandDescription) throws(BroadsideError) {
+    func rejectWords(of command: CommandDescription) throws(BroadsideError) {
         guard let word = words.first else { return }
         throw .request(strange(word, after: command.name, in: command))
     }
 
     /// Most likely the value of an option whose name was left out.
     private func strange(
-        _ word: String, after place: String, in command: CommandDescription
+        _ word: String, after path: String, in command: CommandDescription
     ) -> String {
         let isFile = (try? fileExists(word)) ?? false
         // A secret with blanks in it, without quotes round it.
@@ -44,7 +44,7 @@ extension ParsedArguments {
                 string(name).map { !FileValue.isShown($0, option: name) } ?? false
             })
         {
-            return "\(place) takes no further words, and what is given for --\(secret) is not the "
+            return "\(path) takes no further words, and what is given for --\(secret) is not the "
                 + "name of a file: name one, in quotes if there are blanks in its name"
         }
         func has(_ name: String) -> Bool { command.options.contains { $0.name == name } }
@@ -59,6 +59,6 @@ extension ParsedArguments {
             advice = "options begin with --"
         }
         let shown = isFile ? word : wordExcerpt(word)
-        return "\(place) takes no word '\(shown)': \(advice)"
+        return "\(path) takes no word '\(shown)': \(advice)"
     }
 }

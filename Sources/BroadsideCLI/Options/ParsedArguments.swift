@@ -13,7 +13,7 @@ enum HelpRequest {
 struct ParsedArguments {
     private var values: [String: [String]] = [:]
     /// Where options stand that come from a campaign file.
-    private var places: [String: String] = [:]
+    private var locations: [String: String] = [:]
     /// Files of a campaign that this command does not read: they are not written over either.
     private(set) var passedOver: [(option: OptionDescription, value: String)] = []
     /// Words that are not options: a subcommand, a path.
@@ -127,9 +127,9 @@ struct ParsedArguments {
     }
 
     /// Adds an option that a campaign file gives.
-    mutating func add(_ name: String, values texts: [String], place: String) {
+    mutating func add(_ name: String, values texts: [String], location: String) {
         values[name] = texts
-        places[name] = place
+        locations[name] = location
     }
 
     /// Notes a file that a campaign names and the command has no use for.
@@ -139,7 +139,7 @@ struct ParsedArguments {
 
     /// A failure that is about an option of a campaign file names its location there.
     func located(_ failure: BroadsideError) -> BroadsideError {
-        guard let location = failure.option.flatMap({ places[$0] }) else { return failure }
+        guard let location = failure.option.flatMap({ locations[$0] }) else { return failure }
         return failure.located(at: location)
     }
 

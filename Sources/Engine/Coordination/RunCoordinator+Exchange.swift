@@ -116,7 +116,7 @@ extension RunCoordinator.State {
         case .pending, .passed: break
         case .refused(let count, let answered):
             stop(.canaryRefused(count: count, answered: answered))
-        case .unanswered: stop(.canaryUnanswered)
+        case .unanswered: stop(.canaryWithoutResponses)
         }
     }
 

@@ -179,7 +179,7 @@ struct ChunkQueue: ~Copyable {
                 return ListRow(
                     number: row.number, disposition: .send, attempts: 0, token: reader.field(0))
             }
-            guard turnToNextChunk() else { return nil }
+            guard advanceToNextChunk() else { return nil }
         }
     }
 
@@ -189,7 +189,7 @@ struct ChunkQueue: ~Copyable {
     /// Gives back the chunk that is read to its end and opens the next, if it is reserved; false where
     /// there is none.
     @inline(never)
-    private mutating func turnToNextChunk() -> Bool {
+    private mutating func advanceToNextChunk() -> Bool {
         if let chunk = reader.close() {
             lastRead = (placeCount, requestCount)
             pool.giveBack(chunk)

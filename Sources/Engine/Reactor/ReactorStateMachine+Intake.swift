@@ -80,7 +80,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections.latencyMonitor.lastAbsence = now.nanoseconds
         let absence = now.nanoseconds - connections.latencyMonitor.lastTurn
         for index in 0..<connections.count {
-            connections[index].pace.noteAbsence(nanoseconds: absence)
+            connections[index].pace.recordStall(nanoseconds: absence)
         }
     }
 

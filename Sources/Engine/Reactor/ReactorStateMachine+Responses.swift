@@ -10,7 +10,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func noteAccepted(_ tag: RowTag, _ index: Int, now: Now) {
         let sent = rows.slab[tag].sentNanoseconds
         connections[index].noteResponse(now, sent: sent)
-        connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
+        connections[index].pace.recordResponse(sent: sent, now: now.nanoseconds)
         if connections[index].responses == 1 {
             connections.addresses.succeeded(
                 connections[index].address, slot: index, now: now.nanoseconds)

@@ -281,7 +281,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         else { return .max }
         let open = connections[index].openCount
         if open >= min(connections[index].pace.limit, connections[index].session.requestLimit) {
-            connections[index].pace.noteFull()
+            connections[index].pace.recordFullWindow()
         }
         if connections[index].pace.isDue(now: now.nanoseconds) { endPaceWindow(index, now: now) }
         return connections[index].pace.limit - open

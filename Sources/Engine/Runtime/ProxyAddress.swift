@@ -4,7 +4,7 @@ package struct ProxyAddress: Equatable, Sendable {
     var port: UInt16
 
     /// `HOST:PORT`, for people and for messages.
-    package var place: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    package var hostAndPort: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     package init(host: String, port: UInt16) {
         self.host = host

@@ -21,7 +21,7 @@ package struct Route: Sendable {
     }
 
     /// `HOST:PORT`, for people.
-    package static func place(_ host: String, _ port: UInt16) -> String {
+    package static func hostAndPort(_ host: String, _ port: UInt16) -> String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 

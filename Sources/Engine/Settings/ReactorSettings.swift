@@ -64,7 +64,7 @@ package struct ReactorSettings: Sendable {
     /// True where requests carry a provider token: one request goes first on each connection.
     package var usesProviderToken: Bool
 
-    var onLost: LostAnswerPolicy
+    var onLost: LostResponsePolicy
     var retryPolicy: RetryPolicy
     /// Durations in nanoseconds.
     var requestTimeout: UInt64
@@ -86,7 +86,7 @@ package struct ReactorSettings: Sendable {
         campaign: UInt64, authority: [UInt8], topic: [UInt8]?, pushType: [UInt8],
         priority: [UInt8]?, expiration: [UInt8]?, collapseIdentifier: [UInt8]?, payload: [UInt8],
         connections: Int, streamsPerConnection: Int, milliRatePerConnection: UInt64?,
-        usesProviderToken: Bool, onLost: LostAnswerPolicy, retryPolicy: RetryPolicy,
+        usesProviderToken: Bool, onLost: LostResponsePolicy, retryPolicy: RetryPolicy,
         requestTimeout: UInt64, giveUpAfter: UInt64, giveUpAfterIsExplicit: Bool, abortAfter: Int,
         reactors: Int, seed: UInt64
     ) {

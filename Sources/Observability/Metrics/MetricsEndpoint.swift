@@ -49,7 +49,7 @@ internal import Synchronization
     ///   - host: A numeric address.
     ///   - port: 0 picks a free one.
     init(host: String, port: UInt16) throws(BroadsideError) {
-        let place = host.contains(":") ? "[\(host)]" : host
+        let shownHost = host.contains(":") ? "[\(host)]" : host
         page = Page(isLocal: MetricsHost.isLoopback(host))
         // SAFETY: the daemon copies the address and the options; the page that it gets as context
         // lives as long as this object, whose `deinit` stops it before.
@@ -60,10 +60,10 @@ internal import Synchronization
             UInt32(2 * Self.connectionsLimit), Self.timeoutSeconds)
         guard let daemon = unsafe daemon else {
             throw .file(
-                option: "metrics", "\(place):\(port)", errno: errno, "name a free port, or :0")
+                option: "metrics", "\(shownHost):\(port)", errno: errno, "name a free port, or :0")
         }
         unsafe self.daemon = daemon
-        url = "http://\(place):\(unsafe microhttpd_port(daemon))/metrics"
+        url = "http://\(shownHost):\(unsafe microhttpd_port(daemon))/metrics"
     }
 
     // SAFETY: stopped once; the call returns when the daemon's thread has ended.

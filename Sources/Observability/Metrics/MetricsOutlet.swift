@@ -17,16 +17,16 @@ package enum MetricsOutlet {
                 "\(value): write 127.0.0.1:9100 for an endpoint, or ./\(value) for a file "
                     + "of that name")
         }
-        guard let place = try Self.place(value) else {
+        guard let address = try Self.address(value) else {
             try checkWritable(value, option: "metrics")
             self = .file(value)
             return
         }
-        self = .endpoint(try MetricsEndpoint(host: place.host, port: place.port))
+        self = .endpoint(try MetricsEndpoint(host: address.host, port: address.port))
     }
 
     /// The numeric address and the port to listen on; nil for a file's name.
-    package static func place(_ value: String) throws(BroadsideError) -> (
+    package static func address(_ value: String) throws(BroadsideError) -> (
         host: String, port: UInt16
     )? {
         guard !value.contains("/"), let colon = value.lastIndex(of: ":") else { return nil }

@@ -32,7 +32,7 @@ struct Chart {
 
     /// A text at a place of the horizontal axis, 0 to 1.
     struct Tick {
-        var place: Double
+        var fraction: Double
         var text: String
     }
 
@@ -178,8 +178,9 @@ struct Chart {
     private var horizontalAxis: String {
         var svg = "<g class=\"axis\" aria-hidden=\"true\">"
         for tick in ticks {
-            let anchor = tick.place < 0.02 ? "start" : tick.place > 0.98 ? "end" : "middle"
-            svg += "<text x=\"\(Self.percent(tick.place))\" y=\"\(Self.top + Self.height + 18)\" "
+            let anchor = tick.fraction < 0.02 ? "start" : tick.fraction > 0.98 ? "end" : "middle"
+            svg +=
+                "<text x=\"\(Self.percent(tick.fraction))\" y=\"\(Self.top + Self.height + 18)\" "
             svg += "text-anchor=\"\(anchor)\">\(escapedHTML(tick.text))</text>"
         }
         for band in bands where band.isCut {
@@ -191,10 +192,10 @@ struct Chart {
             }
         }
         for mark in marks {
-            let anchor = mark.place > 0.7 ? "end" : "start"
-            svg += "<line class=\"mark\" x1=\"\(Self.percent(mark.place))\" y1=\"\(Self.top)\" "
-            svg += "x2=\"\(Self.percent(mark.place))\" y2=\"\(Self.top + Self.height)\"/>"
-            svg += "<text x=\"\(Self.percent(mark.place))\" y=\"\(Self.top - 6)\" "
+            let anchor = mark.fraction > 0.7 ? "end" : "start"
+            svg += "<line class=\"mark\" x1=\"\(Self.percent(mark.fraction))\" y1=\"\(Self.top)\" "
+            svg += "x2=\"\(Self.percent(mark.fraction))\" y2=\"\(Self.top + Self.height)\"/>"
+            svg += "<text x=\"\(Self.percent(mark.fraction))\" y=\"\(Self.top - 6)\" "
             svg += "text-anchor=\"\(anchor)\">\(escapedHTML(mark.text))</text>"
         }
         return svg + "</g>\n"
@@ -299,8 +300,8 @@ struct Chart {
 
     // MARK: Numbers
 
-    private static func percent(_ place: Double) -> String {
-        decimal(place * 100, places: 2) + "%"
+    private static func percent(_ fraction: Double) -> String {
+        decimal(fraction * 100, places: 2) + "%"
     }
 
     /// The next number above that divides into four round parts.

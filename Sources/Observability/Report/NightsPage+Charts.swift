@@ -79,12 +79,12 @@ extension NightsPage {
         var series: [Chart.Series] = []
         var texts: [String] = []
         for (index, group) in drawn.enumerated() {
-            let own = group.places.map { values[$0] }
+            let own = group.indices.map { values[$0] }
             let known = own.compactMap { $0 }
             guard let first = known.first, let last = known.last, let least = known.min(),
                 let most = known.max()
             else { continue }
-            let places = group.places.map { positions[$0] }
+            let places = group.indices.map { positions[$0] }
             let isSmoothed = known.count >= Self.smoothedFrom
             let isOnly = drawn.count == 1
             let color = isOnly ? color : Self.groupColors[index % Self.groupColors.count]
@@ -118,11 +118,11 @@ extension NightsPage {
     /// has two nights.
     private var drawnGroups: [Group] {
         let groups = groups
-        let own = groups.filter { $0.places.count > 1 }.prefix(Self.groupColors.count - 1)
+        let own = groups.filter { $0.indices.count > 1 }.prefix(Self.groupColors.count - 1)
         let others = groups.filter { group in !own.contains { $0.name == group.name } }
         guard !others.isEmpty else { return Array(own) }
         let rest = Group(
-            name: "other campaigns", places: others.flatMap(\.places).sorted(), isMixed: true)
+            name: "other campaigns", indices: others.flatMap(\.indices).sorted(), isMixed: true)
         return own + [rest]
     }
 
@@ -186,7 +186,8 @@ extension NightsPage {
         let step = max(1, (places.count + Self.ticksLimit - 1) / Self.ticksLimit)
         return stride(from: 0, to: places.count, by: step).map {
             Chart.Tick(
-                place: position(places[$0].milliseconds, in: (first, span)), text: places[$0].text)
-        }.filter { $0.place < 0.94 || places.count <= 2 }
+                fraction: position(places[$0].milliseconds, in: (first, span)),
+                text: places[$0].text)
+        }.filter { $0.fraction < 0.94 || places.count <= 2 }
     }
 }

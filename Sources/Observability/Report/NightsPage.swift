@@ -110,11 +110,11 @@ package struct NightsPage {
     /// A row per campaign, if there are several; the table of nights comes last on the page.
     private var campaigns: String {
         let groups = groups
-        guard groups.count > 1, groups.contains(where: { $0.places.count > 1 }) else { return "" }
+        guard groups.count > 1, groups.contains(where: { $0.indices.count > 1 }) else { return "" }
         let course = course
         let rows = groups.prefix(Self.campaignsLimit).map { group in
-            let figures = group.places.map { course[$0].figures }
-            let last = group.places.last.map { Self.day(course[$0].milliseconds) } ?? ""
+            let figures = group.indices.map { course[$0].figures }
+            let last = group.indices.last.map { Self.day(course[$0].milliseconds) } ?? ""
             return [
                 group.name, grouped(figures.count), last,
                 figures.last?.rows.map { grouped($0) } ?? "",
@@ -140,7 +140,7 @@ package struct NightsPage {
     struct Group {
         var name: String
         /// Of `course`.
-        var places: [Int]
+        var indices: [Int]
         /// Several campaigns that have no line of their own.
         var isMixed = false
     }
@@ -149,8 +149,8 @@ package struct NightsPage {
     var groups: [Group] {
         var places: [String: [Int]] = [:]
         for (index, night) in course.enumerated() { places[night.group, default: []].append(index) }
-        return places.map { Group(name: $0.key, places: $0.value) }
-            .sorted { ($1.places.count, $0.name) < ($0.places.count, $1.name) }
+        return places.map { Group(name: $0.key, indices: $0.value) }
+            .sorted { ($1.indices.count, $0.name) < ($0.indices.count, $1.name) }
     }
 
     private var tiles: [(String, String)] {

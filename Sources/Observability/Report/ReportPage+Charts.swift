@@ -124,11 +124,11 @@ extension ReportPage {
         let marks = [("median", 0.5), ("99%", 0.99)].compactMap { name, share in
             latency.quantile(share).flatMap { value in
                 columns.firstIndex { $0.upper >= value }.map {
-                    Chart.Tick(place: (edges[$0] + edges[$0 + 1]) / 2, text: name)
+                    Chart.Tick(fraction: (edges[$0] + edges[$0 + 1]) / 2, text: name)
                 }
             }
         }
-        let areMarksApart = marks.count < 2 || marks[1].place - marks[0].place > 0.25
+        let areMarksApart = marks.count < 2 || marks[1].fraction - marks[0].fraction > 0.25
         var seen = 0.0
         let rows = columns.map { column in
             seen += column.count
@@ -165,15 +165,18 @@ extension ReportPage {
             values += [decade, 2 * decade, 5 * decade]
             decade *= 10
         }
-        let places = values.map { (value: $0, place: edges[1] + width * log2($0 / Double(first))) }
-            .filter { $0.place > 0.02 && $0.place < 0.97 }
+        let places = values.map {
+            (value: $0, fraction: edges[1] + width * log2($0 / Double(first)))
+        }
+        .filter { $0.fraction > 0.02 && $0.fraction < 0.97 }
         var ticks: [Chart.Tick] = []
         // Powers of ten have the first choice.
         let powers = places.filter { "\(UInt64($0.value))".hasPrefix("1") }
-        for one in powers + places where ticks.allSatisfy({ abs($0.place - one.place) > 0.2 }) {
-            ticks.append(Chart.Tick(place: one.place, text: roundTime(one.value)))
+        for one in powers + places where ticks.allSatisfy({ abs($0.fraction - one.fraction) > 0.2 })
+        {
+            ticks.append(Chart.Tick(fraction: one.fraction, text: roundTime(one.value)))
         }
-        return ticks.sorted { $0.place < $1.place }
+        return ticks.sorted { $0.fraction < $1.fraction }
     }
 
     /// `20 ms`; nanoseconds that are round.
@@ -189,14 +192,14 @@ extension ReportPage {
     // MARK: The axis of time
 
     private func timeTicks(_ axis: TimeAxis) -> [Chart.Tick] {
-        axis.ticks.map { Chart.Tick(place: $0.place, text: $0.text) }
+        axis.ticks.map { Chart.Tick(fraction: $0.fraction, text: $0.text) }
     }
 
     /// Where later runs began.
     private func runMarks(_ axis: TimeAxis) -> [Chart.Tick] {
         guard data.runs.count <= 6 else { return [] }
         return data.runs.dropFirst().filter { $0.elapsed > 0 }.map {
-            Chart.Tick(place: axis.place($0.start), text: "run \($0.number)")
+            Chart.Tick(fraction: axis.fraction($0.start), text: "run \($0.number)")
         }
     }
 

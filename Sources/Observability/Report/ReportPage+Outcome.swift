@@ -38,7 +38,7 @@ extension ReportPage {
     /// Fewer than this is bad.
     private static var badShare: Double { 0.5 }
 
-    var statusWord: String {
+    var statusText: String {
         if data.isInProgress { return "running" }
         guard allRows > 0 else { return "\(data.summary.outcome.rawValue), no rows" }
         return "\(data.summary.outcome.rawValue), "

@@ -34,7 +34,7 @@ package struct ReportPage {
         """
         <header>
         <p>\(escapedHTML(heading)) \
-        <span class="status\(statusClass)">\(escapedHTML(statusWord))</span></p>
+        <span class="status\(statusClass)">\(escapedHTML(statusText))</span></p>
         <h1>\(escapedHTML(sentence))</h1>
         \(bar)\(cards)\(facts)\
         </header>

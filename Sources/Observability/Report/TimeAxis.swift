@@ -24,7 +24,7 @@ struct TimeAxis {
     }
 
     struct Tick {
-        var place: Double
+        var fraction: Double
         var text: String
     }
 
@@ -86,13 +86,13 @@ struct TimeAxis {
 
     private mutating func add(_ pause: Telemetry.Pause, of run: ReportData.RunMark) {
         guard let stretch = stretches.first(where: { $0.start == run.start }) else { return }
-        func place(_ milliseconds: UInt64) -> Double {
+        func fraction(_ milliseconds: UInt64) -> Double {
             let start = stretch.startedAtMilliseconds
             let seconds = Double(milliseconds - min(milliseconds, start)) / 1000
             return stretch.left + stretch.width * min(1, seconds / stretch.seconds)
         }
-        let left = place(pause.startedAtMilliseconds)
-        let right = place(pause.endedAtMilliseconds ?? run.endedAtMilliseconds)
+        let left = fraction(pause.startedAtMilliseconds)
+        let right = fraction(pause.endedAtMilliseconds ?? run.endedAtMilliseconds)
         guard right > left else { return }
         bands.append(Band(left: left, right: right, isCut: false, text: "paused"))
     }
@@ -102,7 +102,7 @@ struct TimeAxis {
     /// The place of a moment of running time, 0 to 1.
     ///
     /// - Parameter isEnd: Where a run ends and the next begins, the former is meant.
-    func place(_ seconds: Double, isEnd: Bool = false) -> Double {
+    func fraction(_ seconds: Double, isEnd: Bool = false) -> Double {
         let found = stretches.last { isEnd ? $0.start < seconds : $0.start <= seconds }
         guard let stretch = found ?? stretches.first else { return 0 }
         let share = min(1, max(0, (seconds - stretch.start) / stretch.seconds))
@@ -117,14 +117,14 @@ struct TimeAxis {
         var laid: [Item?] = []
         var end = 0.0
         for item in items {
-            let left = max(place(start(item)), end)
+            let left = max(fraction(start(item)), end)
             if let last = edges.last, left > max(last, end) + 1e-9 {
                 edges.append(end)
                 laid.append(nil)
             }
             edges.append(left)
             laid.append(item)
-            end = max(left, place(start(item) + duration(item), isEnd: true))
+            end = max(left, fraction(start(item) + duration(item), isEnd: true))
         }
         if !items.isEmpty { edges.append(end) }
         return (edges, laid)
@@ -160,16 +160,16 @@ struct TimeAxis {
             var time = (shift + step - 1) / step * step
             while Double(time - shift) / 1000 <= stretch.seconds {
                 let share = Double(time - shift) / 1000 / stretch.seconds
-                let place = min(1, stretch.left + stretch.width * share)
-                if place - (ticks.last?.place ?? -1) >= room {
-                    ticks.append(Tick(place: place, text: Self.text(time, step: step)))
+                let fraction = min(1, stretch.left + stretch.width * share)
+                if fraction - (ticks.last?.fraction ?? -1) >= room {
+                    ticks.append(Tick(fraction: fraction, text: Self.text(time, step: step)))
                 }
                 time += step
             }
         }
         if ticks.isEmpty, let first = stretches.first {
             let time = min(zone.shifted(first.startedAtMilliseconds), Night.latestStart)
-            ticks = [Tick(place: 0, text: Self.text(time, step: 1000))]
+            ticks = [Tick(fraction: 0, text: Self.text(time, step: 1000))]
         }
         return ticks
     }

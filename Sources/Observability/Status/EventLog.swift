@@ -119,8 +119,8 @@ package struct EventLog {
         switch format {
         case .text:
             let time = hasLocalTimes ? localClock(event.milliseconds) : time
-            let place = event.connection.map { "connection \($0): " } ?? ""
-            return "\(time) \(event.level.rawValue): \(place)\(printable(event.message))"
+            let prefix = event.connection.map { "connection \($0): " } ?? ""
+            return "\(time) \(event.level.rawValue): \(prefix)\(printable(event.message))"
         case .json:
             var line = JSONLine()
             line.add("time", time)

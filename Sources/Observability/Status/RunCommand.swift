@@ -141,10 +141,10 @@ public struct RunCommand: Codable, Hashable, Sendable {
 
     /// As a shell takes it, on one line.
     ///
-    /// - Parameter place: Where it will be pasted: from elsewhere it goes to its directory first.
-    func text(at place: String = workingDirectory) -> String {
+    /// - Parameter folder: Where it will be pasted: from elsewhere it goes to its directory first.
+    func text(at folder: String = workingDirectory) -> String {
         let words = ([program] + arguments).map(shellWord).joined(separator: " ")
-        return directory.isEmpty || directory == place
+        return directory.isEmpty || directory == folder
             ? words : "cd \(shellWord(directory)) && \(words)"
     }
 }

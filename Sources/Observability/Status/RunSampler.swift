@@ -9,7 +9,7 @@ package import BroadsideSupport
 /// everything that tells how a run goes on reads what it made.
 package struct RunSampler {
     /// What a sampler can't see by itself.
-    package struct Surroundings {
+    package struct Context {
         var campaign: String
         var name: String?
         var labels: [String: String]
@@ -43,35 +43,35 @@ package struct RunSampler {
         }
     }
 
-    private let surroundings: Surroundings
+    private let context: Context
     private let start: Now
     package private(set) var series = TimeSeries()
     package private(set) var snapshot = RunSnapshot()
-    private var lastLook: UInt64
-    private var nextLook: UInt64
+    private var lastSampleTime: UInt64
+    private var nextCheck: UInt64
 
     /// Time between two looks.
     static var interval: UInt64 { second }
 
-    package init(_ surroundings: Surroundings, start: Now) {
-        self.surroundings = surroundings
+    package init(_ context: Context, start: Now) {
+        self.context = context
         self.start = start
-        lastLook = start.nanoseconds
-        nextLook = start.nanoseconds + Self.interval
-        snapshot.campaign = surroundings.campaign
-        snapshot.name = surroundings.name
-        snapshot.labels = surroundings.labels
-        snapshot.acceptsBySilence = surroundings.acceptsBySilence
-        snapshot.counts = surroundings.earlier
+        lastSampleTime = start.nanoseconds
+        nextCheck = start.nanoseconds + Self.interval
+        snapshot.campaign = context.campaign
+        snapshot.name = context.name
+        snapshot.labels = context.labels
+        snapshot.acceptsBySilence = context.acceptsBySilence
+        snapshot.counts = context.earlier
         snapshot.wallMilliseconds = start.wallMilliseconds
-        snapshot.wantedConnections = surroundings.wantedConnections
+        snapshot.wantedConnections = context.wantedConnections
     }
 
     /// The run keeps up so many connections from now on.
     package mutating func want(connections: Int) { snapshot.wantedConnections = connections }
 
     /// True when it is time for the next look.
-    package func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextLook }
+    package func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextCheck }
 
     /// Takes what the reactors told last.
     ///
@@ -79,15 +79,15 @@ package struct RunSampler {
     ///   - list: How far the list is read.
     ///   - milliRate: Requests in 1,000 seconds that are allowed; nil: unlimited.
     ///   - guards: What the guards have counted.
-    package mutating func look(
+    package mutating func sample(
         _ report: ReactorReport, list: ListSource.Progress, phase: RunSnapshot.Phase,
         milliRate: UInt64?, guards: GuardStatus? = nil, now: Now
     ) {
         let before = snapshot
-        assert(now.nanoseconds >= lastLook, "time does not go back")
-        let elapsed = Double(now.nanoseconds - min(now.nanoseconds, lastLook)) / 1e9
-        lastLook = now.nanoseconds
-        nextLook = now.nanoseconds + Self.interval
+        assert(now.nanoseconds >= lastSampleTime, "time does not go back")
+        let elapsed = Double(now.nanoseconds - min(now.nanoseconds, lastSampleTime)) / 1e9
+        lastSampleTime = now.nanoseconds
+        nextCheck = now.nanoseconds + Self.interval
         snapshot.phase = phase
         snapshot.wallMilliseconds = now.wallMilliseconds
         snapshot.elapsedSeconds = Double(now.nanoseconds - start.nanoseconds) / 1e9
@@ -136,24 +136,24 @@ package struct RunSampler {
         snapshot.statistics = statistics
         snapshot.latencyCounts = report.latency
         snapshot.latency = RunSnapshot.Latency(report.latency)
-        snapshot.counts = surroundings.earlier + statistics.counts
+        snapshot.counts = context.earlier + statistics.counts
         snapshot.openConnections = statistics.openConnections
         snapshot.inFlight = statistics.inFlight
     }
 
     /// The campaign's rows, a shard's alone: known, or estimated from the part of the list that was read.
     private mutating func takeRows(_ list: ListSource.Progress) {
-        let rows = surroundings.rows
+        let rows = context.rows
         let end: UInt64
         var isEstimate = false
         if let last = rows.part.endRow {
             // The beginning of the next shard was found before the first row was sent.
             end = last
         } else if list.isAtEnd {
-            end = max(list.rows, surroundings.knownEnd ?? 0)
-        } else if let known = surroundings.knownEnd {
+            end = max(list.rows, context.knownEnd ?? 0)
+        } else if let known = context.knownEnd {
             end = known
-        } else if let byteCount = surroundings.listByteCount, list.bytes > 0, list.rows > 0 {
+        } else if let byteCount = context.listByteCount, list.bytes > 0, list.rows > 0 {
             // Rows and bytes are counted from the list's beginning, whichever part is read.
             let estimate = Double(list.rows) * Double(byteCount) / Double(list.bytes)
             end = max(list.rows, UInt64(estimate.rounded()))

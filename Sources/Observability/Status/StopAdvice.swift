@@ -61,7 +61,7 @@ package struct StopAdvice {
             add("--resume continues without it", resuming?.withoutDeadline)
         case .gaveUp(let trouble), .brokenServer(let trouble): afterGivingUp(trouble)
         case .noResponse(_, let last): afterGivingUp(last)
-        case .canaryUnanswered, .failed: afterGivingUp(nil)
+        case .canaryWithoutResponses, .failed: afterGivingUp(nil)
         case .refused(let refusal): afterRefusal(refusal)
         case .heldBack(_, let refusal): afterRefusal(refusal)
         case .onlyBadTokens(let refusal): afterStrangeTokens(refusal)
@@ -134,7 +134,7 @@ package struct StopAdvice {
     }
 
     /// The first step, as the end of a line; nil where there is none.
-    package var lastWords: String? {
+    package var lastLine: String? {
         steps.first.map { step in step.text + (step.command.map { ": \($0)" } ?? "") }
     }
 
@@ -189,19 +189,19 @@ package struct StopAdvice {
             let option =
                 circumstances.hasProxy
                 ? "--proxy and" : circumstances.hasEndpoint ? "--endpoint and" : ""
-            lookCloser(
+            investigate(
                 "check \(option)\(option.isEmpty ? "" : " ")the name servers of this machine "
                     + "(/etc/resolv.conf);")
         case .connect where circumstances.hasProxy, .proxy:
-            lookCloser("check --proxy: its host and port, and what the proxy allows;")
+            investigate("check --proxy: its host and port, and what the proxy allows;")
         case .connect:
-            lookCloser(
+            investigate(
                 circumstances.hasEndpoint
                     ? "check --endpoint, and that a server listens there;"
                     : "does a firewall let --port through, or is a --proxy needed?")
         case .tls, .protocol:
-            lookCloser("check --endpoint, --ca-file and what is in between;")
-        case .silent, .lost: lookCloser(nil)
+            investigate("check --endpoint, --ca-file and what is in between;")
+        case .silent, .lost: investigate(nil)
         case .refused, .longWait, .tokenUpdates, .other: doctor("doctor shows more")
         }
         guard circumstances.hasLedger else {
@@ -214,7 +214,7 @@ package struct StopAdvice {
     }
 
     /// What to check where connections fail, and the command that does.
-    private mutating func lookCloser(_ check: String?) {
+    private mutating func investigate(_ check: String?) {
         let hint = circumstances.proxyHint.map { "\($0);" }
         doctor([check, hint, "doctor shows more"].compactMap { $0 }.joined(separator: " "))
     }

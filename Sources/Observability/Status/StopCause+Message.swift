@@ -4,21 +4,21 @@ import BroadsideSupport
 
 extension StopCause {
     /// What happened, in one line.
-    package var message: String { message(place: nil) }
+    package var message: String { message(endpoint: nil) }
 
-    /// - Parameter place: Where connections went to.
-    package func message(place: String?) -> String {
+    /// - Parameter endpoint: Where connections went to.
+    package func message(endpoint: String?) -> String {
         switch self {
         case .complete: "complete"
         case .signal: "stopped by a signal"
         case .control: "stopped by broadside control"
         case .deadline: "the deadline has passed"
-        case .gaveUp(let trouble): Self.gaveUp(trouble, place: place)
+        case .gaveUp(let trouble): Self.gaveUp(trouble, endpoint: endpoint)
         case .noResponse(let seconds, let last):
             Self.gaveUp(
-                "no response for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), place)
+                "no response for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), endpoint)
         case .brokenServer(let trouble):
-            Self.gaveUp("one connection after the other breaks: \(trouble.sentence)", place)
+            Self.gaveUp("one connection after the other breaks: \(trouble.sentence)", endpoint)
         case .refused(let refusal) where ResponseClass.isStrangeSuccess(refusal.status):
             "the server responds \(refusal.status) to one request after the other, which APNs never does: "
                 + "the outcome of these rows is unknown"
@@ -39,7 +39,7 @@ extension StopCause {
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
         case .canaryRefused(let count, let answered):
             "\(count) of the canary's \(answered) rows are refused or invalid"
-        case .canaryUnanswered: "too few of the canary's rows got a response"
+        case .canaryWithoutResponses: "too few of the canary's rows got a response"
         case .expiredToken(let isSupplied):
             isSupplied
                 ? "the provider token of --auth-token-file has expired"
@@ -58,14 +58,16 @@ extension StopCause {
         }
     }
 
-    private static func gaveUp(_ what: String, _ place: String?) -> String {
-        place.map { "gave up on \($0): \(what)" } ?? what
+    private static func gaveUp(_ what: String, _ endpoint: String?) -> String {
+        endpoint.map { "gave up on \($0): \(what)" } ?? what
     }
 
-    private static func gaveUp(_ trouble: ConnectionTrouble, place: String?) -> String {
+    private static func gaveUp(_ trouble: ConnectionTrouble, endpoint: String?) -> String {
         // Where connections went to a single address it is named once.
-        guard let place, trouble.peer == place else { return gaveUp(trouble.sentence, place) }
-        return gaveUp(trouble.sentenceWithoutPeer, place)
+        guard let endpoint, trouble.peer == endpoint else {
+            return gaveUp(trouble.sentence, endpoint)
+        }
+        return gaveUp(trouble.sentenceWithoutPeer, endpoint)
     }
 }
 

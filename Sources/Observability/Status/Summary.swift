@@ -222,7 +222,7 @@ public struct Summary: Sendable, Encodable {
             text += line(state.name, grouped(counts[state]))
         }
         if let remaining, remaining > 0 { text += line("remaining", grouped(remaining)) }
-        if inDoubt > 0 { text += line("in doubt", "\(grouped(inDoubt))\(inDoubtWords)") }
+        if inDoubt > 0 { text += line("in doubt", "\(grouped(inDoubt))\(inDoubtText)") }
         for (reason, count) in reasons.sorted(by: { ($0.value, $1.key) > ($1.value, $0.key) }) {
             text += line("  \(reason)", grouped(count))
         }
@@ -238,7 +238,7 @@ public struct Summary: Sendable, Encodable {
     }
 
     /// What rows in doubt are, as far as it is known.
-    private var inDoubtWords: String {
+    private var inDoubtText: String {
         guard outcome != .running else { return " of them, being sent right now" }
         let words = remaining == nil ? "" : " of them"
         // Rows are reserved well before they are sent.

@@ -144,7 +144,7 @@ package struct Telemetry: Codable, Sendable {
     }
 
     /// The run will write its page to this path.
-    package mutating func noteReport(_ path: String) {
+    package mutating func recordReport(_ path: String) {
         reportPath =
             path.starts(withBytes: "/") ? path : "\(RunCommand.workingDirectory)/\(path)"
     }

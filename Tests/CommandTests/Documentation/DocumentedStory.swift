@@ -45,7 +45,7 @@ struct DocumentedStory {
         let script = try directory.write(try shellScript(work, programs), to: "story.bash")
         let finished = try Subprocess("bash", [script], in: directory).wait(limit: 1500)
         guard finished.exitCode == 0 else {
-            return [finished.errors.isEmpty ? lastWords(finished.exitCode) : finished.errors]
+            return [finished.errors.isEmpty ? lastLine(finished.exitCode) : finished.errors]
         }
         return try differences()
     }
@@ -123,7 +123,7 @@ struct DocumentedStory {
     }
 
     /// Of a story that ended in the midst, by a mistake in its shell: where, and what was said there.
-    private func lastWords(_ exitCode: Int32) -> String {
+    private func lastLine(_ exitCode: Int32) -> String {
         let lines = (try? FileManager.default.contentsOfDirectory(atPath: outputs)) ?? []
         let line = lines.compactMap { Int($0) }.max() ?? 0
         let said = try? String(contentsOfFile: "\(outputs)/\(line)", encoding: .utf8)

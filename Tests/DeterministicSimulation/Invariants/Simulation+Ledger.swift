@@ -211,7 +211,7 @@ extension Simulation {
             // Apple takes a new token after 20 minutes.
             isJustified =
                 faults.refusesTokensFrom > 0 && clock - process.startedAt >= 1200 * second
-        case .gaveUp, .noResponse, .canaryUnanswered:
+        case .gaveUp, .noResponse, .canaryWithoutResponses:
             if case .noResponse = cause { checkSilence(process) }
             let trouble =
                 faults.connectFailure + faults.connectSilence + faults.resolveFailure
@@ -226,7 +226,7 @@ extension Simulation {
             // to 40 s; so may be the next.
             let isSlow =
                 (faults.slowReading > 0 || faults.windowLoss > 0 || faults.trickle > 0)
-                && (plan.giveUpAfter < 80 * second || cause == .canaryUnanswered)
+                && (plan.giveUpAfter < 80 * second || cause == .canaryWithoutResponses)
             let isGatewayTroubled =
                 plan.gateway.map { faults.gateway.isTroubled(command: $0.command) } ?? false
             isJustified =
@@ -235,7 +235,7 @@ extension Simulation {
                 || isStarved
                 || isSlow
                 || faults.requestsPerConnection > 0
-                || (cause == .canaryUnanswered && isCanaryUnanswered(process))
+                || (cause == .canaryWithoutResponses && isCanaryUnanswered(process))
         case .superseded:
             isJustified = process.claimedAt != nil
         case .ledgerFailed:

@@ -55,10 +55,10 @@ extension Simulation {
     /// What a reactor knows to be written: behind a stop of the process the news of a write may still lie
     /// before it.
     private func toldPosition(of reactor: SimulatedReactor) -> UInt64 {
-        let isUntold = reactor.inbox.contains {
+        let isInconclusive = reactor.inbox.contains {
             if case .completion(.wrote) = $0.1 { true } else { false }
         }
-        return isUntold ? reactor.writtenBefore : reactor.writtenPosition
+        return isInconclusive ? reactor.writtenBefore : reactor.writtenPosition
     }
 
     func syncDone(_ reactor: SimulatedReactor, fails: Bool = false) {

@@ -34,7 +34,7 @@ struct SimulationPlan {
     let streams: Int
     let rate: UInt64?
     let ratePerConnection: UInt64?
-    let onLost: LostAnswerPolicy
+    let onLost: LostResponsePolicy
     let abortAfter: Int
     let requestTimeout: UInt64
     let retryPolicy: RetryPolicy

@@ -16,7 +16,7 @@ struct ConnectionRuleTests {
 
     /// A run that waits long for answers.
     private func patientRun(
-        rows: Int, connections: Int = 1, onLost: LostAnswerPolicy = .record
+        rows: Int, connections: Int = 1, onLost: LostResponsePolicy = .record
     ) throws -> ScriptedRun {
         let run = try ScriptedRun(rows: rows, connections: connections) {
             $0.requestTimeout = 7200 * second
@@ -77,9 +77,9 @@ struct ConnectionRuleTests {
             (trouble?.contains("GOAWAY with error") ?? false) == (code != 0), "\(trouble ?? "")")
     }
 
-    @Test(arguments: LostAnswerPolicy.allCases)
+    @Test(arguments: LostResponsePolicy.allCases)
     func `An end without a word: rows in doubt, replaced after a pause`(
-        onLost: LostAnswerPolicy
+        onLost: LostResponsePolicy
     ) throws {
         let run = try patientRun(rows: 3, onLost: onLost)
         run.maxStreams = 2

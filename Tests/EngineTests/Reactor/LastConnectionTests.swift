@@ -13,7 +13,7 @@ struct LastConnectionTests {
     /// A run all of whose rows are out and not answered.
     private func sentRun(
         rows: Int, connections: Int = 1, maxStreams: Int = 1000,
-        onLost: LostAnswerPolicy = .record
+        onLost: LostResponsePolicy = .record
     ) throws -> ScriptedRun {
         let run = try ScriptedRun(rows: rows, connections: connections) { $0.onLost = onLost }
         run.maxStreams = UInt32(maxStreams)
@@ -86,8 +86,8 @@ struct LastConnectionTests {
         #expect(rows.map(\.attempts) == [1, 1, 2])
     }
 
-    @Test(arguments: LostAnswerPolicy.allCases)
-    func `It dies while its answers are awaited`(onLost: LostAnswerPolicy) throws {
+    @Test(arguments: LostResponsePolicy.allCases)
+    func `It dies while its answers are awaited`(onLost: LostResponsePolicy) throws {
         let run = try sentRun(rows: 3, onLost: onLost)
         run.reply = { _ in .status(200) }
         answer(run, 1, 200, nil)

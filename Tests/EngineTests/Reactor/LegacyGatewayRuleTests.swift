@@ -17,7 +17,7 @@ struct LegacyGatewayRuleTests {
     private func gatewayRun(
         rows: Int, command: BinaryCommand = .frame, expiration: UInt32? = nil,
         priority: UInt8 = 10, text: String? = nil, inFlight: Int = 1000, abortAfter: Int = 50,
-        onLost: LostAnswerPolicy = .record, isExplicit: Bool = true
+        onLost: LostResponsePolicy = .record, isExplicit: Bool = true
     ) throws -> ScriptedRun {
         try ScriptedRun(rows: rows, abortAfter: abortAfter, text: text) {
             $0.binary = BinarySettings(
@@ -209,9 +209,9 @@ struct LegacyGatewayRuleTests {
         #expect(run.events.contains { $0.kind == .errorPacket })
     }
 
-    @Test(arguments: LostAnswerPolicy.allCases, [0, 1, 2])
+    @Test(arguments: LostResponsePolicy.allCases, [0, 1, 2])
     func `Without an error packet what is out is in doubt`(
-        onLost: LostAnswerPolicy, way: Int
+        onLost: LostResponsePolicy, way: Int
     ) throws {
         let run = try gatewayRun(rows: 4, onLost: onLost)
         run.run { run.notifications.count == 4 }

@@ -38,6 +38,6 @@ extension ScriptedRun {
             .init(
                 wasAnswered: coordinator.lastAnswer != nil, hasEndpoint: false,
                 environment: "production", isBinary: false, ledger: "tonight"))
-        return cause.message + ": " + (advice.lastWords ?? "")
+        return cause.message + ": " + (advice.lastLine ?? "")
     }
 }

@@ -47,8 +47,8 @@ extension FuzzTarget {
         var manifest = manifest
         _ = manifest.beginEpoch(atMilliseconds: 1_790_000_000_000)
         manifest.look(upTo: 10)
-        manifest.noteCourse(isInListOrder: true, segmentCount: 2)
-        manifest.noteSegmentsMade()
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 2)
+        manifest.recordCreatedSegments()
         manifest.counters.retries += 1
         manifest.endEpoch(lengths: [], isFinished: false)
         _ = try? Manifest(decoding: manifest.encoded())

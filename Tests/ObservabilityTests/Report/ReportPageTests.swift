@@ -146,7 +146,7 @@ import Testing
         let tiny = TimeAxis(Self.nights(seconds: 0.3).runs, zone: .utc)
         #expect(tiny.ticks.map(\.text) == ["12:36:02.000", "15:36:02.000"])
         let none = TimeAxis([], zone: .utc)
-        #expect(none.ticks.isEmpty && none.bands.isEmpty && none.place(5) == 0)
+        #expect(none.ticks.isEmpty && none.bands.isEmpty && none.fraction(5) == 0)
     }
 
     @Test func `A gap is a band that is cut, a pause one that is to scale`() {
@@ -156,7 +156,7 @@ import Testing
         let gap = axis.bands[0]
         // Two runs of two seconds, and 6% of that between them.
         #expect(abs(gap.left - 2 / 4.24) < 1e-9 && abs(gap.right - 2.24 / 4.24) < 1e-9)
-        #expect(axis.place(2) == gap.right && axis.place(2, isEnd: true) == gap.left)
+        #expect(axis.fraction(2) == gap.right && axis.fraction(2, isEnd: true) == gap.left)
         let laid = axis.laid(
             [(0.0, 2.0), (2.0, 2.0)], start: { $0.0 }, duration: { $0.1 })
         #expect(laid.items.map { $0 == nil } == [false, true, false])

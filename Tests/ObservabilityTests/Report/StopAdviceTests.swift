@@ -42,7 +42,7 @@ import Testing
             .signingFailed, .ledgerFailed(detail: "full"), .superseded,
             .listFailed(detail: "cut"),
             .listFaulty(detail: "line 9"), .listChanged(detail: "grown"), .failed(detail: "ring"),
-            .canaryUnanswered,
+            .canaryWithoutResponses,
             .gaveUp(.init(.connect, "refused")), .noResponse(seconds: 60, last: nil),
             .brokenServer(.init(.protocol, "x")),
         ] as [StopCause])
@@ -171,7 +171,7 @@ import Testing
 
     @Test func `Without the run's command line the words still say what to do`() {
         let advice = Self.advice(.signal, command: nil)
-        #expect(advice.lastWords == "--resume continues")
+        #expect(advice.lastLine == "--resume continues")
         let old = StopAdvice(
             outcome: "aborted", message: "APNs refuses one request after the other",
             .init(

@@ -40,18 +40,18 @@ import Testing
     }
 
     @Test func `places to listen at are told from files`() throws {
-        #expect(try MetricsOutlet.place("metrics.prom") == nil)
-        #expect(try MetricsOutlet.place("/var/lib/a:9100") == nil)
-        #expect(try MetricsOutlet.place("a:b") == nil)
+        #expect(try MetricsOutlet.address("metrics.prom") == nil)
+        #expect(try MetricsOutlet.address("/var/lib/a:9100") == nil)
+        #expect(try MetricsOutlet.address("a:b") == nil)
         for (text, host) in [
             (":9100", "127.0.0.1"), ("localhost:9100", "127.0.0.1"), ("[::1]:9100", "::1"),
             ("0.0.0.0:9100", "0.0.0.0"),
         ] {
-            let place = try #require(try MetricsOutlet.place(text))
+            let place = try #require(try MetricsOutlet.address(text))
             #expect(place.host == host && place.port == 9100)
         }
         for text in ["example.com:9100", "127.0.0.1:70000"] {
-            #expect(throws: BroadsideError.self) { try MetricsOutlet.place(text) }
+            #expect(throws: BroadsideError.self) { try MetricsOutlet.address(text) }
         }
     }
 

@@ -48,13 +48,13 @@ import Testing
 
     @Test func `the list's rows are reckoned until its end is seen`() {
         var sampler = RunSampler(
-            RunSampler.Surroundings(
+            RunSampler.Context(
                 campaign: "", earlier: .init(), rows: CampaignRows(limit: 900),
                 listByteCount: 65_000, wantedConnections: 1),
             start: Now(nanoseconds: 0, wallMilliseconds: 0))
         var report = ReactorReport()
         func look(_ rows: UInt64, _ bytes: UInt64, atEnd: Bool = false, _ seconds: UInt64) {
-            sampler.look(
+            sampler.sample(
                 report, list: .init(rows: rows, bytes: bytes, isAtEnd: atEnd), phase: .running,
                 milliRate: 2500, now: Now(nanoseconds: seconds * second, wallMilliseconds: 0))
         }
@@ -85,19 +85,19 @@ import Testing
         _ rows: CampaignRows, knownEnd: UInt64? = nil, read: ListSource.Progress
     ) -> (rows: UInt64?, isEstimate: Bool) {
         var sampler = RunSampler(
-            RunSampler.Surroundings(
+            RunSampler.Context(
                 campaign: "", earlier: .init(), rows: rows, knownEnd: knownEnd,
                 listByteCount: 65_000, wantedConnections: 1),
             start: Now(nanoseconds: 0, wallMilliseconds: 0))
-        sampler.look(
+        sampler.sample(
             ReactorReport(), list: read, phase: .running, milliRate: nil,
             now: Now(nanoseconds: second, wallMilliseconds: 0))
         return (sampler.snapshot.rows, sampler.snapshot.isRowsEstimate)
     }
 
     @Test func `a shard's rows are its own, whether it is cut by bytes or by rows`() {
-        func part(_ first: UInt64, _ end: UInt64?) -> ListGap {
-            ListGap(
+        func part(_ first: UInt64, _ end: UInt64?) -> ListExtent {
+            ListExtent(
                 firstRow: first, byteOffset: first * 65, firstLine: first + 1, endRow: end,
                 endByteOffset: end.map { $0 * 65 })
         }

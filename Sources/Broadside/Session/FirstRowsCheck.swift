@@ -8,7 +8,7 @@ import BroadsideSupport
 
 /// A look at the first rows of a list before anything is connected: what is not a list of this app's
 /// tokens is refused while that costs nothing.
-struct ListLook {
+struct FirstRowsCheck {
     /// The first invalid row.
     struct Sample {
         var line: UInt64
@@ -81,7 +81,7 @@ struct ListLook {
     }
 }
 
-extension ListLook.Sample {
+extension FirstRowsCheck.Sample {
     init(_ row: RowReader.Row, _ finding: RowInspector.Finding, of reader: borrowing RowReader) {
         line = row.line
         self.finding = finding
@@ -137,7 +137,7 @@ extension ListLook.Sample {
     }
 }
 
-extension ListLook.Sample {
+extension FirstRowsCheck.Sample {
     /// What the payload takes from a column that the row lacks. A header that lacks it was refused before.
     private func missingKey(_ list: TokenList) -> (what: String, advice: String) {
         let column = list.layout.names[finding.culprit?.field ?? 0]
@@ -164,7 +164,7 @@ extension InvalidRowsGuard.Verdict {
     ///   - sample: Its first invalid row.
     ///   - percent: `--max-invalid`.
     func refusal(
-        of list: TokenList, _ sample: ListLook.Sample?, _ percent: Double
+        of list: TokenList, _ sample: FirstRowsCheck.Sample?, _ percent: Double
     ) -> BroadsideError {
         let words = sample?.words(list)
         let what = words.map { ", \($0.what)" } ?? ""
@@ -181,7 +181,7 @@ extension InvalidRowsGuard.Verdict {
         case .tooMany(let invalid, let rows):
             return .request(
                 list.name,
-                ": \(ListLook.share(invalid, of: rows)) rows read are invalid\(what): "
+                ": \(FirstRowsCheck.share(invalid, of: rows)) rows read are invalid\(what): "
                     + "\(advice) If these rows may be left out, raise --max-invalid, which is "
                     + decimal(percent, places: percent == percent.rounded() ? 0 : 1))
         }

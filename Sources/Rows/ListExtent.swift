@@ -1,5 +1,5 @@
 /// A run of rows that no run has reserved.
-public struct ListGap: Codable, Hashable, Sendable {
+public struct ListExtent: Codable, Hashable, Sendable {
     /// Number of the first row.
     public var firstRow: UInt64
     /// Where it begins in the decoded list. A header, where the list has one, lies in a gap from 0.
@@ -31,7 +31,7 @@ public struct ListGap: Codable, Hashable, Sendable {
     }
 
     /// All of a list.
-    public static let wholeList = ListGap(from: ListPosition(), to: nil)
+    public static let wholeList = ListExtent(from: ListPosition(), to: nil)
 
     /// Where it begins.
     public var start: ListPosition {
@@ -40,7 +40,7 @@ public struct ListGap: Codable, Hashable, Sendable {
 
     /// What lies between a chunk and a later one, or the end of the part; nil if they adjoin.
     public init?(
-        after previous: ChunkReservation?, before next: ChunkReservation?, within part: ListGap
+        after previous: ChunkReservation?, before next: ChunkReservation?, within part: ListExtent
     ) {
         let start = previous?.end ?? part.start
         if next?.firstRow == start.row { return nil }
@@ -51,14 +51,14 @@ public struct ListGap: Codable, Hashable, Sendable {
     }
 
     /// What is left of it from a place in it on.
-    public func rest(from start: ListPosition) -> ListGap {
-        ListGap(
+    public func rest(from start: ListPosition) -> ListExtent {
+        ListExtent(
             firstRow: start.row, byteOffset: start.byteOffset, firstLine: start.line,
             endRow: endRow, endByteOffset: endByteOffset)
     }
 
     /// What is left of it behind rows that were read from its beginning; nil if nothing is.
-    public func rest(behind read: ChunkReservation) -> ListGap? {
+    public func rest(behind read: ChunkReservation) -> ListExtent? {
         assert(read.firstRow >= firstRow, "what was read is in the gap")
         if let endRow, read.end.row >= endRow { return nil }
         return rest(from: read.end)

@@ -2,7 +2,7 @@ import BroadsideSupport
 internal import Glibc
 
 /// Where a ledger's directory is, while its run goes on.
-package struct LedgerPlace: Sendable {
+package struct LedgerLocation: Sendable {
     private let path: String
     private let device: UInt64
     private let inode: UInt64
