@@ -20,8 +20,7 @@ struct CertificateScopeTests {
             environments: environments)
     }
 
-    @Test("Topics are those of the extension, else the UID")
-    func topics() throws {
+    @Test func `A certificate's topics are those of its topics extension, else its UID`() throws {
         let app = "com.yourcompany.yourexampleapp"
         let several = try #require(scope(Self.der))
         #expect(several.topics == [app, app + ".voip", app + ".complication"])
@@ -35,8 +34,7 @@ struct CertificateScopeTests {
         #expect(one.topicProblem(nil, pushType: .voip) != nil)
     }
 
-    @Test("The VoIP extension adds its topic; what is not a topic there adds nothing")
-    func voip() throws {
+    @Test func `The VoIP extension adds a topic, and nothing if it holds no topic`() throws {
         let topic = "com.example.uid.voip"
         let string = [0x0c, UInt8(topic.utf8.count)] + Array(topic.utf8)
         let both = try #require(scope(nil, voip: string))
@@ -53,8 +51,7 @@ struct CertificateScopeTests {
         #expect(scope(Self.der, voip: string)?.onlyTopic == nil)
     }
 
-    @Test("A damaged extension is not a scope, wherever it is cut or bent")
-    func damaged() {
+    @Test func `A topics extension that is cut or changed at any byte never traps`() {
         for count in 0..<Self.der.count {
             #expect(scope(Array(Self.der.prefix(count))) == nil)
         }
@@ -68,8 +65,8 @@ struct CertificateScopeTests {
         }
     }
 
-    @Test("Environments are those of the extensions, else what the name says")
-    func environments() {
+    @Test
+    func `A certificate's environments are those of its extensions, else of its common name`() {
         let name = "Apple Development IOS Push Services: com.example"
         #expect(scope(nil, commonName: name)?.environments == [.development])
         #expect(

@@ -7,7 +7,7 @@ import Testing
         "api.push.apple.com", "API.Push.Apple.COM", "api.push.apple.com.", "api.push.apple.com..",
         "gateway.push.apple.com", "1-api.push.apple.com",
     ])
-    func `Apple's production, however it is written`(host: String) {
+    func `Each spelling of an Apple production host is production`(host: String) {
         #expect(Endpoints.environment(ofHost: host) == .production)
     }
 
@@ -15,7 +15,7 @@ import Testing
         "api.sandbox.push.apple.com", "api.development.push.apple.com",
         "GATEWAY.sandbox.push.apple.com.",
     ])
-    func `Apple's sandbox`(host: String) {
+    func `Each spelling of an Apple sandbox host is development`(host: String) {
         #expect(Endpoints.environment(ofHost: host) == .development)
     }
 
@@ -24,12 +24,14 @@ import Testing
         "api.push.apple.example", "apipush.apple.com", "api.push-apple.com", "17.188.143.35", "::1",
         "api..push.apple.org",
     ])
-    func `A host of somebody else's, or an address`(host: String) {
+    func `Another host, or an address, belongs to no environment of Apple`(host: String) {
         #expect(Endpoints.environment(ofHost: host) == nil)
     }
 
     @Test(arguments: Endpoints.Environment.allCases)
-    func `Each environment's host is known as its own`(environment: Endpoints.Environment) {
+    func `The host of each environment leads back to the environment`(
+        environment: Endpoints.Environment
+    ) {
         #expect(Endpoints.environment(ofHost: Endpoints.host(environment)) == environment)
     }
 }

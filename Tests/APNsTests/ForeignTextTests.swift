@@ -12,13 +12,15 @@ import Testing
         // A control that a letter's cluster would hide.
         ("e\u{301}\u{1b}c", "e\u{301}\\u{1b}c"),
     ])
-    func `Only visible scalars are left`(text: String, expected: String) {
+    func `Escaped text has only visible characters and stays the same when escaped again`(
+        text: String, expected: String
+    ) {
         #expect(ForeignText.escaped(text) == expected)
         #expect(ForeignText.escaped(expected) == expected)
         #expect(ForeignText.escaped(text, limit: .max) == expected)
     }
 
-    @Test func `Text is taken apart where a mark follows the separator, too`() {
+    @Test func `Text is split at a separator although a combining mark follows it`() {
         let name = "--name=\u{301}a=b"
         #expect(name.parts(atFirst: "=").map { [$0, $1] } == ["--name", "\u{301}a=b"])
         #expect(name.parts(atLast: "=").map { [$0, $1] } == ["--name=\u{301}a", "b"])
@@ -47,11 +49,11 @@ import Testing
         }
     }
 
-    @Test func `Lines of our own stay lines`() {
+    @Test func `escapedLines keeps line breaks and escapes other control characters`() {
         #expect(ForeignText.escapedLines("a\n\u{1b}b\r\nc") == "a\n\\u{1b}b\\r\nc")
     }
 
-    @Test func `A limit counts scalars, not letters that grow without end`() {
+    @Test func `A limit of escaped text counts scalars, not characters`() {
         let stacked = "e" + String(repeating: "\u{301}", count: 1_000)
         #expect(ForeignText.escaped(stacked, limit: 10).unicodeScalars.count == 10)
     }

@@ -9,7 +9,7 @@ import Testing
         headers.validate(credential: credential).filter(\.isError).map(\.field)
     }
 
-    @Test func topics() {
+    @Test func `A topic is one bundle ID, without spaces, commas or the suffix of a push type`() {
         #expect(errors(NotificationHeaders(topic: "com.example.MyApp")) == [])
         #expect(errors(NotificationHeaders()) == [.topic])
         #expect(errors(NotificationHeaders(), .certificate) == [])
@@ -25,8 +25,8 @@ import Testing
         #expect(errors(activity, .certificate) == [.pushType])
     }
 
-    @Test("A topic's suffix and the push type say the same", arguments: PushType.allCases)
-    func suffixes(type: PushType) {
+    @Test(arguments: PushType.allCases)
+    func `A topic's suffix has to fit the push type`(type: PushType) {
         let bundle = type == .mdm ? "com.apple.mgmt.External.x" : "com.example.MyApp"
         let right = NotificationHeaders(topic: bundle + (type.topicSuffix ?? ""), pushType: type)
         #expect(right.validate(credential: .providerToken).allSatisfy { $0.field != .topic })
@@ -42,8 +42,7 @@ import Testing
         }
     }
 
-    @Test("Priorities that a push type allows")
-    func priorities() {
+    @Test func `A push type refuses the priorities that Apple does not allow for it`() {
         func options(_ type: PushType, _ priority: Priority) -> [NotificationHeaders.Field] {
             errors(
                 NotificationHeaders(
@@ -57,7 +56,8 @@ import Testing
         }
     }
 
-    @Test func values() {
+    @Test
+    func `Priority follows the push type, and a collapse ID has 1 to 64 printable characters`() {
         #expect(NotificationHeaders(pushType: .background).priority == .considerate)
         #expect(NotificationHeaders().priority == .immediate)
         let topic = "com.example.MyApp"
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func expirations() {
+    @Test func `An expiration is a Unix time or a + with s, m, h or d, and nothing else`() {
         #expect(Expiration("0") == .at(0))
         #expect(Expiration("1458604800") == .at(1_458_604_800))
         #expect(Expiration("+90s") == .after(90))
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func payloadLimits() {
+    @Test func `A payload may have 4,096 bytes, and 5,120 for voip`() {
         #expect(PayloadRules.maximumCount(for: .alert) == 4_096)
         #expect(PayloadRules.maximumCount(for: .voip) == 5_120)
     }

@@ -11,7 +11,7 @@ import Testing
         return NotificationID(parsing: bytes.span.bytes)
     }
 
-    @Test func layout() {
+    @Test func `An ID holds the campaign and the row at fixed digits of a version 8 UUID`() {
         let id = NotificationID(campaign: 0x0123_4567_89ab_cdef, row: 0xfedc_ba98_7654)
         #expect(text(id) == "01234567-89ab-8cde-bc00-fedcba987654")
         #expect(text(NotificationID(campaign: 0, row: 0)) == "00000000-0000-8000-8000-000000000000")
@@ -20,7 +20,8 @@ import Testing
                 == "ffffffff-ffff-8fff-bc00-ffffffffffff")
     }
 
-    @Test func leadsBackToTheRow() {
+    @Test func `An ID in lower or upper case is parsed into the campaign and row it was made from`()
+    {
         var random = SeededGenerator(seed: 3)
         for _ in 0..<2_000 {
             let id = NotificationID(
@@ -36,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func partsHaveIDsOfTheirOwn() {
+    @Test func `Each of 1,024 parts gives the same row another ID`() {
         let id = NotificationID(campaign: 0x0123_4567_89ab_cdef, part: 1, row: 0xfedc_ba98_7654)
         #expect(text(id) == "01234567-89ab-8cde-bc01-fedcba987654")
         let last = NotificationID(campaign: .max, part: NotificationID.partMax, row: 0)
@@ -51,7 +52,7 @@ import Testing
         #expect(texts.count == 1024)
     }
 
-    @Test func refusesOtherIDs() {
+    @Test func `Text that is not an ID of a campaign is not parsed`() {
         for text in [
             "", "eabeae54-14a8-11e5-b60b-1697f925ec7b", "01234567-89ab-8cde-3c00-fedcba987654",
             "01234567-89ab-7cde-bc00-fedcba987654", "0123456789ab-8cde-bc00-fedcba987654-",

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ReasonTests {
     /// Codes are on disk: a changed one misreads every ledger.
-    @Test func codesAreStable() {
+    @Test func `The codes of reasons on disk never change`() {
         let codes = Reason.allCases.map { "\($0.rawValue) \($0.text)" }
         #expect(
             codes == [
@@ -26,7 +26,9 @@ import Testing
             ])
     }
 
-    @Test(arguments: Reason.allCases) func textLeadsBack(reason: Reason) {
+    @Test(arguments: Reason.allCases) func `The text of each reason leads back to the reason`(
+        reason: Reason
+    ) {
         let bytes = Array(reason.text.utf8)
         #expect(Reason(text: reason.text) == reason)
         let found = Reason(text: bytes.span.bytes)
@@ -39,7 +41,10 @@ import Testing
         return ReasonBody.parse(bytes.span.bytes)
     }
 
-    @Test func readsBodies() {
+    @Test
+    func
+        `A body's reason and timestamp are read in whatever order and with whatever other members`()
+    {
         // The bodies of vector V19.
         #expect(parse("{\"reason\":\"BadDeviceToken\"}").reason == .badDeviceToken)
         let gone = parse("{\"reason\":\"Unregistered\",\"timestamp\":1458518400000}")
@@ -56,7 +61,7 @@ import Testing
         #expect(new.textRange == 11..<23)
     }
 
-    @Test func isNotFooled() {
+    @Test func `A body that is not an object, or has the reason elsewhere, has no reason`() {
         #expect(parse("").isWellFormed == false)
         #expect(parse("Maximum active streams violated for this endpoint.").textRange == nil)
         #expect(parse("{\"reason\":\"Timeout\"}").reason == nil)

@@ -17,7 +17,7 @@ import Testing
         #expect(answer.campaign == expected.2, sourceLocation: sourceLocation)
     }
 
-    @Test func tokens() {
+    @Test func `Statuses about one token reject its row and leave the connection open`() {
         check(200, nil, (.accepted, .none, .accepted))
         check(200, .shutdown, (.accepted, .none, .accepted))
         check(410, .unregistered, (.rejected, .none, .deadToken))
@@ -30,7 +30,8 @@ import Testing
         check(413, nil, (.rejected, .none, .refusesPayload))
     }
 
-    @Test func requests() {
+    @Test
+    func `Statuses that refuse the request reject the row and count as refusals of the request`() {
         for reason: Reason in [
             .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .badTopic,
             .duplicateHeaders, .invalidPushType, .missingTopic, .payloadEmpty,
@@ -44,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func credentials() {
+    @Test func `Statuses that refuse the credential leave the row unsettled or retry it once`() {
         for reason: Reason in [
             .forbidden, .missingProviderToken, .badEnvironmentKeyIDInToken,
             .badEnvironmentKeyInToken,
@@ -60,7 +61,7 @@ import Testing
         check(429, .tooManyProviderTokenUpdates, (.retryWithPreviousToken, .none, .freezeRenewal))
     }
 
-    @Test func delays() {
+    @Test func `Statuses of an overloaded or failing server retry the row after a delay`() {
         check(429, .tooManyRequests, (.retryAfterDelay, .none, .none))
         check(429, nil, (.retryAfterDelay, .none, .none))
         for status: UInt16 in [408, 421, 425] {
@@ -76,8 +77,7 @@ import Testing
         #expect(ResponseClass.notProcessed.row == .retryNotCounted)
     }
 
-    @Test("A gateway that lost a response may have passed the request on, whatever its body says")
-    func gateways() {
+    @Test func `A 502 or 504 may have been processed, whatever its body says`() {
         for status: UInt16 in [502, 504] {
             for reason: Reason? in [nil, .serviceUnavailable, .badDeviceToken] {
                 check(status, reason, (.responseLost, .drainAndReplace, .pauseAddress))
@@ -85,10 +85,8 @@ import Testing
         }
     }
 
-    @Test(
-        "What says that it was taken, and is not 200, is neither accepted nor refused nor sent again"
-    )
-    func strangeSuccesses() {
+    @Test
+    func `A status from 201 to 299 makes the row unknown and counts as a refusal of the request`() {
         for status: UInt16 in 201..<300 {
             for reason: Reason? in [nil, .badDeviceToken, .unregistered, .tooManyRequests] {
                 check(status, reason, (.responseLost, .none, .refusesRequest))
@@ -96,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func goAways() {
+    @Test func `GOAWAY refuses the credential only if its reason is BadCertificateEnvironment`() {
         #expect(
             ResponseClass.classify(goAwayReason: .badCertificateEnvironment) == .refusesCredential)
         #expect(ResponseClass.classify(goAwayReason: .shutdown) == .none)

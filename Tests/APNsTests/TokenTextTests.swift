@@ -5,7 +5,10 @@ import Testing
 @Suite struct TokenTextTests {
     static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
 
-    @Test func acceptsTheFormsOfTheContract() {
+    @Test
+    func
+        `Upper case, surrounding blanks and angle brackets are canonicalized to lower-case digits`()
+    {
         #expect(canonical(Self.token) == Self.token)
         #expect(canonical(Self.token.uppercased()) == Self.token)
         #expect(canonical("  \t\(Self.token)\r") == Self.token)
@@ -16,7 +19,10 @@ import Testing
             canonical(String(repeating: "aB", count: 100)) == String(repeating: "ab", count: 100))
     }
 
-    @Test func refusesWhatIsNoToken() {
+    @Test
+    func
+        `Text with an odd number of digits, other characters or more than 200 digits is not a token`()
+    {
         for text in [
             "", " ", "a", "abc", "ag", "00 11", "<>", "<a>", "<aabb", "aabb>", "<<aabb>>", "aa<bb>",
             "0x00", "é0", String(repeating: "ab", count: 100) + "cd",
@@ -27,7 +33,10 @@ import Testing
     }
 
     /// Each byte in each place of a 64-digit token: the fast path must agree with a plain table.
-    @Test func fastPathJudgesEveryByte() {
+    @Test
+    func
+        `Canonicalizing a 64-digit token accepts a byte at each offset exactly if it is a hex digit`()
+    {
         for byte in UInt8.min...UInt8.max {
             for place in [0, 1, 31, 32, 62, 63] {
                 var text = Array(Self.token.utf8)
@@ -44,7 +53,10 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<20 as Range<UInt64>) func survivesAnyTokenOfAnyLength(seed: UInt64) {
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func `A random token of any length is canonicalized whatever its case, blanks and brackets`(
+        seed: UInt64
+    ) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<500 {
             let count = 2 * Int.random(in: 1...100, using: &random)
@@ -59,14 +71,14 @@ import Testing
     }
 
     /// These values are on disk in ledgers: they never change.
-    @Test func fingerprintIsStable() {
+    @Test func `The fingerprints of known tokens on disk never change`() {
         #expect(hash("") == 0xd96f_ad15_02d1_f430)
         #expect(hash("ab") == 0x05ab_5ca3_44c6_a6b8)
         #expect(hash(Self.token) == 0x1c4e_0098_9924_eaf4)
         #expect(hash(Self.token + Self.token + "0123456789abcdef") == 0xf091_b67c_0632_f89f)
     }
 
-    @Test func fingerprintDependsOnEveryDigitAndTheCount() {
+    @Test func `The fingerprint changes with each digit and with the number of digits`() {
         var random = SeededGenerator(seed: 1)
         var seen: Set<UInt64> = []
         var tokens = 0
@@ -92,7 +104,7 @@ import Testing
     }
 
     /// One changed bit of the input changes about half of the output's bits.
-    @Test func fingerprintMixes() {
+    @Test func `One changed input bit changes about half of a fingerprint's bits`() {
         var random = SeededGenerator(seed: 2)
         var changed = 0
         let rounds = 4_000
@@ -107,7 +119,7 @@ import Testing
         #expect(mean > 31 && mean < 33)
     }
 
-    @Test func shortenedShowsEightDigits() {
+    @Test func `A shortened token shows at most its first eight digits`() {
         let bytes = Array(Self.token.utf8)
         let long = TokenText.shortened(bytes.span.bytes)
         #expect(long == "00fc13ad…")

@@ -80,8 +80,8 @@ struct HotFunctionTests {
 
     private static let machineCode = Result { try MachineCode() }
 
-    @Test("No call to reference counting", arguments: functions)
-    func clean(_ function: HotFunction) throws {
+    @Test(arguments: functions)
+    func `A hot function calls no reference counting`(_ function: HotFunction) throws {
         let code = try Self.machineCode.get()
         let symbols = code.calls.keys.filter { function.isSpelled(by: $0) }
         #expect(!symbols.isEmpty, "no such function in the release binary: \(function.pieces)")
@@ -91,8 +91,8 @@ struct HotFunctionTests {
         }
     }
 
-    @Test("No atomic instruction that writes", arguments: functions)
-    func unshared(_ function: HotFunction) throws {
+    @Test(arguments: functions)
+    func `A hot function has no atomic instruction that writes`(_ function: HotFunction) throws {
         let code = try Self.machineCode.get()
         for symbol in code.calls.keys where function.isSpelled(by: symbol) {
             let atomics = code.atomics[symbol, default: []]
@@ -102,18 +102,16 @@ struct HotFunctionTests {
 
     /// What is called once a turn, or for each connection that may send, copies no reactor of almost 4 KiB:
     /// where a method that only reads does not run inline, Swift (6.3) copies what it reads to the stack.
-    @Test(
-        "A turn copies no reactor",
-        arguments: [
-            reactor("a turn", "4turn"), reactor("its end", "10finishTurn"),
-            reactor("fill a record", "13stageRequests"),
-            reactor("write requests", "13writeRequests"),
-            reactor("what the run says", "15exchangeWithRun"),
-            reactor("ask for rows", "13requestChunks"), reactor("reserve rows", "12reserveAhead"),
-            reactor("account for time", "14accountForTime"),
-            reactor("open connections", "15openConnections"),
-        ])
-    func copiesNoReactor(_ function: HotFunction) throws {
+    @Test(arguments: [
+        reactor("a turn", "4turn"), reactor("its end", "10finishTurn"),
+        reactor("fill a record", "13stageRequests"),
+        reactor("write requests", "13writeRequests"),
+        reactor("what the run says", "15exchangeWithRun"),
+        reactor("ask for rows", "13requestChunks"), reactor("reserve rows", "12reserveAhead"),
+        reactor("account for time", "14accountForTime"),
+        reactor("open connections", "15openConnections"),
+    ])
+    func `A reactor's turn copies no reactor`(_ function: HotFunction) throws {
         let symbols = try Self.machineCode.get().calls.keys.filter { function.isSpelled(by: $0) }
         #expect(!symbols.isEmpty)
         for symbol in symbols {
@@ -123,8 +121,10 @@ struct HotFunctionTests {
         }
     }
 
-    @Test("A request with a payload of its own copies no mirror of the server's table")
-    func copiesNoMirror() throws {
+    @Test
+    func `A request with a payload of its own copies no mirror of the server's header table`()
+        throws
+    {
         let write = HotFunction(
             what: "write", pieces: ["$s15BroadsideEngine13RequestWriterV", "14writeTemplated"])
         let symbols = try Self.machineCode.get().calls.keys.filter { write.isSpelled(by: $0) }
@@ -136,8 +136,7 @@ struct HotFunctionTests {
         }
     }
 
-    @Test("The look does find copies where there are some")
-    func findsCopies() throws {
+    @Test func `The search for copies finds one where a reactor moves to its thread`() throws {
         // A reactor is moved into its thread.
         let thread = HotFunction(
             what: "begin", pieces: ["$s15BroadsideEngine13ReactorThreadC3run33_", "LLyyF"])
@@ -165,8 +164,7 @@ struct HotFunctionTests {
     }
 
     /// It was one of 8 KiB, for each character.
-    @Test("A character of a request to the simulator copies no memory")
-    func copiesNothing() throws {
+    @Test func `Decoding a character of a request to the simulator copies no memory`() throws {
         let reader = HotFunction(
             what: "decode", pieces: ["18BroadsideSimulator13HuffmanReaderV6decode"])
         let symbols = try Self.machineCode.get().calls.keys.filter { reader.isSpelled(by: $0) }
@@ -181,8 +179,8 @@ struct HotFunctionTests {
         }
     }
 
-    @Test("The look does find calls and atomic instructions where there are some")
-    func finds() throws {
+    @Test
+    func `The search for calls and atomic instructions finds those of other functions`() throws {
         let code = try Self.machineCode.get()
         #expect(code.calls.values.count { !$0.isEmpty } > 200)
         #expect(code.atomics.count > 50)

@@ -39,8 +39,10 @@ struct InstructionCountTests {
     /// What compilers and libraries may add.
     private static let slack = 1.03
 
-    @Test("A part costs no more instructions than it did", arguments: parts)
-    func counts(_ part: Part) throws {
+    @Test(arguments: parts)
+    func `A part of the work costs no more instructions than its recorded figure`(_ part: Part)
+        throws
+    {
         let few = try Self.instructions(part.name, part.rows)
         let many = try Self.instructions(part.name, 6 * part.rows)
         let each = Double(many - few) / Double(5 * part.rows)

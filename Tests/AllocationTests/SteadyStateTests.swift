@@ -9,10 +9,8 @@ struct SteadyStateTests {
     private static let few = 50_000
     private static let many = 150_000
 
-    @Test(
-        "A notification allocates nothing and counts no reference",
-        arguments: ["strict", "compact"])
-    func counts(indexingPolicy: String) throws {
+    @Test(arguments: ["strict", "compact"])
+    func `A notification allocates nothing and counts no reference`(indexingPolicy: String) throws {
         let simulation = try Simulation(["--fast", "--hpack-lint-profile", indexingPolicy])
         let counter = try CallCounter()
         let options = ["--connections", "4", "--reactors", "1", "--hpack", indexingPolicy]

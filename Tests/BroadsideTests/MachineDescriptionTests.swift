@@ -10,7 +10,7 @@ import Testing
             congestionControl: congestionControl)
     }
 
-    @Test func `A processor with vector AES`() {
+    @Test func `A processor with VAES and AVX-512 is described with both`() {
         let found = machine(
             """
             processor\t: 0
@@ -27,14 +27,14 @@ import Testing
                 == "2 x Some Processor: Special Edition, VAES, AVX-512, OpenSSL 3.5.1, TCP cubic")
     }
 
-    @Test func `A flag is a whole word`() {
+    @Test func `A processor flag counts only as a whole word`() {
         let found = machine("model name : P\nflags : fpu vaes_not avx512fp16")
         #expect(!found.hasVAES && !found.hasAVX512)
         #expect(found.text == "2 x P, no VAES, no AVX-512, OpenSSL 3.5.1, TCP cubic")
     }
 
     @Test(arguments: ["", "Features : aes pmull\nCPU part : 0xd40", "model name", ":\n: :\n\n"])
-    func `A kernel that names no model`(text: String) {
+    func `A kernel that names no processor model is described as unknown`(text: String) {
         let found = machine(text, congestionControl: nil)
         #expect(found.processor == nil)
         #expect(found.text == "2 x unknown processor, no VAES, no AVX-512, OpenSSL 3.5.1")
@@ -51,26 +51,26 @@ import Testing
     }
 
     @Test(arguments: ["OpenSSL 3.0.17", "OpenSSL 3.0.0", "OpenSSL 1.1.1w"])
-    func `An OpenSSL that leaves vector AES unused is named with what to do`(library: String) {
+    func `An OpenSSL that leaves VAES unused is reported with the version to use`(library: String) {
         let found = encryption("fpu \(Self.vectorFlags)", library)
         #expect(found.detail == "\(library) does not use this processor's VAES and AVX-512")
         #expect(found.advice?.hasPrefix("use OpenSSL 3.1 or later") == true)
     }
 
     @Test(arguments: ["OpenSSL 3.1.0", "OpenSSL 3.5.1", "OpenSSL 3.10.0", "OpenSSL 4.0.0-beta1"])
-    func `One that uses it needs no advice`(library: String) {
+    func `An OpenSSL that uses VAES needs no advice`(library: String) {
         let found = encryption(Self.vectorFlags, library)
         #expect(found.detail == "\(library) uses VAES and AVX-512")
         #expect(found.advice == nil)
     }
 
     @Test(arguments: ["OpenSSL", "OpenSSL next", "OpenSSL 3", "OpenSSL 3.x", ""])
-    func `Nothing is advised about a version that is not a number`(library: String) {
+    func `An OpenSSL version that is not a number gets no advice`(library: String) {
         #expect(encryption(Self.vectorFlags, library).advice == nil)
     }
 
     @Test(arguments: vectorFlags.split(separator: " "))
-    func `Without one of its flags a processor has no use for a newer OpenSSL`(flag: Substring) {
+    func `A processor without VAES or AVX-512 gets no advice about OpenSSL`(flag: Substring) {
         let flags = Self.vectorFlags.split(separator: " ").filter { $0 != flag }
         let found = encryption(flags.joined(separator: " "), "OpenSSL 3.0.17")
         #expect(found.detail == "OpenSSL 3.0.17; this processor has no VAES with AVX-512")

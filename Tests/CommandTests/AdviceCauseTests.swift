@@ -56,7 +56,7 @@ struct AdviceCauseTests: AdviceReading {
     }
 
     @Test(arguments: AdviceCause.allCases)
-    func `The advice for each cause is true`(cause: AdviceCause) throws {
+    func `The stop advice for each cause leads to a finished campaign`(cause: AdviceCause) throws {
         let rows = [
             AdviceCause.heldBack: 20, .allRefused: 3, .canaryWithoutResponses: 300,
             .tooManyBadTokens: 18_000, .tooManyInvalid: 12_000, .ledgerFailed: 20_000,

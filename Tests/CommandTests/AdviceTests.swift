@@ -9,7 +9,7 @@ struct AdviceTests: AdviceReading {
     // MARK: Interrupted: the advice finishes the campaign
 
     @Test(arguments: ["signal", "control", "deadline"])
-    func `What was interrupted is finished by the command line that it gives`(way: String) throws {
+    func `After an interruption the printed command finishes the campaign`(way: String) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 3000)
         let socket = "\(campaign.directory.path)/control"
@@ -90,7 +90,7 @@ struct AdviceTests: AdviceReading {
     ]
 
     @Test(arguments: refused)
-    func `What was refused is looked into, not sent once more`(one: Refused) throws {
+    func `After a 403 the doctor checks the credential instead of resending`(one: Refused) throws {
         let server = try LocalAPNs(one.server + ["--seed", "3"])
         let campaign = try Campaign(rows: 400)
         let sent = try campaign.send(to: server.endpoint, one.options)
@@ -119,7 +119,7 @@ struct AdviceTests: AdviceReading {
     // MARK: Unreachable
 
     @Test(arguments: ["connect", "resolve", "tls", "silent"])
-    func `What could not be reached is looked into first`(trouble: String) throws {
+    func `After a failed connection the doctor is advised before a resume`(trouble: String) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 20)
         let silent = try SilentPort()
@@ -151,8 +151,8 @@ struct AdviceTests: AdviceReading {
 
     // MARK: Elsewhere
 
-    @Test("A page made in another directory gives a command line that goes there first")
-    func elsewhere() throws {
+    @Test
+    func `The report's resume command of a run in another directory changes to it first`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 2000)
         // Relative names: the list, the payload, the ledger.
@@ -179,8 +179,10 @@ struct AdviceTests: AdviceReading {
 
     /// Python's html.parser, json and a reader of the exposition format judge what a browser, a
     /// program and Prometheus would make of hostile words.
-    @Test("Combining marks hide nothing from whoever reads HTML, JSON or metrics by the scalar")
-    func hostileWords() throws {
+    @Test
+    func `Combining marks in names hide no markup, quotes or escapes in HTML, JSON and metrics`()
+        throws
+    {
         let server = try LocalAPNs(["--unregistered", "0.5"])
         let name = "a<\u{301}script>\"\u{301} onload='\u{301}x'&\u{301}\\\u{301}\u{202e}"
         let alert = "<\u{301}img src=x onerror=\u{301}\"y\"\u{301}>"

@@ -43,8 +43,7 @@ struct BenchTests {
         var machine: Machine
     }
 
-    @Test("The figures are there as JSON, and no file is left")
-    func figures() throws {
+    @Test func `bench prints its figures as JSON and leaves no file`() throws {
         let directory = try TemporaryDirectory()
         let place = "\(directory.path)/place"
         try FileManager.default.createDirectory(
@@ -91,8 +90,7 @@ struct BenchTests {
         #expect(figures.machine.vaes == (flags ?? "").split(separator: " ").contains("vaes"))
     }
 
-    @Test("Without h2load, or with one that fails, there is nothing beside it")
-    func withoutReference() throws {
+    @Test func `bench without h2load, or with one that fails, shows no figures of h2load`() throws {
         let directory = try TemporaryDirectory()
         let folder = "\(directory.path)/bin"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -114,8 +112,7 @@ struct BenchTests {
         }
     }
 
-    @Test("Connections that take longer than a brief run to stand are given a longer one")
-    func slowConnections() throws {
+    @Test func `bench runs longer if connections take longer than its duration to open`() throws {
         let directory = try TemporaryDirectory()
         let state = "\(directory.path)/apns"
         let simulator = try Broadside.start(
@@ -149,8 +146,7 @@ struct BenchTests {
         #expect(figures.notifications > 0)
     }
 
-    @Test("A signal ends it with 3, its simulator as well, and no file is left")
-    func interrupted() throws {
+    @Test func `A signal ends bench and its simulator with exit 3 and leaves no file`() throws {
         let directory = try TemporaryDirectory()
         let place = "\(directory.path)/place"
         try FileManager.default.createDirectory(
@@ -175,8 +171,7 @@ struct BenchTests {
         #expect(try directory.names(in: place).isEmpty)
     }
 
-    @Test("Killed outright, it leaves no child behind")
-    func killed() throws {
+    @Test func `bench that is killed leaves no child process`() throws {
         let directory = try TemporaryDirectory()
         let bench = try Broadside.start(
             [
@@ -209,13 +204,11 @@ struct BenchTests {
             .split(separator: " ").compactMap { pid_t($0) }
     }
 
-    @Test(
-        "Apple's hosts are refused",
-        arguments: [
-            "api.push.apple.com", "API.development.push.apple.com.:2197", "17.188.1.2:443",
-            "[2620:149:a44::1]:443",
-        ])
-    func apple(endpoint: String) throws {
+    @Test(arguments: [
+        "api.push.apple.com", "API.development.push.apple.com.:2197", "17.188.1.2:443",
+        "[2620:149:a44::1]:443",
+    ])
+    func `bench refuses Apple's hosts`(endpoint: String) throws {
         let directory = try TemporaryDirectory()
         let finished = try Broadside.run(
             ["bench", "--endpoint", endpoint, "--ca-file", "/dev/null"], in: directory)

@@ -34,8 +34,7 @@ struct CampaignFileTests {
         try Broadside.run(["send"] + arguments, in: folder ?? directory, limit: 30)
     }
 
-    @Test("Paths are relative to the file; it says what flags would")
-    func read() throws {
+    @Test func `A campaign file sets what options set, with paths relative to the file`() throws {
         let finished = try send(["--campaign", "\(directory.path)/night/c.json5", "--dry-run"])
         #expect(finished.exitCode == 0, "\(finished.errors)")
         #expect(
@@ -44,8 +43,8 @@ struct CampaignFileTests {
         #expect(finished.output.contains("to send      2"))
     }
 
-    @Test("A flag overrides, and drops what it makes meaningless")
-    func override() throws {
+    @Test
+    func `An option overrides the campaign file and drops what it makes meaningless`() throws {
         let file = "\(directory.path)/night/c.json5"
         let finished = try send(
             [
@@ -63,8 +62,11 @@ struct CampaignFileTests {
         #expect(fields["auth-key"] == nil && fields["key-id"] == nil)
     }
 
-    @Test("What is printed says the same from anywhere, and touches nothing")
-    func printed() throws {
+    @Test
+    func
+        `--print-campaign prints a file that means the same from another directory and sends nothing`()
+        throws
+    {
         let first = try send(
             [
                 "--campaign", "\(directory.path)/night/c.json5", "--print-campaign", "--ledger",
@@ -88,8 +90,7 @@ struct CampaignFileTests {
         #expect(!FileManager.default.fileExists(atPath: "\(here)/l"))
     }
 
-    @Test("probe takes a file too, of its own options")
-    func probe() throws {
+    @Test func `probe takes a campaign file with its own options`() throws {
         let file = try directory.write(
             "{tokens: 'night/list.csv', topic: 'com.example.app', 'then-prune': 'out.csv'}",
             to: "probe.json5")
@@ -102,8 +103,10 @@ struct CampaignFileTests {
         #expect(wrong.exitCode == 2 && wrong.errors.contains("unknown key 'paylod'"))
     }
 
-    @Test("doctor, tokens check, payload check and prune take from a campaign what they need")
-    func otherCommands() throws {
+    @Test
+    func `doctor, tokens check, payload check and prune take their options from a campaign file`()
+        throws
+    {
         let file = "\(directory.path)/night/c.json5"
         func run(_ arguments: String...) throws -> Finished {
             try Broadside.run(arguments + ["--campaign", file], in: directory, limit: 60)

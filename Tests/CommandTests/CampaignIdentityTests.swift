@@ -5,19 +5,19 @@ import Testing
 /// A resume goes on with its own campaign and with no other.
 @Suite(.timeLimit(.minutes(60)))
 struct CampaignIdentityTests {
-    @Test(
-        "Another payload, topic, list or header is refused and named",
-        arguments: [
-            (["--payload", "@other"], "payload"),
-            (["--tokens", "@longer"], "list"),
-            (["--topic", "com.example.other"], "topic"),
-            (["--push-type", "background", "--payload-check", "off"], "push type"),
-            (["--priority", "5"], "priority"),
-            (["--expiration", "0"], "expiration"),
-            (["--collapse-id", "x"], "collapse id"),
-            (["--environment", "development"], "environment"),
-        ])
-    func difference(change: [String], name: String) throws {
+    @Test(arguments: [
+        (["--payload", "@other"], "payload"),
+        (["--tokens", "@longer"], "list"),
+        (["--topic", "com.example.other"], "topic"),
+        (["--push-type", "background", "--payload-check", "off"], "push type"),
+        (["--priority", "5"], "priority"),
+        (["--expiration", "0"], "expiration"),
+        (["--collapse-id", "x"], "collapse id"),
+        (["--environment", "development"], "environment"),
+    ])
+    func `A resume with another payload, topic, list or header is refused and names it`(
+        change: [String], name: String
+    ) throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 10)
         try campaign.directory.write(#"{"aps":{}}"#, to: "other")
@@ -43,8 +43,7 @@ struct CampaignIdentityTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test("Endpoint, connections, rate and key may change")
-    func indifferent() throws {
+    @Test func `A resume may change endpoint, connections, rate and key`() throws {
         let campaign = try Campaign(rows: 10)
         let first = try RecordingServer()
         #expect(try campaign.send(to: first.endpoint, ["--limit", "4"]).exitCode == 0)
@@ -60,8 +59,7 @@ struct CampaignIdentityTests {
         #expect(try second.answers().count == 6)
     }
 
-    @Test("A list that was changed where it had been begun is refused")
-    func changedList() throws {
+    @Test func `A resume with a list changed in a chunk in use is refused`() throws {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 100)
         let process = try Broadside.start(
@@ -84,8 +82,7 @@ struct CampaignIdentityTests {
         #expect(try campaign.statistics().accepted == 100)
     }
 
-    @Test("So is one that was changed where all its rows are settled")
-    func changedSettledPart() throws {
+    @Test func `A resume with a list changed in a settled chunk is refused`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 100)
         #expect(try campaign.send(to: server.endpoint, ["--limit", "40"]).exitCode == 0)

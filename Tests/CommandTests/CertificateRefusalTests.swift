@@ -35,8 +35,8 @@ struct CertificateRefusalTests {
         for word in words { #expect(finished.errors.contains(word), "\(finished.errors)") }
     }
 
-    @Test("Topics")
-    func topics() throws {
+    @Test
+    func `A certificate without the topic is refused, and one with several needs --topic`() throws {
         let one = try make()
         let several = try make(topics: [Campaign.topic, "com.example.app.voip"])
         #expect(try dryRun(one).exitCode == 0)
@@ -52,8 +52,7 @@ struct CertificateRefusalTests {
             says: ["--topic is missing", ".voip"])
     }
 
-    @Test("Environments")
-    func environments() throws {
+    @Test func `A certificate of another environment is refused`() throws {
         let development = try make(environments: [1])
         expectRefusal(try dryRun(development), says: ["--environment", "development"])
         #expect(try dryRun(development + ["--environment", "development"]).exitCode == 0)
@@ -63,8 +62,10 @@ struct CertificateRefusalTests {
             try dryRun(production + ["--environment", "development"]), says: ["production"])
     }
 
-    @Test("Validity: refused once expired, warned about for 30 days before")
-    func validity() throws {
+    @Test
+    func `An expired certificate is refused, and one that expires within 30 days is a warning`()
+        throws
+    {
         expectRefusal(try dryRun(make(days: -1)), says: ["--certificate", "expired"])
         let soon = try dryRun(make(days: 20))
         #expect(soon.exitCode == 0)
@@ -74,8 +75,7 @@ struct CertificateRefusalTests {
         #expect(!later.errors.contains("expires on"), "\(later.errors)")
     }
 
-    @Test("Exactly one credential, and its companions only")
-    func kinds() throws {
+    @Test func `Two credentials, none, or an option of the other credential are refused`() throws {
         let one = try make()
         expectRefusal(
             try dryRun(one + ["--auth-key", campaign.authority.authKey]),
@@ -90,8 +90,7 @@ struct CertificateRefusalTests {
             ]), says: ["does not belong"])
     }
 
-    @Test("Keys that others can read are warned about")
-    func permissions() throws {
+    @Test func `A private key that others can read is a warning with the chmod command`() throws {
         let one = try make()
         #expect(!(try dryRun(one).errors.contains("chmod")))
         #expect(chmod(one[3], 0o644) == 0)

@@ -5,8 +5,10 @@ import Testing
 /// The key of a certificate and its passphrase stay where they belong.
 @Suite(.timeLimit(.minutes(60)))
 struct CertificateSecretsTests {
-    @Test("Neither key nor passphrase appears in any output or in the ledger")
-    func secrets() throws {
+    @Test
+    func `Neither the certificate's key nor its passphrase appears in any output or in the ledger`()
+        throws
+    {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 50)
         let directory = campaign.directory

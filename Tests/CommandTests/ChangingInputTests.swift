@@ -34,7 +34,7 @@ struct ChangingInputTests {
     }
 
     @Test(arguments: Input.allCases, Change.allCases)
-    func `What changes while it is read ends the run with exit 5, and nothing is sent`(
+    func `An input that changes while it is read is exit 5, and nothing is sent`(
         input: Input, change: Change
     ) throws {
         let campaign = try Campaign(rows: 9000)

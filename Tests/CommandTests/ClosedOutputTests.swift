@@ -71,8 +71,8 @@ struct ClosedOutputTests {
         return campaign
     }
 
-    @Test("A closed pipe ends every command silently with 0; a full disk is told, exit 5")
-    func commands() throws {
+    @Test
+    func `A closed pipe ends every command silently with 0, and a full disk with exit 5`() throws {
         let campaign = try settled(rows: 3000)
         for (number, command) in Self.commands.enumerated() {
             let words = words(command, campaign, number)
@@ -90,8 +90,8 @@ struct ClosedOutputTests {
         #expect(try campaign.ledger("verify").exitCode == 0)
     }
 
-    @Test("A summary that nobody reads changes nothing about what the run says of itself")
-    func summary() throws {
+    @Test
+    func `A summary into a closed pipe changes neither exit code nor messages of a run`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 60)
         let more = ["--summary", "-"]

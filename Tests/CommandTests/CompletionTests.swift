@@ -98,8 +98,7 @@ struct CompletionTests {
         return path
     }
 
-    @Test("The help names the push types")
-    func help() throws {
+    @Test func `The help of send and probe names each push type that completion offers`() throws {
         let calls = try calls().filter { $0.line.hasSuffix("--push-type ") }
         #expect(calls.count == 2)
         for call in calls {
@@ -109,8 +108,7 @@ struct CompletionTests {
         }
     }
 
-    @Test("bash offers the names that an option knows")
-    func bash() throws {
+    @Test func `bash completes the values that an option knows`() throws {
         let calls = try calls()
         var driver = "cd '\(folder)'\nsource '\(try script(for: "bash"))'\n"
         for call in calls {
@@ -126,8 +124,8 @@ struct CompletionTests {
         compare(finished.output, with: calls, in: "bash")
     }
 
-    @Test("zsh offers the names that an option knows", .needs(.zsh))
-    func zsh() throws {
+    @Test(.needs(.zsh))
+    func `zsh completes the values that an option knows`() throws {
         let calls = try calls()
         // The line editor completes each line; what is added to its matches is noted. With -O, -A
         // or -D the completion system only asks which words would match.
@@ -170,8 +168,8 @@ struct CompletionTests {
         compare(answers, with: calls, in: "zsh")
     }
 
-    @Test("fish offers the names that an option knows", .needs(.fish))
-    func fish() throws {
+    @Test(.needs(.fish))
+    func `fish completes the values that an option knows`() throws {
         let calls = try calls()
         var driver = "cd '\(folder)'\nsource '\(try script(for: "fish"))'\n"
         for call in calls {

@@ -37,10 +37,10 @@ struct ConfirmationTests {
         return try asked.wait(limit: 60)
     }
 
-    @Test(
-        "send and probe ask for the number of devices, and anything else ends them",
-        arguments: ["send", "probe"])
-    func asks(_ command: String) throws {
+    @Test(arguments: ["send", "probe"])
+    func `send and probe to production ask for the number of devices, and any other text is exit 2`(
+        _ command: String
+    ) throws {
         let campaign = try Campaign(rows: 3)
         for typed in ["no", "", "yes", "4", "33", "-3"] {
             let finished = try answer(typed, command, campaign)
@@ -52,13 +52,12 @@ struct ConfirmationTests {
         }
     }
 
-    @Test(
-        "Apple's production asks however it is named",
-        arguments: [
-            "api.push.apple.com", "API.push.Apple.com:2197", "api.push.apple.com.:443",
-            "api.push.apple.com:443",
-        ])
-    func asksByName(_ endpoint: String) throws {
+    @Test(arguments: [
+        "api.push.apple.com", "API.push.Apple.com:2197", "api.push.apple.com.:443",
+        "api.push.apple.com:443",
+    ])
+    func `Each spelling of Apple's production host asks for confirmation`(_ endpoint: String) throws
+    {
         let campaign = try Campaign(rows: 3)
         for command in ["send", "probe"] {
             let finished = try answer("no", command, campaign, ["--endpoint", endpoint])
@@ -71,8 +70,7 @@ struct ConfirmationTests {
     }
 
     /// The only address that is connected is a port of this machine on which nothing listens.
-    @Test("The number of devices goes ahead; a file that is too long, or too short, is seen before")
-    func confirms() throws {
+    @Test func `The number of devices confirms a run, with separators or without`() throws {
         let proxy = ["--proxy", "http://127.0.0.1:1", "--give-up-after", "1s"]
         for (rows, typed) in [(3, "3"), (12_345, "12,345"), (12_345, "12345")] {
             let campaign = try Campaign(rows: rows)
@@ -91,8 +89,7 @@ struct ConfirmationTests {
         }
     }
 
-    @Test("The alert that is confirmed is that of the first row that is sent")
-    func showsFirstRow() throws {
+    @Test func `The confirmation shows the alert of the first row that is sent`() throws {
         let campaign = try Campaign(rows: 4, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
         let rows = (0..<4).map { "\(campaign.tokens.token($0)),row \($0)\n" }
         let list = try campaign.directory.write("token,name\n" + rows.joined(), to: "list.csv")
@@ -107,8 +104,9 @@ struct ConfirmationTests {
         }
     }
 
-    @Test("The rows of a compressed list are counted, however uneven its content is")
-    func counts() throws {
+    @Test
+    func `A compressed list with uneven content is counted exactly before the confirmation`() throws
+    {
         let campaign = try Campaign(rows: 1)
         let list = "\(campaign.directory.path)/uneven.csv.gz"
         // What compresses well is followed by what does not.
@@ -128,8 +126,7 @@ struct ConfirmationTests {
         #expect(limited.output.contains("Type the number, 70000, to send"), "\(limited.output)")
     }
 
-    @Test("A compressed list that is too long to be counted is an estimate, and is typed as one")
-    func estimates() throws {
+    @Test func `A compressed list too long to count is confirmed by an estimate`() throws {
         let campaign = try Campaign(rows: 1)
         let list = "\(campaign.directory.path)/long.txt.zst"
         // 40 times a million rows.

@@ -24,8 +24,8 @@ struct ControlTests {
         try journal.map { try #require(Double($0[0])) / 1e6 }.sorted()
     }
 
-    @Test("Pause, rate, resume and stop act within a second; nothing is lost or doubled")
-    func steering() throws {
+    @Test
+    func `Pause, rate, resume and stop act within a second and lose or repeat no row`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 60_000)
         let process = try Broadside.start(
@@ -81,8 +81,9 @@ struct ControlTests {
         #expect(rate < 1100, "1,000 a second from the first request after the pause")
     }
 
-    @Test("The socket is its owner's, replaced where it is stale, and nothing else is ever touched")
-    func socketFile() throws {
+    @Test
+    func `The control socket is its owner's, and replaces a stale socket but no other file`() throws
+    {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
         let path = socket(campaign)
@@ -121,8 +122,8 @@ struct ControlTests {
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "precious")
     }
 
-    @Test("A run is reached by its ledger, without preparation and however long its path is")
-    func ledger() throws {
+    @Test
+    func `A run is controlled through its ledger, however long the ledger's path is`() throws {
         for name in ["ledger", String(repeating: "long-", count: 40)] {
             let server = try RecordingServer("stall")
             let campaign = try Campaign(rows: 300)
@@ -170,8 +171,9 @@ struct ControlTests {
         #expect(foreign.exitCode == 2 && foreign.errors.contains("is not a ledger"))
     }
 
-    @Test("What is in the socket's place is left alone, and the campaign is sent all the same")
-    func occupied() throws {
+    @Test
+    func `A file at the control socket's path is kept, and the campaign is sent without it`() throws
+    {
         let campaign = try Campaign(rows: 300)
         let stalled = try RecordingServer("stall")
         let process = try Broadside.start(
@@ -192,8 +194,7 @@ struct ControlTests {
         #expect(try String(contentsOfFile: place, encoding: .utf8) == "precious")
     }
 
-    @Test("Requests that make no sense are refused, and the connection serves on")
-    func badRequests() throws {
+    @Test func `A malformed control request is refused, and the connection stays open`() throws {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
         let path = socket(campaign)

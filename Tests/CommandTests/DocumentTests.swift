@@ -31,8 +31,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("The manual pages name every command and every option")
-    func manual() throws {
+    @Test func `The manual pages name every command and every option`() throws {
         let overview = try run(["help", "--man"])
         #expect(overview.hasPrefix(".TH \"BROADSIDE\" 1 "))
         for (name, options) in try commands() {
@@ -53,8 +52,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("The reference is what the command prints now")
-    func reference() throws {
+    @Test func `The reference is what the command prints now`() throws {
         let committed = try String(
             contentsOfFile: Tool.packageRoot + "/docs/reference.md", encoding: .utf8)
         let printed = try run(["help", "--markdown"])
@@ -69,8 +67,7 @@ struct DocumentTests {
         #expect(sections.count == (try commands()).count)
     }
 
-    @Test("bash completes every command, every option, choices and files")
-    func bash() throws {
+    @Test func `bash completes every command, every option, choices and files`() throws {
         let script = directory.fresh("completion.bash")
         try run(["help", "--completion", "bash"]).write(
             toFile: script, atomically: true, encoding: .utf8)
@@ -119,8 +116,7 @@ struct DocumentTests {
         #expect(answers.count == calls.count + 1)
     }
 
-    @Test("zsh and fish know every option of every command")
-    func otherShells() throws {
+    @Test func `zsh and fish know every option of every command`() throws {
         let zsh = try run(["help", "--completion", "zsh"])
         let fish = try run(["help", "--completion", "fish"])
         for (name, options) in try commands() {
@@ -135,8 +131,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("A shell or a command that is unknown is refused")
-    func unknown() throws {
+    @Test func `help refuses an unknown shell or command with a suggestion`() throws {
         let shell = try Broadside.run(
             ["help", "--completion", "csh"], in: directory, limit: 120)
         #expect(shell.exitCode == 2 && shell.output.isEmpty)

@@ -31,7 +31,8 @@ struct DryRunLedgerTests {
         }
     }
 
-    @Test func `A merged ledger and a copy in it are not resumed, nor is another campaign's`()
+    @Test
+    func `A dry run of a merged ledger, a copy or another campaign's ledger refuses to resume`()
         throws
     {
         for part in ["1", "2"] {
@@ -57,7 +58,9 @@ struct DryRunLedgerTests {
         #expect(try server.finish().count == 20)
     }
 
-    @Test func `What is no ledger, or has lost its manifest, is not resumed`() throws {
+    @Test func `A dry run of another directory or of a ledger without manifest refuses to resume`()
+        throws
+    {
         try FileManager.default.createDirectory(
             atPath: "\(path)/mine", withIntermediateDirectories: false)
         try campaign.directory.write("text", to: "mine/notes.txt")

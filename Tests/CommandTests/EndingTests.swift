@@ -5,8 +5,8 @@ import Testing
 /// What a run says at its end, and where.
 @Suite(.timeLimit(.minutes(60)))
 struct EndingTests {
-    @Test("A short run that ends well warns of nothing, however fast the server hangs up")
-    func quietEnd() throws {
+    @Test
+    func `A short run that ends well prints no warning, however soon the server closes`() throws {
         let server = try LocalAPNs()
         // The server's FIN overtakes the completion of our last write in one of ten.
         for number in 0..<30 {
@@ -17,10 +17,10 @@ struct EndingTests {
         }
     }
 
-    @Test(
-        "A resume of what is finished says so, and writes summary, metrics and report all the same",
-        arguments: ["auto", "none"])
-    func finishedAlready(progress: String) throws {
+    @Test(arguments: ["auto", "none"])
+    func `A resume of a finished campaign says so and writes summary, metrics and report`(
+        progress: String
+    ) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 5)
         #expect(try campaign.send(to: server.endpoint).exitCode == 0)
@@ -47,8 +47,7 @@ struct EndingTests {
         #expect(summary["limited_by"] is NSNull)
     }
 
-    @Test("A stop that comes when the last row is on its way leaves nothing to resume")
-    func lateStop() throws {
+    @Test func `A stop while the last row is in flight leaves nothing to resume`() throws {
         // The answer is awaited by the run, and the word has to come before it.
         for latency in ["4s", "20s", "60s"] {
             let server = try LocalAPNs(["--latency", latency])
@@ -76,8 +75,10 @@ struct EndingTests {
         Issue.record("the word never came before the answer")
     }
 
-    @Test("A signal while duplicates are searched ends it with 3, and a resume sends each row once")
-    func earlySignal() throws {
+    @Test
+    func `A signal during the search for duplicates is exit 3, and a resume sends each row once`()
+        throws
+    {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 200_000)
         let more = ["--duplicates", "skip", "--limit", "1000", "--summary", "-"]

@@ -36,8 +36,8 @@ struct ExitCodeTests {
             resumed: 0),
     ]
 
-    @Test("Rows that remain are 3, failed and unknown ones 6", arguments: endings)
-    func ending(ending: Ending) throws {
+    @Test(arguments: endings)
+    func `Remaining rows are exit 3, and failed or unknown ones exit 6`(ending: Ending) throws {
         let server = try RecordingServer(ending.server)
         let campaign = try Campaign(rows: 60)
         let options = ["--connections", "1", "--summary", "-"]
@@ -51,8 +51,7 @@ struct ExitCodeTests {
         #expect(resumed.exitCode == ending.resumed, "\(resumed.errors)")
     }
 
-    @Test("One row is not called rows")
-    func oneRow() throws {
+    @Test func `A message about one row says row`() throws {
         // The response to the 21st is lost.
         let server = try RecordingServer("reset")
         let campaign = try Campaign(rows: 21)
@@ -61,8 +60,8 @@ struct ExitCodeTests {
         #expect(sent.errors.contains("broadside: 1 row is unknown: --resume --retry unknown"))
     }
 
-    @Test("A probe that is finished prunes, though rows are unknown; one that is not doesn't")
-    func prunes() throws {
+    @Test
+    func `A finished probe with unknown rows prunes, and an unfinished one does not`() throws {
         for (behaviour, more, code) in [
             ("reset", [], 6), ("plain", ["--deadline", "0s"], 3),
         ] as [(String, [String], Int32)] {
@@ -81,8 +80,7 @@ struct ExitCodeTests {
         }
     }
 
-    @Test("A ledger that another process holds is 7, for every command that writes or copies it")
-    func inUse() throws {
+    @Test func `Every command that writes or copies a ledger in use is exit 7`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 5)
         let one = ["--shard", "1/1"]
@@ -110,8 +108,7 @@ struct ExitCodeTests {
         #expect(try campaign.send(to: server.endpoint, one + ["--must-resume"]).exitCode == 0)
     }
 
-    @Test("--must-resume goes on with a ledger, and is found out where it went")
-    func mustResumeGoesOn() throws {
+    @Test func `--must-resume continues a ledger and refuses to begin one`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 60)
         let stopped = try campaign.send(to: server.endpoint, ["--deadline", "0s"])

@@ -131,7 +131,7 @@ struct FailingFileTests {
     }
 
     @Test(arguments: named)
-    func `A file that is named and whose disk fails is exit 5, before anything is sent`(
+    func `An option's file on a failing disk is exit 5 before anything is sent`(
         one: Case
     ) throws {
         try prepare(one)
@@ -140,14 +140,14 @@ struct FailingFileTests {
     }
 
     @Test(arguments: named)
-    func `One that is not there, or not to be used, is exit 2`(one: Case) throws {
+    func `An option's file that is missing or not permitted is exit 2`(one: Case) throws {
         try prepare(one)
         let calls = one.calls.filter { ["open", "mkdir", "opendir"].contains($0) }
         try expect(one, 2, numbers: [ENOENT, ENOTDIR, EACCES], calls: calls)
     }
 
     @Test(arguments: recorded)
-    func `A ledger whose disk fails is exit 5, and no other campaign begins in its place`(
+    func `A ledger on a failing disk is exit 5, and no other campaign begins`(
         one: Case
     ) throws {
         try prepare(one)
@@ -170,7 +170,7 @@ struct FailingFileTests {
     }
 
     @Test(arguments: [ENOSYS, ENOLCK, EOPNOTSUPP])
-    func `A file system that locks nothing is named, and nobody waits for another process`(
+    func `A file system without locks is named as the cause`(
         number: Int32
     ) throws {
         for more in [[], ["--resume-or-begin"]] {

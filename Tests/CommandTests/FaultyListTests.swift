@@ -55,7 +55,7 @@ struct FaultyListTests {
     ]
 
     @Test(arguments: cases, Packing.allCases)
-    func `All commands refuse such a list with the same line`(
+    func `A list with a fault is refused by all commands with the same line`(
         entry: Case, packing: Packing
     ) throws {
         let campaign = try Campaign(rows: 3)
@@ -101,7 +101,7 @@ struct FaultyListTests {
     }
 
     @Test(arguments: cases)
-    func `Standard input is no other list`(entry: Case) throws {
+    func `A list with a fault is refused on standard input too`(entry: Case) throws {
         let campaign = try Campaign(rows: 1)
         let ending = String(entry.name.split(separator: ".")[1])
         let format = ["--tokens", "-", "--format", ending == "txt" ? "lines" : ending]
@@ -155,7 +155,8 @@ struct FaultyListTests {
     }
 
     /// Old spreadsheets end lines so.
-    @Test func `A list of lines that carriage returns end is read, and copied as it is`() throws {
+    @Test func `A list whose lines end with carriage returns is read, and copied unchanged`() throws
+    {
         let campaign = try Campaign(
             rows: 20, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
         let server = try LocalAPNs(["--unregistered", "0.4", "--seed", "3"])
@@ -196,7 +197,7 @@ struct FaultyListTests {
         #expect(try bytes("once.csv") == written(rows))
     }
 
-    @Test func `Rows with more fields than the header are sent to no one`() throws {
+    @Test func `Rows with more fields than the header are invalid`() throws {
         let campaign = try Campaign(rows: 0, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
         let server = try LocalAPNs()
         let text =

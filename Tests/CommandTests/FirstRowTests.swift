@@ -56,8 +56,8 @@ struct FirstRowTests {
         Example("--tokens %/list.csv.gz --shard 4/6 --duplicates skip", nil),
     ]
 
-    @Test("A dry run shows the alert of the first row that is sent", arguments: examples)
-    func dryRun(_ example: Example) throws {
+    @Test(arguments: examples)
+    func `A dry run shows the alert of the first row that is sent`(_ example: Example) throws {
         let finished = try campaign.send(
             to: "localhost:1", arguments(example.options) + ["--dry-run"])
         #expect(finished.exitCode == 0, "\(finished.errors)")
@@ -67,8 +67,10 @@ struct FirstRowTests {
                 == example.name.map { "alert        Hi \($0) (the first row's)" })
     }
 
-    @Test("So does the start of a run", arguments: examples)
-    func start(_ example: Example) throws {
+    @Test(arguments: examples)
+    func `The start of a run shows the alert of the first row that is sent`(_ example: Example)
+        throws
+    {
         let options = arguments(example.options)
         let finished = try campaign.send(
             to: "localhost:1",
@@ -80,8 +82,7 @@ struct FirstRowTests {
         }
     }
 
-    @Test("The payload that is checked is that of the first row that is sent")
-    func check() throws {
+    @Test func `The payload check takes the values of the first row that is sent`() throws {
         // Of Ann's row it is -1.
         let payload = try campaign.directory.write(
             #"{"aps":{"alert":"Hi {{name}}","badge":"{{n:int}}"}}"#, to: "badge.json")
@@ -115,10 +116,10 @@ struct FirstRowTests {
         }
     }
 
-    @Test(
-        "More skipped rows than are looked at first hide no row that is sent",
-        arguments: [999, 2500])
-    func manySkipped(count: Int) throws {
+    @Test(arguments: [999, 2500])
+    func `More suppressed rows than the first check reads do not hide the first row that is sent`(
+        count: Int
+    ) throws {
         let many = try Campaign(rows: count + 1)
         let token = many.tokens.token
         let list = try many.directory.write(
@@ -139,8 +140,7 @@ struct FirstRowTests {
         }
     }
 
-    @Test("Of opt-outs that hold no token for some rows is warned once")
-    func warnings() throws {
+    @Test func `A suppression list without tokens in some rows is one warning`() throws {
         let optOuts = try campaign.directory.write(
             campaign.tokens.token(0) + "\nnone\n", to: "some.txt")
         let finished = try campaign.send(

@@ -65,8 +65,8 @@ struct HintTests {
         .init("serve", "not a server"),
     ]
 
-    @Test("Names that people try lead to what does that", arguments: hints)
-    func hint(hint: Hint) throws {
+    @Test(arguments: hints)
+    func `A guessed command or option leads to the one that does it`(hint: Hint) throws {
         let refused = try Broadside.run(hint.call, in: directory, limit: 120)
         #expect(refused.exitCode == 2 && refused.output.isEmpty)
         #expect(refused.errorLines.count == 1, "\(refused.errors)")
@@ -76,8 +76,7 @@ struct HintTests {
         #expect(line.count <= 200, "\(line)")
     }
 
-    @Test("A hint names only options that the command has, or those of a command that it names")
-    func existing() throws {
+    @Test func `A hint names only options of the command or of another that it names`() throws {
         let pages = try Dictionary(
             uniqueKeysWithValues: Set(Self.hints.compactMap(\.call.first) + ["send", "ledger"])
                 .map { command in
@@ -110,8 +109,8 @@ struct HintTests {
         .init("payload check --payload x --push-type x", "use one of alert, background"),
     ]
 
-    @Test("A wrong value is named once, with one next step", arguments: values)
-    func value(hint: Hint) throws {
+    @Test(arguments: values)
+    func `A wrong value is named once with one next step`(hint: Hint) throws {
         let refused = try Broadside.run(hint.call, in: directory, limit: 120)
         #expect(refused.exitCode == 2 && refused.output.isEmpty)
         #expect(refused.errorLines.count == 1, "\(refused.errors)")
@@ -122,8 +121,7 @@ struct HintTests {
         #expect(!(line.contains("did you mean") && line.contains("one of")), "\(line)")
     }
 
-    @Test("Every option of send with a value of some form refuses another in one line")
-    func everyOption() throws {
+    @Test func `Each option of send refuses a malformed value in one line that names it`() throws {
         let campaign = try Campaign(rows: 1)
         let page = try Broadside.run(["send", "--help"], in: directory).output
         let options = page.matches(of: #/(?m)^  --([a-z-]+) (\S+)(?: .*)?$/#)
@@ -144,10 +142,10 @@ struct HintTests {
         }
     }
 
-    @Test(
-        "Help is as wide as COLUMNS says, 80 without a terminal",
-        arguments: [(nil, 80), ("60", 60), ("100", 100), ("500", 120), ("0", 80), ("x", 80)])
-    func width(columns: String?, most: Int) throws {
+    @Test(arguments: [(nil, 80), ("60", 60), ("100", 100), ("500", 120), ("0", 80), ("x", 80)])
+    func `Help is as wide as COLUMNS says, 80 without a terminal`(columns: String?, most: Int)
+        throws
+    {
         var variables: [String: String] = [:]
         if let columns { variables["COLUMNS"] = columns }
         for page in [["send", "--help"], ["simulate", "-h"], ["help"]] {
@@ -160,8 +158,7 @@ struct HintTests {
         }
     }
 
-    @Test("-h shows the options that each command chose")
-    func chosen() throws {
+    @Test func `-h shows the options that are marked for the command's overview`() throws {
         let pages: [(String, [String])] = [
             ("simulate", ["issue-tokens", "scenario", "listen", "state"]),
             ("doctor", ["topic", "auth-key", "key-id", "team-id", "environment"]),
@@ -175,8 +172,7 @@ struct HintTests {
         }
     }
 
-    @Test("Counts for people have separators, those for programs none")
-    func separators() throws {
+    @Test func `Counts have separators in text and none in JSON`() throws {
         let tokens = DeviceTokens(count: 1234).list()
         let list = "\(directory.path)/tokens.txt"
         try Data(tokens).write(to: URL(fileURLWithPath: list))

@@ -53,7 +53,7 @@ struct IdleClientTests {
         """
 
     @Test(arguments: [8, 16, 100], ["", "sta"])
-    func `Idle and slow clients keep nobody from the control socket or the metrics`(
+    func `Idle and slow clients block neither the control socket nor the metrics`(
         count: Int, word: String
     ) throws {
         let server = try LocalAPNs()
@@ -84,7 +84,7 @@ struct IdleClientTests {
     }
 
     @Test(arguments: [8, 16, 100])
-    func `Idle clients keep nobody from the control socket of simulate`(count: Int) throws {
+    func `Idle clients do not block the control socket of simulate`(count: Int) throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/control"
         let server = try LocalAPNs(["--control", path])

@@ -58,8 +58,12 @@ struct InvalidListTests {
             says: ["1 (0.1%) of the 1,000 rows", "line 78", "which is 0"]),
     ]
 
-    @Test("Refused alike by send, probe, dry run and tokens check", arguments: cases)
-    func refused(example: Case) throws {
+    @Test(arguments: cases)
+    func
+        `A list with too many invalid rows is refused alike by send, probe, dry run and tokens check`(
+            example: Case
+        ) throws
+    {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
         let list = try campaign.directory.write(example.list, to: example.file)
@@ -90,9 +94,10 @@ struct InvalidListTests {
         if example.says != nil { #expect(requests.isEmpty) }
     }
 
-    @Test(
-        "Standard input and compressed lists are looked at as well", arguments: ["-", "gz", "zst"])
-    func forms(form: String) throws {
+    @Test(arguments: ["-", "gz", "zst"])
+    func `Too many invalid rows on standard input or in a compressed list are refused`(form: String)
+        throws
+    {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
         let text = Self.lines(2_000) { $0 % 5 == 0 }
@@ -116,8 +121,11 @@ struct InvalidListTests {
     /// The states of a ledger, those of earlier runs among them.
     private func counts(_ campaign: Campaign) throws -> SendSummary { try campaign.statistics() }
 
-    @Test("What is found while sending stops the run, and a resume until the option is raised")
-    func whileSending() throws {
+    @Test
+    func
+        `Too many invalid rows found while sending stop the run and its resumes until the option is raised`()
+        throws
+    {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
         let list = try campaign.directory.write(
@@ -141,8 +149,10 @@ struct InvalidListTests {
         #expect(try campaign.ledger("verify").exitCode == 0)
     }
 
-    @Test("It is judged at the list's end as well, and where nothing was sent no ledger stays")
-    func atTheEnd() throws {
+    @Test
+    func `Too many invalid rows at the list's end are exit 4, and nothing sent leaves no ledger`()
+        throws
+    {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
         let list = try campaign.directory.write(
@@ -191,8 +201,7 @@ struct InvalidListTests {
         #expect(try server.finish().count == 1_000)
     }
 
-    @Test("Messages show no device token")
-    func shortened() throws {
+    @Test func `Messages about malformed rows show no device token`() throws {
         let campaign = try Campaign(rows: 3)
         let tokens = (0..<3).map(campaign.tokens.token)
         for text in [tokens.joined(separator: "!"), "x" + tokens[0] + "\n", tokens[0] + "f\n"] {
@@ -210,8 +219,7 @@ struct InvalidListTests {
         }
     }
 
-    @Test("A canary counts invalid rows as refused")
-    func canary() throws {
+    @Test func `A canary counts invalid rows as refused`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
         let list = try campaign.directory.write(
@@ -225,8 +233,8 @@ struct InvalidListTests {
         #expect(passed.exitCode == 0, "\(passed.errors)")
     }
 
-    @Test("What the payload makes of a row counts, except where rows are skipped")
-    func payloads() throws {
+    @Test
+    func `Rows invalid because of the payload count as invalid unless they are skipped`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(
             rows: 1, payload: #"{"aps":{"alert":"x","badge":"{{badge:int}}"}}"#)
@@ -248,8 +256,8 @@ struct InvalidListTests {
         #expect(try server.finish().count == 50)
     }
 
-    @Test("A part of a list is judged by its own rows; one without rows is not a mistake")
-    func parts() throws {
+    @Test
+    func `A part is judged by its own invalid rows, and one without rows is accepted`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
         // By row numbers: all that is invalid is in the second part.

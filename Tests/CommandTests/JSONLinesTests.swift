@@ -21,8 +21,7 @@ struct JSONLinesTests {
         return finished.output
     }
 
-    @Test("What is not an object, or has no token, is invalid with its line")
-    func check() throws {
+    @Test func `A JSON line that is no object or has no token is invalid with its line`() throws {
         let text = try counts([])
         #expect(text.contains("format       jsonl"))
         #expect(text.contains("rows         8\nvalid        3\n"), "\(text)")
@@ -30,8 +29,9 @@ struct JSONLinesTests {
         for line in [3, 4, 5, 6, 8] { #expect(text.contains("  line \(line): "), "\(text)") }
     }
 
-    @Test("The export of a row whose token is null has none, and that of a word has it")
-    func export() throws {
+    @Test
+    func `The export of a row with a null token has none, and one with a word has the word`() throws
+    {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 1)
         let file = try campaign.directory.write(
@@ -45,8 +45,7 @@ struct JSONLinesTests {
         #expect(rows.map(\.reason) == ["MissingColumn", "MalformedToken"])
     }
 
-    @Test("A dry run counts the same")
-    func dryRun() throws {
+    @Test func `A dry run counts JSON lines as tokens check does`() throws {
         let campaign = try Campaign(rows: 1)
         let file = try campaign.directory.write(rows.joined(separator: "\n"), to: "list.jsonl")
         let finished = try campaign.send(
@@ -56,8 +55,8 @@ struct JSONLinesTests {
         #expect(finished.output.contains("invalid      5, the first on line 3"))
     }
 
-    @Test("A key that the payload needs and the rows lack is named, with those there are")
-    func missingKey() throws {
+    @Test
+    func `A key that the payload needs and the rows lack is named, with those there are`() throws {
         let campaign = try Campaign(rows: 0, payload: #"{"aps":{"alert":"Hi {{nam}}"}}"#)
         let rows = (0..<4).map { "{\"token\":\"\(hexToken($0))\",\"name\":\"Ann\",\"age\":7}\n" }
         let list = try campaign.directory.write(rows.joined(), to: "list.jsonl")
@@ -70,8 +69,8 @@ struct JSONLinesTests {
         }
     }
 
-    @Test("A text that is longer than a token is cut so that nobody takes it for one")
-    func longText() throws {
+    @Test
+    func `The export of a text longer than a token is cut so that it is not a token`() throws {
         let campaign = try Campaign(rows: 0)
         let server = try RecordingServer()
         let texts = [

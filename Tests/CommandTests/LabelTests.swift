@@ -9,8 +9,8 @@ struct LabelTests {
         try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
     }
 
-    @Test("Labels are wherever a campaign is named, and a resume without any keeps them")
-    func everywhere() throws {
+    @Test
+    func `Labels are in summary, log and metrics, and a resume without labels keeps them`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 20)
         let metrics = "\(campaign.directory.path)/metrics.prom"
@@ -49,8 +49,7 @@ struct LabelTests {
         #expect(page.output.contains("country=at"))
     }
 
-    @Test("A campaign file has one label or an array, and is printed so that it says the same")
-    func campaignFile() throws {
+    @Test func `A campaign file takes one label or an array and prints an equal one`() throws {
         let campaign = try Campaign(rows: 1)
         let words = ["--print-campaign", "--label", "a=1", "--label", "b=2"]
         let printed = try campaign.send(to: "localhost:1", words)
@@ -75,14 +74,14 @@ struct LabelTests {
         }
     }
 
-    @Test(
-        "A label that can't be used is refused with one line",
-        arguments: [
-            (["--label", "country"], "write KEY=VALUE"), (["--label", "le=1"], "is reserved"),
-            (["--label", "a=1", "--label", "a=2"], "a is given twice"),
-            ((1...17).flatMap { ["--label", "k\($0)=v"] }, "16 are allowed"),
-        ])
-    func refused(words: [String], says: String) throws {
+    @Test(arguments: [
+        (["--label", "country"], "write KEY=VALUE"), (["--label", "le=1"], "is reserved"),
+        (["--label", "a=1", "--label", "a=2"], "a is given twice"),
+        ((1...17).flatMap { ["--label", "k\($0)=v"] }, "16 are allowed"),
+    ])
+    func `A malformed or reserved label is refused with one line`(words: [String], says: String)
+        throws
+    {
         let campaign = try Campaign(rows: 1)
         let refused = try campaign.send(to: "localhost:1", words)
         #expect(refused.exitCode == 2 && refused.errorLines.count == 1, "\(refused.errors)")

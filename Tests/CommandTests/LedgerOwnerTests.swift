@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: [0o777, 0o720, 0o702] as [mode_t])
-    func `A directory that others can write to is refused`(mode: mode_t) throws {
+    func `A ledger directory that others can write to is refused`(mode: mode_t) throws {
         let server = try RecordingServer()
         let campaign = try interrupted(server)
         #expect(chmod(campaign.ledger, mode) == 0)
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give a directory away"))
-    func `A directory of another user is refused`() throws {
+    func `A ledger directory of another user is refused`() throws {
         let server = try RecordingServer()
         let campaign = try interrupted(server)
         #expect(chown(campaign.ledger, 65_534, 65_534) == 0)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: ["lock", ".manifest.json.new", ".manifest.copy.new", ".telemetry.json.new"])
-    func `No file is written through a link that lies in a ledger`(name: String) throws {
+    func `No file is written through a symbolic link in a ledger`(name: String) throws {
         let server = try RecordingServer()
         let campaign = try interrupted(server)
         let precious = "\(campaign.directory.path)/precious"
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: ["manifest.json", "segment-0001-00", "skips"], [false, true])
-    func `No file is read through a link, or from a pipe, that lies in a ledger`(
+    func `No file is read through a symbolic link or pipe in a ledger`(
         name: String, isPipe: Bool
     ) throws {
         let server = try RecordingServer()
@@ -110,7 +110,7 @@ import Testing
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test func `A copy of standard input is not read through a link`() throws {
+    @Test func `A copy of standard input is not read through a symbolic link`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 50)
         func send(_ more: [String]) throws -> Finished {
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(arguments: ["telemetry.json", "manifest.copy"])
-    func `What a run does without counts as none where it is a link`(name: String) throws {
+    func `An optional file that is a symbolic link counts as missing`(name: String) throws {
         let server = try RecordingServer()
         let campaign = try interrupted(server)
         let file = "\(campaign.ledger)/\(name)"
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `A ledger of a later format is said to be one, and left alone`(segment: Bool) throws {
+    func `A ledger of a later format is refused as such and kept`(segment: Bool) throws {
         let server = try RecordingServer()
         let campaign = try interrupted(server)
         try makeNewer(campaign, segment: segment)
@@ -194,7 +194,7 @@ import Testing
     }
 
     @Test(arguments: ["--summary", "--report", "--metrics"])
-    func `No output is written through a link at a name that can be guessed`(option: String) throws
+    func `No output is written through a symbolic link at its temporary name`(option: String) throws
     {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 5)

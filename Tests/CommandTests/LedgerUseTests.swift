@@ -57,8 +57,8 @@ struct LedgerUseTests {
         }
     }
 
-    @Test("--resume begins no campaign where none was begun", arguments: Place.allCases)
-    func resume(place: Place) throws {
+    @Test(arguments: Place.allCases)
+    func `--resume and --must-resume begin no campaign`(place: Place) throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 5)
         try place.make(campaign)
@@ -80,9 +80,8 @@ struct LedgerUseTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test(
-        "--resume-or-begin begins where there is nothing, and continues", arguments: Place.allCases)
-    func resumeOrBegin(place: Place) throws {
+    @Test(arguments: Place.allCases)
+    func `--resume-or-begin begins a campaign and then continues it`(place: Place) throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 40)
         try place.make(campaign)
@@ -108,8 +107,10 @@ struct LedgerUseTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test("They exclude each other, and one on the command line counts more than a file's")
-    func both() throws {
+    @Test
+    func `Resume options exclude each other, and one on the command line replaces the file's`()
+        throws
+    {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 5)
         for other in ["--resume", "--must-resume"] {
@@ -131,10 +132,9 @@ struct LedgerUseTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test(
-        "A list in the ledger's directory is neither overwritten nor removed",
-        arguments: [[], ["--resume"], ["--resume-or-begin"]])
-    func listInside(use: [String]) throws {
+    @Test(arguments: [[], ["--resume"], ["--resume-or-begin"]])
+    func `A list in the ledger's directory is neither overwritten nor removed`(use: [String]) throws
+    {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 5)
         let path = campaign.directory.path
@@ -156,8 +156,7 @@ struct LedgerUseTests {
         #expect(try campaign.directory.names(in: campaign.ledger) == ["tokens"])
     }
 
-    @Test("A list in a directory that is a ledger is refused, its suppression list too")
-    func listInLedger() throws {
+    @Test func `A list in a ledger directory is refused, as --tokens and as --suppress`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 5)
         #expect(try campaign.send(to: server.endpoint, ["--limit", "1"]).exitCode == 0)
@@ -172,8 +171,7 @@ struct LedgerUseTests {
         #expect(try String(contentsOfFile: list, encoding: .utf8) == "aabb\n")
     }
 
-    @Test("Of a ledger whose files were deleted but for some no campaign begins")
-    func deletedInPart() throws {
+    @Test func `A ledger that lost some of its files does not begin another campaign`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 40)
         #expect(try campaign.send(to: server.endpoint, ["--limit", "20"]).exitCode == 0)

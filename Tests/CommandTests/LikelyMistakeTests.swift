@@ -65,8 +65,8 @@ struct LikelyMistakeTests {
             says: ["the deadline has passed", "--resume"]),
     ]
 
-    @Test("Each says what to fix", arguments: mistakes)
-    func says(mistake: Mistake) throws {
+    @Test(arguments: mistakes)
+    func `Each likely mistake of a request is refused with its fix`(mistake: Mistake) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 3)
         if let list = mistake.list { try campaign.directory.write(list, to: "tokens.txt") }
@@ -80,8 +80,7 @@ struct LikelyMistakeTests {
         if mistake.code == 3 { #expect(try server.finish().isEmpty) }
     }
 
-    @Test("A server that speaks no TLS is called so")
-    func plainServer() throws {
+    @Test func `A server that speaks no TLS is reported as such`() throws {
         let campaign = try Campaign(rows: 3)
         let server = try Subprocess(
             "timeout",
@@ -106,8 +105,7 @@ struct LikelyMistakeTests {
         #expect(sent.errors.contains("does not speak TLS") && sent.errors.contains("port"))
     }
 
-    @Test("No command writes over the list that a campaign was sent from, nor over its ledger")
-    func precious() throws {
+    @Test func `No command writes over a campaign's list or ledger`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 3)
         #expect(try campaign.send(to: server.endpoint).exitCode == 0)
@@ -136,8 +134,7 @@ struct LikelyMistakeTests {
         #expect(state.exitCode == 2 && state.errors.contains("did you mean accepted?"))
     }
 
-    @Test("A feedback ledger that exists has no --resume to offer")
-    func feedbackLedger() throws {
+    @Test func `feedback refuses an existing ledger and does not suggest --resume`() throws {
         let directory = try TemporaryDirectory()
         let identity = try TestAuthority.shared().clientCertificate(in: directory)
         let refused = try Broadside.run(

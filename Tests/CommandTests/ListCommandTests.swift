@@ -52,7 +52,7 @@ struct ListCommandTests {
     }
 
     @Test(arguments: ForeignList.ofLines + ForeignList.ofFiles)
-    func `The command that a message prints makes the right list`(list: ForeignList) throws {
+    func `The printed command for a foreign list makes the right one`(list: ForeignList) throws {
         let file = try write(list)
         let refused = try check(file)
         for words in list.says { #expect(refused.errors.contains(words), "\(refused.errors)") }
@@ -137,7 +137,8 @@ struct ListCommandTests {
         #expect(try made(by: command) == ["token", ForeignList.tokens[0]])
     }
 
-    @Test func `Rows on several lines without a header are not cut to their first token`() throws {
+    @Test func `Rows of several tokens without a header are split into all of their tokens`() throws
+    {
         let row = ForeignList.tokens.joined(separator: ",")
         let file = try directory.write("\(row)\n\(row)\n", to: "wide.csv")
         let command = try command(check(file))
@@ -148,8 +149,7 @@ struct ListCommandTests {
         #expect(try made(by: try self.command(check(endless))) == long)
     }
 
-    @Test func `Digits that were left out are not invented, and other texts get no command`() throws
-    {
+    @Test func `Truncated tokens and other identifiers get no command`() throws {
         for (text, says) in [
             (
                 "{length = 32, bytes = 0xc60f415d a240c4f4 ... 38fa5ad8 f8000000 }",
@@ -165,7 +165,7 @@ struct ListCommandTests {
         }
     }
 
-    @Test func `A command does not overwrite the list, and a name with a line break is not in it`()
+    @Test func `A printed command never overwrites the list`()
         throws
     {
         let text = ForeignList.tokens.map { "0x\($0)\n" }.joined()

@@ -64,8 +64,10 @@ struct ListKindTests {
         ]
     }
 
-    @Test("What is not a list of tokens is named, whoever reads it", arguments: foreign.indices)
-    func named(index: Int) throws {
+    @Test(arguments: foreign.indices)
+    func `A file that is not a list of tokens is refused and named by each command`(index: Int)
+        throws
+    {
         let (name, bytes, words) = Self.foreign[index]
         let campaign = try Campaign(rows: 1)
         let file = try campaign.directory.write(bytes, to: name)
@@ -80,8 +82,7 @@ struct ListKindTests {
         }
     }
 
-    @Test("The command for tokens in base64 converts them, whatever their alphabet and padding")
-    func base64() throws {
+    @Test func `The printed command for base64 tokens converts each alphabet and padding`() throws {
         let campaign = try Campaign(rows: 1)
         let letters = String(repeating: "q", count: 39)
         let file = try campaign.directory.write("_--_\(letters)\n/++/\(letters)=\n", to: "b64")
@@ -96,8 +97,7 @@ struct ListKindTests {
         #expect(converted.output == "\(token)\n\(token)\n", "\(command)")
     }
 
-    @Test("A list that lies elsewhere gets the pipe to use")
-    func remote() throws {
+    @Test func `A URL as list is refused with the pipe that reads it`() throws {
         let campaign = try Campaign(rows: 1)
         for (address, says) in [
             ("s3://bucket/list.csv.gz", "aws s3 cp s3://bucket/list.csv.gz - |"),
@@ -112,8 +112,7 @@ struct ListKindTests {
         }
     }
 
-    @Test("A semicolon, a name in another case and a path are found")
-    func found() throws {
+    @Test func `Semicolons, a column name in another case and a JSON path are accepted`() throws {
         let directory = try TemporaryDirectory()
         for (name, text, more, says) in [
             ("a.csv", "\u{feff}Id;Token\r\n1;\(Self.token)\r\n", [], "';' between columns"),
@@ -147,8 +146,8 @@ struct ListKindTests {
         ("i.txt", "\(token)\n", 0, ""),
     ]
 
-    @Test("Opt-outs that can't be read are told", arguments: suppressions.indices)
-    func suppression(index: Int) throws {
+    @Test(arguments: suppressions.indices)
+    func `A suppression list that cannot be read is refused with its cause`(index: Int) throws {
         let (name, text, code, words) = Self.suppressions[index]
         let campaign = try Campaign(rows: 3)
         let file = try campaign.directory.write(text, to: name)
@@ -159,8 +158,7 @@ struct ListKindTests {
         #expect(words.isEmpty == finished.errors.isEmpty, "\(finished.errors)")
     }
 
-    @Test("Only a copy that can be sent makes later ones duplicates")
-    func duplicates() throws {
+    @Test func `Only a row that can be sent makes later ones duplicates`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(
             rows: 0, payload: #"{"aps":{"alert":"x","badge":"{{badge:int}}"}}"#)
@@ -178,8 +176,8 @@ struct ListKindTests {
             "\(sent.errors)")
     }
 
-    @Test("A misspelt column of registration times is refused, and nothing is written")
-    func registration() throws {
+    @Test
+    func `A registered column that the list lacks is refused, and nothing is written`() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write(
             "{\"token\":\"\(Self.token)\",\"since\":\"1\"}\n"
@@ -197,8 +195,7 @@ struct ListKindTests {
         #expect(kept.contains("2024-01-01") && kept.split(separator: "\n").count == 1)
     }
 
-    @Test("What is malformed is invalid for all, and swallows no other row")
-    func malformed() throws {
+    @Test func `A malformed record is invalid in each command and swallows no other row`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(
             rows: 0, payload: #"{"aps":{"alert":"Hi {{name|friend}}"}}"#)

@@ -22,10 +22,10 @@ struct LostManifestTests {
         return campaign
     }
 
-    @Test(
-        "Each command says what is missing and how to go on, with exit 5",
-        arguments: [(true, true), (true, false), (false, true)])
-    func refused(keepsCopy: Bool, keepsSegments: Bool) throws {
+    @Test(arguments: [(true, true), (true, false), (false, true)])
+    func `A ledger without its manifest is exit 5 with what is missing and how to continue`(
+        keepsCopy: Bool, keepsSegments: Bool
+    ) throws {
         let server = try RecordingServer()
         let campaign = try damaged(server, keepsCopy: keepsCopy, keepsSegments: keepsSegments)
         let before = try server.tally(campaign.tokens).total
@@ -73,8 +73,10 @@ struct LostManifestTests {
         #expect(seen.missing == 0 && seen.repeated == 0, "\(seen)")
     }
 
-    @Test("Where only the lock tells of a campaign none begins, and other files are spared")
-    func others() throws {
+    @Test
+    func `A ledger of which only the lock is left begins no campaign, and other files are kept`()
+        throws
+    {
         let server = try RecordingServer()
         let campaign = try damaged(server, keepsCopy: false, keepsSegments: false)
         func expectLost() throws {

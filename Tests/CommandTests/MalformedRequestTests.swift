@@ -6,30 +6,45 @@ import Testing
 /// nothing sent, nothing left behind.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct MalformedRequestTests {
-    @Test("Options", arguments: MalformedRequest.options)
-    func options(_ test: MalformedRequest) throws { try expectRefusal(test) }
+    @Test(arguments: MalformedRequest.options)
+    func `A malformed option is refused with its name`(_ test: MalformedRequest) throws {
+        try expectRefusal(test)
+    }
 
-    @Test("Values", arguments: MalformedRequest.values)
-    func values(_ test: MalformedRequest) throws { try expectRefusal(test) }
+    @Test(arguments: MalformedRequest.values)
+    func `A malformed value is refused with its option`(_ test: MalformedRequest) throws {
+        try expectRefusal(test)
+    }
 
-    @Test("Files", arguments: MalformedRequest.files)
-    func files(_ test: MalformedRequest) throws { try expectRefusal(test) }
+    @Test(arguments: MalformedRequest.files)
+    func `A file that cannot be used is refused with its option`(_ test: MalformedRequest) throws {
+        try expectRefusal(test)
+    }
 
-    @Test("Templates and headers", arguments: MalformedRequest.templates)
-    func templates(_ test: MalformedRequest) throws { try expectRefusal(test) }
+    @Test(arguments: MalformedRequest.templates)
+    func `A malformed template or header is refused with its place`(_ test: MalformedRequest) throws
+    { try expectRefusal(test) }
 
-    @Test("Campaign files", arguments: MalformedRequest.campaigns)
-    func campaigns(_ test: MalformedRequest) throws { try expectRefusal(test) }
+    @Test(arguments: MalformedRequest.campaigns)
+    func `A malformed campaign file is refused with its place`(_ test: MalformedRequest) throws {
+        try expectRefusal(test)
+    }
 
-    @Test("What newcomers get wrong", arguments: MalformedRequest.likely)
-    func likely(_ test: MalformedRequest) throws { try expectRefusal(test) }
+    @Test(arguments: MalformedRequest.likely)
+    func `A newcomer's wrong request is refused with its fix`(_ test: MalformedRequest) throws {
+        try expectRefusal(test)
+    }
 
-    @Test("Other commands", arguments: MalformedCall.all + MalformedCall.likely)
-    func calls(_ test: MalformedCall) throws {
+    @Test(arguments: MalformedCall.all + MalformedCall.likely)
+    func `A malformed request of another command is refused with its fix`(_ test: MalformedCall)
+        throws
+    {
         try expectRefusal(test.arguments.map(try Files.shared().expand), says: test.says)
     }
-    @Test("Lists", arguments: MalformedRequest.lists)
-    func lists(_ test: MalformedRequest) throws { try expectRefusal(test) }
+    @Test(arguments: MalformedRequest.lists)
+    func `A malformed list is refused with its option`(_ test: MalformedRequest) throws {
+        try expectRefusal(test)
+    }
 
     private func expectRefusal(_ test: MalformedRequest) throws {
         let files = try Files.shared()

@@ -66,10 +66,8 @@ struct MemorySecretsTests {
         #expect(found.isEmpty, comment)
     }
 
-    @Test(
-        "Nothing of key files, passphrases and passwords stays in memory, after a reload neither",
-        .enabled(if: geteuid() == 0, "only root may look into a process that keeps to itself"))
-    func memory() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root may look into a process that keeps to itself"))
+    func `No key, passphrase or password stays in memory, after a reload either`() throws {
         let server = try LocalAPNs()
         let proxy = try Tinyproxy(login: "marked-user marked-word")
         let first = try Campaign(rows: 2000)
@@ -134,10 +132,8 @@ struct MemorySecretsTests {
         ((try? directory.names(in: directory.path)) ?? []).count { $0.hasPrefix("core") }
     }
 
-    @Test(
-        "A crash leaves no core dump",
-        .enabled(if: dumpsCore, "this machine writes no core dumps into the working directory"))
-    func core() throws {
+    @Test(.enabled(if: dumpsCore, "this machine writes no core dumps into the working directory"))
+    func `A crash of a run leaves no core dump`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 2000)
         let sending = try start(campaign, [], to: server)

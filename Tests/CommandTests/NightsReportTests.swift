@@ -39,10 +39,7 @@ struct NightsReportTests {
         try bytes.write(to: URL(fileURLWithPath: "\(ledger)/\(name)"))
     }
 
-    @Test(
-        "The page of a run whose campaign file alone has --report is linked, wherever it was called"
-    )
-    func campaignFile() throws {
+    @Test func `The summary page links a report that only the campaign file names`() throws {
         let folder = "\(nights)/files"
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false)
@@ -54,8 +51,7 @@ struct NightsReportTests {
         #expect(try outline().links == ["nights/files/of%20the%20night.html"])
     }
 
-    @Test("A row for each ledger, newest first, linked to its own page")
-    func rows() throws {
+    @Test func `The summary page has a linked row for each ledger, newest first`() throws {
         let hostile = "<script>alert('\"&</td>"
         let modified = Date(timeIntervalSinceNow: -7_210)
         try FileManager.default.setAttributes(
@@ -101,8 +97,7 @@ struct NightsReportTests {
         #expect(printed.exitCode == 0 && printed.output.contains("nights/news.html\">"))
     }
 
-    @Test("A damaged ledger is a row that says why, and exit 5; other directories are named")
-    func damaged() throws {
+    @Test func `The summary page shows a damaged ledger with its cause and is exit 5`() throws {
         try send("\(nights)/sound")
         try send("\(nights)/damaged", ["--name", "Broken"])
         try damage("\(nights)/damaged")
@@ -134,8 +129,7 @@ struct NightsReportTests {
         #expect(rows[3][2] == "complete")
     }
 
-    @Test("A campaign that was stopped is a night like others")
-    func stopped() throws {
+    @Test func `The summary page shows a stopped campaign like others`() throws {
         let sent = try campaign.send(
             to: server.endpoint,
             ["--ledger", "\(nights)/stopped", "--rate", "100", "--deadline", "500ms"])
@@ -148,8 +142,9 @@ struct NightsReportTests {
         #expect(Int(row[10]) ?? 0 > 100, "\(row)")
     }
 
-    @Test("What names no ledger is exit 2, in one line, and writes nothing")
-    func refused() throws {
+    @Test
+    func `report --all of a path without ledgers is exit 2 in one line and writes nothing`() throws
+    {
         try send("\(nights)/monday")
         let empty = "\(campaign.directory.path)/empty"
         try FileManager.default.createDirectory(atPath: empty, withIntermediateDirectories: false)
@@ -184,8 +179,7 @@ struct NightsReportTests {
         #expect(try campaign.ledger("verify", ["--ledger", "\(nights)/monday"]).exitCode == 2)
     }
 
-    @Test("At most 4,096 ledgers")
-    func limit() throws {
+    @Test func `report --all refuses more than 4,096 ledgers`() throws {
         for number in 1...4097 {
             let path = "\(nights)/\(number)"
             try FileManager.default.createDirectory(
@@ -204,9 +198,9 @@ struct NightsReportTests {
     }
 
     @Test(
-        "A browser shows it without a complaint, wide and narrow", .needs(.chromium),
+        .needs(.chromium),
         arguments: [390, 1280])
-    func browser(width: Int) throws {
+    func `A browser shows the summary page without errors, wide and narrow`(width: Int) throws {
         for number in 1...3 {
             try send(
                 "\(nights)/\(number)", ["--name", "Evening news with a name that is rather long"])

@@ -47,8 +47,10 @@ struct OddValueTests {
         .init(command: ["bench"]), .init(command: ["feedback"]),
     ]
 
-    @Test("Every option of every command", arguments: calls)
-    func options(_ call: Call) throws {
+    @Test(arguments: calls)
+    func `Control characters in an option's value are escaped in each command's messages`(
+        _ call: Call
+    ) throws {
         let files = try Files.shared()
         let help = try Broadside.run([call.command[0], "--help"], in: files.scratch).output
         // A value's name follows the option after one blank, the help of a flag after several.
@@ -76,18 +78,17 @@ struct OddValueTests {
         return all
     }
 
-    @Test(
-        "Words, names of options and commands",
-        arguments: [
-            [odd], ["help", odd], ["send", odd], ["send", "--" + odd], ["send", "-" + odd],
-            ["ledger", odd], ["ledger", "stats", odd], ["tokens", odd], ["payload", "check", odd],
-            ["control", odd, "status"], ["control", "/nowhere", odd], ["send", "--resume=" + odd],
-            ["prune", "--reasons", odd, "--ledger", "x", "--tokens", "x", "--output", "y"],
-        ])
-    func words(_ arguments: [String]) throws { try expectPlain(arguments, Files.shared()) }
+    @Test(arguments: [
+        [odd], ["help", odd], ["send", odd], ["send", "--" + odd], ["send", "-" + odd],
+        ["ledger", odd], ["ledger", "stats", odd], ["tokens", odd], ["payload", "check", odd],
+        ["control", odd, "status"], ["control", "/nowhere", odd], ["send", "--resume=" + odd],
+        ["prune", "--reasons", odd, "--ledger", "x", "--tokens", "x", "--output", "y"],
+    ])
+    func `Control characters in words and names of options are escaped in messages`(
+        _ arguments: [String]
+    ) throws { try expectPlain(arguments, Files.shared()) }
 
-    @Test("What is written in files")
-    func files() throws {
+    @Test func `Control characters in files are escaped in messages`() throws {
         let files = try Files.shared()
         let directory = try TemporaryDirectory()
         let escaped = #"x\n\r\u001b[31m\u009b1m\u0085\u2028\u2029\u202ey"#

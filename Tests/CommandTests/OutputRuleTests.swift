@@ -54,8 +54,8 @@ struct OutputRuleTests {
         "damaged/new-name", "link", "dangling", "link-to-folder/manifest.json",
     ]
 
-    @Test("Every output against everything that is protected", arguments: outputs)
-    func everyOutput(_ output: Output) throws {
+    @Test(arguments: outputs)
+    func `No output option writes to a protected file under any name`(_ output: Output) throws {
         let fixture = try OutputFixture.shared()
         let arguments = output.command.map(fixture.expand)
         var targets = Self.everywhere.map { "\(fixture.path)/\(fixture.segment($0))" }
@@ -85,8 +85,7 @@ struct OutputRuleTests {
         }
     }
 
-    @Test("A ledger that is to be made is not a place for a file")
-    func newLedger() throws {
+    @Test func `An output at the path of a ledger to be made is refused`() throws {
         let fixture = try OutputFixture.shared()
         for target in ["new", "./new", "new/"] {
             try fixture.expectRefusal(
@@ -95,8 +94,7 @@ struct OutputRuleTests {
         }
     }
 
-    @Test("Somebody else's manifest.json makes no ledger of a directory")
-    func foreignManifest() throws {
+    @Test func `A manifest.json of another program does not protect its directory`() throws {
         let fixture = try OutputFixture.shared()
         let directory = try TemporaryDirectory()
         try directory.write(#"{"name":"A web app","start_url":"/"}"#, to: "manifest.json")
@@ -109,8 +107,7 @@ struct OutputRuleTests {
         #expect(FileManager.default.fileExists(atPath: "\(directory.path)/tonight.html"))
     }
 
-    @Test("A link that leads to a pipe is written through")
-    func pipe() throws {
+    @Test func `An output through a link to a pipe is written`() throws {
         let fixture = try OutputFixture.shared()
         let finished = try Subprocess.run(
             "sh",
@@ -125,13 +122,13 @@ struct OutputRuleTests {
         #expect(information.st_mode & S_IFMT == S_IFLNK)
     }
 
-    @Test(
-        "A probe knows before it sends that its list can't be written",
-        arguments: [
-            ("-", "name a file"), ("@texts", "is not a regular file"),
-            ("@nowhere/clean.txt", "No such file"), ("@tokens.txt", "--tokens reads"),
-        ])
-    func probeTarget(target: String, says: String) throws {
+    @Test(arguments: [
+        ("-", "name a file"), ("@texts", "is not a regular file"),
+        ("@nowhere/clean.txt", "No such file"), ("@tokens.txt", "--tokens reads"),
+    ])
+    func `A probe whose pruned list cannot be written is refused before it sends`(
+        target: String, says: String
+    ) throws {
         let fixture = try OutputFixture.shared()
         let server = try LocalAPNs()
         let finished = try Broadside.run(
@@ -149,8 +146,8 @@ struct OutputRuleTests {
         #expect(try server.finish().isEmpty)
     }
 
-    @Test("Where most tokens are dead a probe names the command that writes the list all the same")
-    func probeLimit() throws {
+    @Test
+    func `A probe with too many dead tokens names the prune command that writes the list`() throws {
         let server = try LocalAPNs(["--unregistered", "0.9"])
         let campaign = try Campaign(rows: 1_000)
         let output = "\(campaign.directory.path)/clean list.txt"

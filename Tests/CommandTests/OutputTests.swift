@@ -9,8 +9,7 @@ struct OutputTests {
         try Broadside.run(arguments, in: TemporaryDirectory(), limit: 120)
     }
 
-    @Test("--version and the overview")
-    func version() throws {
+    @Test func `--version and the overview are printed`() throws {
         let version = try run(["--version"])
         #expect(version.exitCode == 0 && version.errors.isEmpty)
         #expect(
@@ -30,37 +29,37 @@ struct OutputTests {
         #expect(nothing.errorLines == ["broadside: no command given: broadside help lists them"])
     }
 
-    @Test(
-        "Help names every option of the command, in lines that fit a terminal",
-        arguments: [
-            (
-                "send",
-                [
-                    "tokens", "to", "payload", "topic", "push-type", "priority", "expiration",
-                    "collapse-id", "auth-key", "key-id", "team-id", "environment", "port",
-                    "endpoint",
-                    "ca-file", "connections", "max-streams", "reactors", "rate",
-                    "rate-per-connection",
-                    "max-attempts", "retry-for", "on-lost", "request-timeout", "give-up-after",
-                    "abort-after", "limit", "dry-run", "yes", "ledger", "resume", "retry",
-                    "summary",
-                    "progress",
-                ]
-            ),
-            (
-                "ledger",
-                ["ledger", "json", "tokens", "format", "state", "output", "apns-id", "token"]
-            ),
-            (
-                "tokens",
-                [
-                    "tokens", "format", "token-column", "duplicates", "json", "output",
-                    "registered-column",
-                ]
-            ),
-            ("payload", ["payload", "push-type", "topic", "json"]),
-        ])
-    func help(command: String, options: [String]) throws {
+    @Test(arguments: [
+        (
+            "send",
+            [
+                "tokens", "to", "payload", "topic", "push-type", "priority", "expiration",
+                "collapse-id", "auth-key", "key-id", "team-id", "environment", "port",
+                "endpoint",
+                "ca-file", "connections", "max-streams", "reactors", "rate",
+                "rate-per-connection",
+                "max-attempts", "retry-for", "on-lost", "request-timeout", "give-up-after",
+                "abort-after", "limit", "dry-run", "yes", "ledger", "resume", "retry",
+                "summary",
+                "progress",
+            ]
+        ),
+        (
+            "ledger",
+            ["ledger", "json", "tokens", "format", "state", "output", "apns-id", "token"]
+        ),
+        (
+            "tokens",
+            [
+                "tokens", "format", "token-column", "duplicates", "json", "output",
+                "registered-column",
+            ]
+        ),
+        ("payload", ["payload", "push-type", "topic", "json"]),
+    ])
+    func `Help names every option of the command, in lines that fit a terminal`(
+        command: String, options: [String]
+    ) throws {
         let page = try run([command, "--help"])
         #expect(page.exitCode == 0 && page.errors.isEmpty)
         #expect(try run(["help", command]).output == page.output)
@@ -71,14 +70,14 @@ struct OutputTests {
         #expect(page.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
     }
 
-    @Test(
-        "-h is one screen: usage, ten options at most, examples, and where the rest is",
-        arguments: [
-            "send", "probe", "prune", "ledger", "tokens", "payload", "doctor", "control", "status",
-            "report",
-            "simulate", "bench", "feedback",
-        ])
-    func shortHelp(command: String) throws {
+    @Test(arguments: [
+        "send", "probe", "prune", "ledger", "tokens", "payload", "doctor", "control", "status",
+        "report",
+        "simulate", "bench", "feedback",
+    ])
+    func `-h is one screen: usage, ten options at most, examples, and where the rest is`(
+        command: String
+    ) throws {
         let page = try run([command, "-h"])
         #expect(page.exitCode == 0 && page.errors.isEmpty)
         let lines = page.output.split(separator: "\n", omittingEmptySubsequences: false)
@@ -92,13 +91,11 @@ struct OutputTests {
         #expect(page.output.contains("broadside \(command) --help: "))
     }
 
-    @Test(
-        "Unknown commands name their nearest neighbour",
-        arguments: [
-            (["sned"], "send"), (["help", "leger"], "ledger"), (["ledger", "stat"], "stats"),
-            (["Send"], "send"), (["qqqqqqqq"], "help"),
-        ])
-    func unknownCommand(arguments: [String], advice: String) throws {
+    @Test(arguments: [
+        (["sned"], "send"), (["help", "leger"], "ledger"), (["ledger", "stat"], "stats"),
+        (["Send"], "send"), (["qqqqqqqq"], "help"),
+    ])
+    func `An unknown command names the nearest one`(arguments: [String], advice: String) throws {
         let finished = try run(arguments)
         #expect(finished.exitCode == 2 && finished.output.isEmpty)
         #expect(finished.errorLines.count == 1)
@@ -106,25 +103,25 @@ struct OutputTests {
         #expect(finished.errors.contains(advice))
     }
 
-    @Test(
-        "Ledger commands refuse what they can't do",
-        arguments: [
-            (["ledger"], "stats"), (["ledger", "stats"], "--ledger is missing"),
-            (["ledger", "stats", "--ledger", "/nowhere"], "/nowhere"),
-            (["ledger", "verify", "--ledger", "/proc"], "/proc"),
-            (["ledger", "find", "--ledger", "@ledger"], "--apns-id"),
-            (["ledger", "find", "--ledger", "@ledger", "--token", "zz"], "'zz'"),
-            (["ledger", "find", "--ledger", "@ledger", "--apns-id", "1234"], "'1234'"),
-            (
-                ["ledger", "find", "--ledger", "@ledger", "--token", "aa", "--apns-id", "x"],
-                "--token"
-            ),
-            (["ledger", "export", "--ledger", "@ledger", "--format", "xml"], "'xml'"),
-            (["ledger", "export", "--ledger", "@ledger", "--state", "lost"], "'lost'"),
-            (["ledger", "export", "--ledger", "@ledger", "--tokens", "/nowhere"], "/nowhere"),
-            (["ledger", "export", "--ledger", "@ledger", "--output", "/nowhere/x"], "/nowhere/x"),
-        ])
-    func ledgerRefusals(arguments: [String], words: String) throws {
+    @Test(arguments: [
+        (["ledger"], "stats"), (["ledger", "stats"], "--ledger is missing"),
+        (["ledger", "stats", "--ledger", "/nowhere"], "/nowhere"),
+        (["ledger", "verify", "--ledger", "/proc"], "/proc"),
+        (["ledger", "find", "--ledger", "@ledger"], "--apns-id"),
+        (["ledger", "find", "--ledger", "@ledger", "--token", "zz"], "'zz'"),
+        (["ledger", "find", "--ledger", "@ledger", "--apns-id", "1234"], "'1234'"),
+        (
+            ["ledger", "find", "--ledger", "@ledger", "--token", "aa", "--apns-id", "x"],
+            "--token"
+        ),
+        (["ledger", "export", "--ledger", "@ledger", "--format", "xml"], "'xml'"),
+        (["ledger", "export", "--ledger", "@ledger", "--state", "lost"], "'lost'"),
+        (["ledger", "export", "--ledger", "@ledger", "--tokens", "/nowhere"], "/nowhere"),
+        (["ledger", "export", "--ledger", "@ledger", "--output", "/nowhere/x"], "/nowhere/x"),
+    ])
+    func `A ledger command with missing or wrong options is exit 2`(
+        arguments: [String], words: String
+    ) throws {
         let campaign = try finishedCampaign()
         let finished = try run(arguments.map { $0 == "@ledger" ? campaign.ledger : $0 })
         #expect(finished.exitCode == 2, "\(finished.errors)")
@@ -150,8 +147,7 @@ struct OutputTests {
         "payload_fallbacks",
     ]
 
-    @Test("The summary has exactly its documented keys, however the run ends")
-    func summary() throws {
+    @Test func `The summary has exactly its documented keys, however the run ends`() throws {
         let server = try RecordingServer("verdicts")
         let campaign = try Campaign(rows: 100)
         let file = "\(campaign.directory.path)/summary.json"
@@ -195,8 +191,7 @@ struct OutputTests {
         try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
     }
 
-    @Test("--progress json says a JSON object a second, and nothing else")
-    func progress() throws {
+    @Test func `--progress json prints one JSON object per second and nothing else`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 250)
         let sent = try campaign.send(
@@ -210,8 +205,8 @@ struct OutputTests {
         }
     }
 
-    @Test("An export goes to a file at once or not at all, and is the same everywhere")
-    func exports() throws {
+    @Test
+    func `An export replaces its file as a whole and is the same on standard output`() throws {
         let campaign = try finishedCampaign()
         let file = "\(campaign.directory.path)/export.csv"
         let written = try campaign.ledger("export", ["--output", file])
@@ -228,8 +223,7 @@ struct OutputTests {
         #expect(named.map(\.line) == [1, 2, 3, 4, 5])
     }
 
-    @Test("Nothing is found: exit 1 and a word about it")
-    func nothingFound() throws {
+    @Test func `ledger find without a match is exit 1 with one line`() throws {
         let campaign = try finishedCampaign()
         let token = try campaign.ledger("find", ["--token", String(repeating: "0", count: 64)])
         #expect(token.exitCode == 1 && token.output.isEmpty)

@@ -22,8 +22,8 @@ struct PackedListTests {
         try Broadside.run(["tokens"] + arguments, in: directory, input: input, limit: 60)
     }
 
-    @Test("A check says how the list is packed, and counts the same", arguments: Packing.allCases)
-    func check(packing: Packing) throws {
+    @Test(arguments: Packing.allCases)
+    func `tokens check of each compression names it and counts the same`(packing: Packing) throws {
         let file = try packing.write(csv(), to: "list.csv", in: directory)
         let found = try tokens(["check", "--tokens", file, "--duplicates"])
         #expect(found.exitCode == 0, "\(found.errors)")
@@ -46,8 +46,8 @@ struct PackedListTests {
         String(json[(json.range(of: ",\"format\"")?.lowerBound ?? json.startIndex)...])
     }
 
-    @Test("Dedupe and prune take and write each packing", arguments: Packing.allCases)
-    func rewrite(packing: Packing) throws {
+    @Test(arguments: Packing.allCases)
+    func `dedupe and prune read and write each compression`(packing: Packing) throws {
         let text = csv()
         let file = try packing.write(text, to: "list.csv", in: directory)
         let lines = text.split(separator: 0x0a).prefix(2_901)
@@ -121,8 +121,11 @@ struct PackedListTests {
         }
     }
 
-    @Test("What is cut off or damaged is a wrong file for all commands, and nothing is written")
-    func broken() throws {
+    @Test
+    func
+        `A truncated or damaged compressed list is exit 2 for each command, and nothing is written`()
+        throws
+    {
         try makeLedger()
         let random = (0..<60_000).map { _ in
             Array("0123456789abcdef\n".utf8)[Int.random(in: 0...16)]
@@ -158,8 +161,7 @@ struct PackedListTests {
         try expectRefused(try directory.write(packed, to: "sum.gz"), "is damaged")
     }
 
-    @Test("What is compressed twice is refused, as a file and from standard input, in one sentence")
-    func twice() throws {
+    @Test func `A list that is compressed twice is refused in one sentence`() throws {
         try makeLedger()
         let rows = (0..<300).map { tokens.token($0) + "\n" }.joined()
         for inner in [Packing.gzip, .zstd] {

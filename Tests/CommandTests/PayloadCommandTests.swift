@@ -11,8 +11,7 @@ struct PayloadCommandTests {
             ["payload", "check", "--payload", file] + more, in: directory, limit: 120)
     }
 
-    @Test("A good payload is 0, with its sizes")
-    func good() throws {
+    @Test func `payload check of a valid payload is 0 with its sizes`() throws {
         let finished = try check("{ \"aps\" : {\"alert\":\"a b\"} }\n", ["--topic", "com.example"])
         #expect(finished.exitCode == 0 && finished.errors.isEmpty, "\(finished.errors)")
         #expect(finished.output.contains("23 of 4,096 bytes"), "\(finished.output)")
@@ -20,8 +19,7 @@ struct PayloadCommandTests {
         #expect(finished.output.contains("can be sent: 0 errors, 0 warnings"))
     }
 
-    @Test("A bad one is 2: the first error on stderr in one line, the others on stdout")
-    func bad() throws {
+    @Test func `payload check of an invalid payload is 2 with the first error on stderr`() throws {
         let finished = try check("{\"aps\":{\"allert\":\"x\",\n\"badge\":\"1\"}}")
         #expect(finished.exitCode == 2)
         #expect(finished.errorLines.count == 1)
@@ -33,8 +31,7 @@ struct PayloadCommandTests {
         #expect(cut.exitCode == 2 && cut.errors.contains("line 1, column 9"), "\(cut.errors)")
     }
 
-    @Test("Exactly the limit fits, one more does not; voip has another")
-    func sizes() throws {
+    @Test func `payload check accepts 4,096 bytes, 5,120 for voip, and not one more`() throws {
         #expect(try check(Files.payload(count: 4096)).exitCode == 0)
         #expect(try check(Files.payload(count: 4097)).errors.contains("4,097"))
         #expect(try check(Files.payload(count: 5120), ["--push-type", "voip"]).exitCode == 0)
@@ -44,8 +41,7 @@ struct PayloadCommandTests {
         #expect(blanks.exitCode == 0, "\(blanks.errors)")
     }
 
-    @Test("--json is JSON, and says the same")
-    func json() throws {
+    @Test func `payload check --json has the same findings`() throws {
         let finished = try check("{\"aps\":{\"allert\":\"x\"},\"a\\\"\":null}", ["--json"])
         #expect(finished.exitCode == 2)
         let object = try JSONSerialization.jsonObject(with: Data(finished.output.utf8))
@@ -57,8 +53,7 @@ struct PayloadCommandTests {
         #expect(fields["minified_bytes"] as? Int == 33)
     }
 
-    @Test("A directory of payloads is checked whole, each file by its name")
-    func directory() throws {
+    @Test func `payload check of a directory checks each file by name`() throws {
         let directory = try TemporaryDirectory()
         let folder = "\(directory.path)/texts"
         try FileManager.default.createDirectory(
@@ -97,8 +92,7 @@ struct PayloadCommandTests {
             ])
     }
 
-    @Test("The request itself may be wrong")
-    func malformed() throws {
+    @Test func `payload check with missing or wrong options is exit 2`() throws {
         for (arguments, says) in [
             (["payload"], "check"), (["payload", "chek"], "did you mean check?"),
             (["payload", "check"], "--payload is missing"),

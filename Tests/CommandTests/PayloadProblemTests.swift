@@ -63,8 +63,10 @@ struct PayloadProblemTests {
         .init(text: #"{"aps":{"alert":"{{name|x {{y}}"}}"#, error: "holds {{"),
     ]
 
-    @Test("The same code and the same sentence everywhere", arguments: payloads)
-    func problems(_ payload: Payload) throws {
+    @Test(arguments: payloads)
+    func `A payload's error has the same exit code and sentence in each command`(_ payload: Payload)
+        throws
+    {
         let campaign = try Campaign(rows: 1, payload: payload.text)
         let directory = campaign.directory
         let list = try directory.write(
@@ -107,8 +109,7 @@ struct PayloadProblemTests {
         #expect(try server.finish().count == (payload.error == nil ? 1 : 0))
     }
 
-    @Test("Switched off, what can be sent is sent")
-    func off() throws {
+    @Test func `--payload-check off sends a payload with errors`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1, payload: #"{"aps":{"alert":"x","badge":"3"}}"#)
         let sent = try campaign.send(to: server.endpoint, ["--payload-check", "off"])
@@ -116,8 +117,7 @@ struct PayloadProblemTests {
         #expect(try server.finish().count == 1)
     }
 
-    @Test("A template is looked at as the first row fills it in")
-    func firstRow() throws {
+    @Test func `A payload template is checked with the first row's values`() throws {
         let template = #"{"aps":{"alert":"x","interruption-level":"{{level}}"}}"#
         for (level, code) in [("urgent", Int32(2)), ("passive", 0)] {
             let campaign = try Campaign(rows: 20, payload: template)
@@ -132,8 +132,8 @@ struct PayloadProblemTests {
         }
     }
 
-    @Test("Several payloads: the first that is wrong, and how many more")
-    func directory() throws {
+    @Test
+    func `Of several payloads the first with errors is named and the others are counted`() throws {
         let campaign = try Campaign(rows: 1)
         let texts = "\(campaign.directory.path)/texts"
         try FileManager.default.createDirectory(atPath: texts, withIntermediateDirectories: false)
@@ -151,8 +151,7 @@ struct PayloadProblemTests {
         #expect(sent.errors.contains("de.json") && sent.errors.contains("1 more files"))
     }
 
-    @Test("Values without a payload of their own are counted, in a dry run and after a run")
-    func fallbacks() throws {
+    @Test func `Values without a payload of their own are counted in dry run and run`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 100)
         let directory = campaign.directory
@@ -194,8 +193,7 @@ struct PayloadProblemTests {
         #expect(try server.finish().count == 200)
     }
 
-    @Test("An expiration that has passed does not keep a campaign from being finished")
-    func resumedExpiration() throws {
+    @Test func `A campaign whose expiration has passed finishes with a warning`() throws {
         let campaign = try Campaign(rows: 1)
         let server = try LocalAPNs()
         let day = Int(Date().timeIntervalSince1970) - 86_000

@@ -18,7 +18,7 @@ struct PlatformListTests {
     }
 
     @Test(arguments: [(20, 20), (1_500, 20), (30_000, 20)])
-    func `A table of two platforms counts both, and is sent if that is wanted`(
+    func `A list of two platforms is refused with both counts, and sent if --max-invalid allows`(
         android: Int, apple: Int
     ) throws {
         let server = try LocalAPNs()
@@ -62,7 +62,7 @@ struct PlatformListTests {
     }
 
     @Test(arguments: [20, 0])
-    func `A table that comes through a pipe is judged by all of its rows`(apple: Int) throws {
+    func `A list of two platforms on a pipe is judged by all of its rows`(apple: Int) throws {
         let directory = try TemporaryDirectory()
         let list = try directory.write(Self.table(android: 10_000, apple: apple), to: "list.csv")
         func check(_ more: [String]) throws -> Finished {
@@ -84,7 +84,7 @@ struct PlatformListTests {
         #expect(all.output.contains("valid        \(apple)\n"), "\(all.output)")
     }
 
-    @Test func `A mixed list of lines gets the command, and the rest stays`() throws {
+    @Test func `A mixed list of lines gets a command that keeps the other rows`() throws {
         let directory = try TemporaryDirectory()
         let tokens = (0..<4).map { DeviceTokens(count: 9).token($0) }
         let file = try directory.write(
@@ -103,7 +103,7 @@ struct PlatformListTests {
     }
 
     @Test(arguments: ["sep=;\r\n", "\u{feff}sep=;\n", "\"sep=;\"\r\n", "SEP=;\n", "sep=;\n\n"])
-    func `The line for Excel is neither a header nor a row, and stays where it is`(
+    func `A sep= line is neither header nor row and stays in copies`(
         line: String
     ) throws {
         let server = try RecordingServer()
@@ -141,7 +141,7 @@ struct PlatformListTests {
         #expect(pruned.errors.contains("rows         6\n"), "\(pruned.errors)")
     }
 
-    @Test func `A separator line goes with the rows that prune removes`() throws {
+    @Test func `A sep= line stays with the rows that prune removes`() throws {
         let server = try LocalAPNs(["--unregistered", "1"])
         let campaign = try Campaign(rows: 1)
         let text = "sep=;\ntoken;name\n\(campaign.tokens.token(0));Ann\n"
@@ -159,7 +159,7 @@ struct PlatformListTests {
         _ = try server.finish()
     }
 
-    @Test func `A token as long as two is a warning with its line, and is sent`() throws {
+    @Test func `A line with two tokens is a warning with its line number`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
         let tokens = (0..<12).map { DeviceTokens(count: 20).token($0) }
@@ -224,7 +224,7 @@ struct PlatformListTests {
         #expect(plain.errors.contains("line 21 has the word 'nan': it is text"), "\(plain.errors)")
     }
 
-    @Test func `A value that is not what a payload needs is named with its column`() throws {
+    @Test func `A value of the wrong type is reported with its column`() throws {
         let campaign = try Campaign(
             rows: 1,
             payload: #"{"aps":{"alert":"{{name}}","badge":"{{badge:int}}"},"vip":"{{vip:bool}}"}"#)

@@ -28,8 +28,8 @@ struct PreviewTests {
         return requests
     }
 
-    @Test("A preview names the fields that a server then gets, and opens no connection")
-    func fields() throws {
+    @Test
+    func `A preview shows the fields that a server then gets and opens no connection`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 3)
         let more = [
@@ -60,8 +60,8 @@ struct PreviewTests {
         #expect(before.output.contains("(\(Campaign.payload.utf8.count) bytes)"))
     }
 
-    @Test("Of each language the first rows are shown; what cannot be sent, or has no row, is said")
-    func languages() throws {
+    @Test
+    func `A preview shows the first rows of each language and why others cannot be sent`() throws {
         let campaign = try Campaign(rows: 1)
         let folder = "\(campaign.directory.path)/texts"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -99,8 +99,7 @@ struct PreviewTests {
         #expect(finished.output.contains("fr.json"))
     }
 
-    @Test("A token is shortened wherever a payload or a header holds it")
-    func tokens() throws {
+    @Test func `A token is shortened wherever a payload or a header holds it`() throws {
         let payload = #"{"aps":{"alert":"Hello {{token}}"},"id":"{{token}}","n":"{{n}}"}"#
         let campaign = try Campaign(rows: 2, payload: payload)
         let digits = campaign.tokens.token(0)
@@ -132,8 +131,8 @@ struct PreviewTests {
         #expect((plan.output + plan.errors).contains("Hello \(digits.prefix(8))…"))
     }
 
-    @Test("A list that a run refuses is refused; suppressed rows and other shards are not shown")
-    func refusals() throws {
+    @Test
+    func `A preview refuses an invalid list and skips suppressed rows and other shards`() throws {
         let campaign = try Campaign(rows: 4)
         let bad = try campaign.directory.write("x\ny\n", to: "bad.txt")
         let refused = try campaign.send(to: "localhost:1", ["--tokens", bad, "--preview", "1"])

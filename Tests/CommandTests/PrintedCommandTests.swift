@@ -39,7 +39,7 @@ struct PrintedCommandTests {
         #expect(ended.exitCode == 0, "\(command): \(ended.errors)")
     }
 
-    @Test func `A key that others can read is theirs no more`() throws {
+    @Test func `The printed chmod command makes a key private`() throws {
         let key = "\(directory.path)/Bo's key.p8"
         try FileManager.default.copyItem(atPath: campaign.authority.authKey, toPath: key)
         #expect(chmod(key, 0o644) == 0)
@@ -49,7 +49,7 @@ struct PrintedCommandTests {
         #expect(quiet.exitCode == 0 && !quiet.errors.contains("chmod"), "\(quiet.errors)")
     }
 
-    @Test func `A key that a passphrase protects is written without it`() throws {
+    @Test func `The printed command decrypts a protected key`() throws {
         let (key, plain) = ("\(directory.path)/protected key.p8", "\(directory.path)/plain key.p8")
         let made = try Subprocess.run(
             "openssl",
@@ -68,7 +68,7 @@ struct PrintedCommandTests {
         #expect(taken.exitCode == 0, "\(taken.errors)")
     }
 
-    @Test func `A bundle of old ciphers is converted`() throws {
+    @Test func `The printed command converts a bundle with old ciphers`() throws {
         let identity = try campaign.authority.clientCertificate(in: directory)
         let bundle = try identity.bundle(passphrase: "secret", ["-legacy"], in: directory)
         let word = try directory.write("secret", to: "word")
@@ -92,7 +92,7 @@ struct PrintedCommandTests {
     }
 
     @Test(arguments: [String.Encoding.utf16, .utf16LittleEndian, .utf16BigEndian])
-    func `A payload in UTF-16 is converted`(encoding: String.Encoding) throws {
+    func `The printed command converts a payload from UTF-16`(encoding: String.Encoding) throws {
         let text = #"{"aps":{"alert":"Grüße"}}"#
         let (wide, plain) = ("\(directory.path)/wide one.json", "\(directory.path)/plain.json")
         try text.write(toFile: wide, atomically: true, encoding: encoding)
@@ -106,7 +106,7 @@ struct PrintedCommandTests {
         #expect(taken.exitCode == 0, "\(taken.errors)")
     }
 
-    @Test func `A ledger that others can write to is resumed once they can't`() throws {
+    @Test func `The printed chmod command lets a ledger be resumed`() throws {
         let server = try LocalAPNs()
         let ledger = ["--ledger", "\(directory.path)/Bo's ledger"]
         let first = try campaign.send(to: server.endpoint, ["--limit", "1"] + ledger)

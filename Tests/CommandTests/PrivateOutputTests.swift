@@ -10,8 +10,7 @@ struct PrivateOutputTests {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
-    @Test("An export, a journal and deliveries can be read by their owner alone, new or not")
-    func modes() throws {
+    @Test func `An export, a journal and deliveries are readable by their owner alone`() throws {
         let campaign = try Campaign(rows: 20)
         let folder = campaign.directory.path
         let (journal, deliveries) = ("\(folder)/journal.csv", "\(folder)/deliveries.csv")
@@ -67,8 +66,7 @@ struct PrivateOutputTests {
         pty.spawn(sys.argv[1:], read)
         """
 
-    @Test("A server's reasons move no terminal's cursor, in no command")
-    func reasons() throws {
+    @Test func `Control characters in a server's reasons are escaped in each command`() throws {
         let reason = "Bad\u{9b}2J\u{202e}x\u{2066}y\u{7f}z\u{1b}[1m\u{200f}"
         let server = try RecordingServer(
             "reason", ["--status", "400", "--reason", reason])

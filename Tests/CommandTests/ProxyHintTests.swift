@@ -23,8 +23,7 @@ struct ProxyHintTests {
         return (sent.errors, examined.output)
     }
 
-    @Test("A proxy that refuses leads to --proxy")
-    func refusing() throws {
+    @Test func `A refusing proxy leads to a check of --proxy`() throws {
         let said = try run(
             ["--proxy", "http://127.0.0.1:\(Ports.free())"],
             environment: ["HTTPS_PROXY": "http://127.0.0.1:9"])
@@ -33,10 +32,8 @@ struct ProxyHintTests {
         #expect(!(said.send + said.doctor).contains("HTTPS_PROXY"))
     }
 
-    @Test(
-        "A proxy of the environment is named and not used",
-        arguments: ["HTTPS_PROXY", "https_proxy"])
-    func environment(name: String) throws {
+    @Test(arguments: ["HTTPS_PROXY", "https_proxy"])
+    func `A proxy in the environment is named and not used`(name: String) throws {
         let server = try RecordingServer()
         let said = try run([], environment: [name: "http://user:sesame@\(server.endpoint)"])
         for text in [said.send, said.doctor] {

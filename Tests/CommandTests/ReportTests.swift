@@ -33,8 +33,7 @@ struct ReportTests {
         #expect(made.exitCode == 0, "\(made.errors)")
     }
 
-    @Test("The page says the outcome and hides secrets")
-    func page() throws {
+    @Test func `The report has the outcome and no secret`() throws {
         let campaign = try campaign()
         let refused = try campaign.statistics().rejected
         try report(campaign)
@@ -63,8 +62,8 @@ struct ReportTests {
         }
     }
 
-    @Test("A browser shows the page without a complaint, wide and narrow", .needs(.chromium))
-    func browser() throws {
+    @Test(.needs(.chromium))
+    func `A browser shows the report without errors, wide and narrow`() throws {
         let campaign = try campaign()
         try report(campaign)
         for width in [390, 1280] {
@@ -88,8 +87,7 @@ struct ReportTests {
         #expect(measured == #"{"wide":[],"charts":3,"tables":3,"page":true}"#, "\(width)")
     }
 
-    @Test("A ledger whose telemetry is gone or broken still has its page")
-    func withoutTelemetry() throws {
+    @Test func `A ledger whose telemetry is missing or damaged still has a report`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 50)
         #expect(try campaign.send(to: server.endpoint).exitCode == 0)

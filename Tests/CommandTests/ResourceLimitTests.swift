@@ -20,8 +20,8 @@ struct ResourceLimitTests {
         ).wait(limit: 60)
     }
 
-    @Test("Too few files for the connections asked for is one line, before anything is begun")
-    func tooFew() throws {
+    @Test
+    func `Too few file descriptors for the connections are exit 2 before anything begins`() throws {
         let campaign = try Campaign(rows: 10)
         let finished = try send(
             "ulimit -n 256", campaign, to: "127.0.0.1:1", ["--connections", "1000"])
@@ -33,8 +33,7 @@ struct ResourceLimitTests {
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
     }
 
-    @Test("A limit on the size of files is exit 5 with a word, and nothing is left by half")
-    func tooLarge() throws {
+    @Test func `A file size limit is exit 5, and no partial file is left`() throws {
         let server = try Nghttpd(isVerbose: false)
         let campaign = try Campaign(rows: 3_000)
         func run(_ arguments: [String], input: String? = nil) throws -> Finished {
@@ -72,8 +71,7 @@ struct ResourceLimitTests {
         }
     }
 
-    @Test("Low limits that may be raised are raised")
-    func raised() throws {
+    @Test func `Soft limits of files and locked memory are raised`() throws {
         let server = try Nghttpd(isVerbose: false)
         let campaign = try Campaign(rows: 300)
         let finished = try send(
@@ -83,8 +81,8 @@ struct ResourceLimitTests {
         #expect(try SendSummary(json: finished.output).accepted == 300)
     }
 
-    @Test("Too little lockable memory for all reactors is one line, before anything is begun")
-    func tooLittleMemory() throws {
+    @Test
+    func `Too little lockable memory for the reactors is exit 1 before anything begins`() throws {
         let campaign = try Campaign(rows: 10)
         let finished = try send(
             "ulimit -l 400", isPrivileged: false, campaign, to: "127.0.0.1:1",

@@ -24,8 +24,7 @@ struct RowTests {
         (Array("ff00ff00".utf8), "ff00ff00"),
     ]
 
-    @Test("Malformed rows end as invalid with their line; the others are sent")
-    func malformedRows() throws {
+    @Test func `Malformed rows are invalid with their lines, and the others are sent`() throws {
         // Blank lines are no rows but are counted as lines; the last line has no end.
         var list: [UInt8] = [0x0a]
         var places: [Int] = []
@@ -76,8 +75,7 @@ struct RowTests {
         #expect(try campaign.ledger("verify").exitCode == 0)
     }
 
-    @Test("--limit sends the first rows, and a resume with a higher one the next")
-    func limit() throws {
+    @Test func `--limit sends the first rows, and a resume with a higher one the next`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 50)
         for (limit, rows) in [("7", 7), ("7", 7), ("20", 20), ("100", 50)] {
@@ -93,8 +91,7 @@ struct RowTests {
         #expect(try campaign.export().map(\.line) == (1...50).map { $0 })
     }
 
-    @Test("Until its end, a run beyond --limit has no count of rows: not that of the limit")
-    func beyondLimit() throws {
+    @Test func `A run beyond an earlier --limit has no row count until the list's end`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 3000)
         #expect(try campaign.send(to: server.endpoint, ["--limit", "7"]).exitCode == 0)
@@ -109,8 +106,7 @@ struct RowTests {
         #expect(left.rows == nil && left.remaining == nil && left.accepted > 10)
     }
 
-    @Test("--to sends to one device")
-    func singleDevice() throws {
+    @Test func `--to sends to one device`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 1)
         let sent = try Broadside.run(
@@ -125,8 +121,7 @@ struct RowTests {
         #expect(found.output.hasPrefix("row 0 accepted"), "\(found.output)\(found.errors)")
     }
 
-    @Test("A dry run counts, connects nowhere and writes nothing")
-    func dryRun() throws {
+    @Test func `A dry run counts, connects nowhere and writes nothing`() throws {
         let server = try RecordingServer("plain", ["--answer", "silence"])
         let campaign = try Campaign(rows: 30)
         let list = try campaign.directory.write(

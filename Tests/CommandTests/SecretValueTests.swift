@@ -34,8 +34,8 @@ struct SecretValueTests {
         }
     }
 
-    @Test("On the command line, attached or not, in quotes or not", arguments: options)
-    func commandLine(option: String) throws {
+    @Test(arguments: options)
+    func `A secret as a value on the command line is not printed`(option: String) throws {
         let campaign = try Campaign(rows: 3)
         let key = try String(contentsOfFile: campaign.authority.authKey, encoding: .utf8)
         let needs: [String: [String]] = [
@@ -64,8 +64,10 @@ struct SecretValueTests {
         }
     }
 
-    @Test("In a campaign file, and in one that is printed", arguments: options)
-    func campaignFile(option: String) throws {
+    @Test(arguments: options)
+    func `A secret in a campaign file is not printed, by --print-campaign either`(option: String)
+        throws
+    {
         let campaign = try Campaign(rows: 3)
         let key = try String(contentsOfFile: campaign.authority.authKey, encoding: .utf8)
         for (value, parts) in Self.secrets(key).prefix(6) {
@@ -88,8 +90,7 @@ struct SecretValueTests {
         }
     }
 
-    @Test("Keys and device tokens in other places are not printed whole")
-    func elsewhere() throws {
+    @Test func `Keys and device tokens in other places are printed shortened`() throws {
         let campaign = try Campaign(rows: 3)
         let key = try String(contentsOfFile: campaign.authority.authKey, encoding: .utf8)
         let body = key.split(separator: "\n").dropFirst().dropLast().map { String($0.prefix(16)) }

@@ -5,8 +5,8 @@ import Testing
 /// Keys and provider tokens stay where they belong.
 @Suite(.timeLimit(.minutes(60)))
 struct SecretsTests {
-    @Test("Neither key nor provider token appears in any output, and no other user may look")
-    func secrets() throws {
+    @Test
+    func `Neither key nor provider token appears in any output, and files are private`() throws {
         let server = try RecordingServer("verdicts")
         let campaign = try Campaign(rows: 200)
         var outputs: [String] = []

@@ -38,8 +38,8 @@ struct StatusTests {
         return Dictionary(uniqueKeysWithValues: lines.map { ($0.ledger, $0) })
     }
 
-    @Test("A run is followed from its first request to its last row, in words and in JSON")
-    func run() throws {
+    @Test
+    func `status shows a run from the first request to the last row, as text and JSON`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 3000)
         let directory = campaign.directory
@@ -81,8 +81,7 @@ struct StatusTests {
         #expect(try status(["ledger"], in: directory).output.contains("100% of 3,000"))
     }
 
-    @Test("Of a finished campaign the rows that failed or are unknown are counted beside its state")
-    func openRows() throws {
+    @Test func `status counts failed and unknown rows of a finished campaign`() throws {
         let stalled = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
         let directory = campaign.directory
@@ -119,10 +118,8 @@ struct StatusTests {
         #expect(table.contains(#/\d\d:\d\d UTC  /#), "\(table)")
     }
 
-    @Test(
-        "A directory that this user may not read is named, and the others are shown",
-        .enabled(if: geteuid() == 0, "only root can make a directory of another user"))
-    func closedDirectory() throws {
+    @Test(.enabled(if: geteuid() == 0, "only root can make a directory of another user"))
+    func `status names a directory that it may not read and shows the others`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 3)
         let directory = campaign.directory
@@ -159,8 +156,10 @@ struct StatusTests {
             named.exitCode == 5 && named.errors.contains("Permission denied"), "\(named.errors)")
     }
 
-    @Test("A killed run, a refused campaign, damage and what is not a ledger are told apart")
-    func ends() throws {
+    @Test
+    func `status distinguishes a killed run, a refused campaign, damage and other directories`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         func path(_ name: String) -> String { "\(directory.path)/nights/\(name)" }
         try FileManager.default.createDirectory(

@@ -19,7 +19,9 @@ struct SuspendedRunTests {
         """
 
     @Test(arguments: [false, true])
-    func `control and status say so of a suspended run, full queue or not`(isFull: Bool) throws {
+    func `control and status report a suspended run, with a full socket queue too`(isFull: Bool)
+        throws
+    {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
         let directory = campaign.directory

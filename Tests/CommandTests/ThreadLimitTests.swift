@@ -10,10 +10,11 @@ struct ThreadLimitTests {
     private static let user = 61_234
 
     @Test(
-        "However few threads there may be: a sentence before anything is begun, or all of it",
         .enabled(if: geteuid() == 0, "another user's processes are started by root"),
         arguments: [false, true])
-    func limits(withMore: Bool) throws {
+    func `With any limit of threads a run ends in one sentence or sends everything`(withMore: Bool)
+        throws
+    {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 300)
         let path = campaign.directory.path
@@ -58,10 +59,9 @@ struct ThreadLimitTests {
     }
 
     @Test(
-        "A simulator that is given too few threads says so",
         .enabled(if: geteuid() == 0, "another user's processes are started by root"),
         arguments: [1, 3])
-    func simulator(limit: Int) throws {
+    func `A simulator with too few threads says so`(limit: Int) throws {
         let directory = try TemporaryDirectory()
         #expect(chown(directory.path, uid_t(Self.user), gid_t(Self.user)) == 0)
         let ended = try Subprocess(

@@ -24,10 +24,8 @@ struct TokensCommandTests {
         try Broadside.run(arguments, in: TemporaryDirectory(), limit: 120)
     }
 
-    @Test(
-        "The same rows, broken in ten ways, are the same in each format",
-        arguments: BrokenList.formats)
-    func formats(format: String) throws {
+    @Test(arguments: BrokenList.formats)
+    func `tokens check finds the same broken rows in each format`(format: String) throws {
         let list = BrokenList(rowCount: 10_000)
         let found = try check(
             list.text(format), format == "txt" ? [] : ["--token-column", "device"],
@@ -41,8 +39,7 @@ struct TokensCommandTests {
         #expect(lines == list.firstBrokenLines(format))
     }
 
-    @Test("Forms and lengths are counted")
-    func forms() throws {
+    @Test func `tokens check counts forms and lengths`() throws {
         let token = String(repeating: "ab", count: 32)
         let found = try check(
             "\(token)\n\n\(token.uppercased())\r\n  \(token) \n<abab cdcd>\nABcd\n\(token)\(token)\nxyz\n",
@@ -56,8 +53,7 @@ struct TokensCommandTests {
         #expect(bad.first?["line"] as? Int == 8 && bad.first?["text"] as? String == "xyz")
     }
 
-    @Test("Duplicates are counted whatever their form, with their places")
-    func duplicates() throws {
+    @Test func `tokens check counts duplicates in any form with their lines`() throws {
         let tokens = String(decoding: DeviceTokens(count: 1_000).list(), as: UTF8.self)
         let lines = tokens.split(separator: "\n").map(String.init)
         let copies = [lines[7].uppercased(), lines[3], " " + lines[7]]
@@ -73,8 +69,7 @@ struct TokensCommandTests {
         #expect(try check(text)["duplicates"] == nil)
     }
 
-    @Test("The text says what send would do")
-    func text() throws {
+    @Test func `tokens check prints what send would do`() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("id,token\n1,aabb\n2,zz\n", to: "list.csv")
         let finished = try Broadside.run(
@@ -86,8 +81,7 @@ struct TokensCommandTests {
         #expect(finished.output.contains("1 would be sent, 1 recorded as invalid"))
     }
 
-    @Test("The request itself may be wrong")
-    func malformed() throws {
+    @Test func `tokens check with missing or wrong options is exit 2`() throws {
         let directory = try TemporaryDirectory()
         let csv = try directory.write("id,device\n1,aabb\n", to: "list.csv")
         let open = try directory.write("\"token\naabb\n", to: "open.csv")

@@ -16,8 +16,7 @@ struct TokensDedupeTests {
         return (output.map { String(decoding: $0, as: UTF8.self) } ?? "none", finished)
     }
 
-    @Test("The first row of a token stays, byte for byte, in order")
-    func first() throws {
+    @Test func `dedupe keeps the first row of each token, byte for byte and in order`() throws {
         let found = try dedupe("aabb\r\n\nzz\n AABB \nccdd\nzz\n<ccdd>\n\neeff\naabb")
         #expect(found.finished.exitCode == 0, "\(found.finished.errors)")
         #expect(found.output == "aabb\r\n\nzz\nccdd\nzz\n\neeff\n")
@@ -25,8 +24,7 @@ struct TokensDedupeTests {
         #expect(found.finished.errors.contains("without a device token: 2"))
     }
 
-    @Test("It equals awk's first of each, over many windows")
-    func awk() throws {
+    @Test func `dedupe equals awk's first of each over many windows`() throws {
         let tokens = String(decoding: DeviceTokens(count: 30_000).list(), as: UTF8.self)
             .split(separator: "\n").map(String.init)
         var random = SystemRandomNumberGenerator()
@@ -40,8 +38,10 @@ struct TokensDedupeTests {
         #expect(found.output == expected.joined(separator: "\n") + "\n")
     }
 
-    @Test("With a registered column the newest stays; what can't be read is the oldest")
-    func newest() throws {
+    @Test
+    func `dedupe --registered-column keeps the newest row, and an unreadable time is the oldest`()
+        throws
+    {
         let list = """
             \u{feff}token,at,note
             aabb,1700000000,"old
@@ -63,8 +63,7 @@ struct TokensDedupeTests {
         #expect(found.finished.errors.contains("unreadable: 4, the first on line 5"))
     }
 
-    @Test("Times of which none can be read decide nothing")
-    func unreadable() throws {
+    @Test func `dedupe --registered-column refuses a column without readable times`() throws {
         let list = "token,at\naabb,785000000\naabb,785000001\nccdd,0\n"
         let refused = try dedupe(list, ["--registered-column", "at"], name: "list.csv")
         #expect(refused.finished.exitCode == 2, "\(refused.finished.errors)")
@@ -74,8 +73,7 @@ struct TokensDedupeTests {
         #expect(once.finished.exitCode == 0, "\(once.finished.errors)")
     }
 
-    @Test("The list is never written over, and a failure leaves nothing")
-    func refusals() throws {
+    @Test func `dedupe never writes over its list, and a failure leaves nothing`() throws {
         let directory = try TemporaryDirectory()
         let list = try directory.write("aabb\naabb\n", to: "list.txt")
         let twice = try directory.write("token,a,a\naabb,1,2\n", to: "twice.csv")

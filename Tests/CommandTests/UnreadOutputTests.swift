@@ -11,10 +11,10 @@ struct UnreadOutputTests {
         return path
     }
 
-    @Test(
-        "A summary or report for a pipe that nobody reads waits for its reader; a signal ends that",
-        arguments: ["--summary", "--report"], [SIGINT, SIGTERM])
-    func unread(option: String, signal: Int32) throws {
+    @Test(arguments: ["--summary", "--report"], [SIGINT, SIGTERM])
+    func `A summary or report into a pipe without reader waits, and a signal ends that`(
+        option: String, signal: Int32
+    ) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 300)
         let fifo = pipe(campaign)
@@ -33,10 +33,10 @@ struct UnreadOutputTests {
         #expect(again.exitCode == 0, "\(again.errors)")
     }
 
-    @Test(
-        "That a run was stopped, and how it continues, is said whoever reads its summary or report",
-        arguments: ["--summary", "--report"])
-    func stopped(option: String) throws {
+    @Test(arguments: ["--summary", "--report"])
+    func `A stopped run tells how to continue although its summary or report has no reader`(
+        option: String
+    ) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 3000)
         let fifo = pipe(campaign)
@@ -59,8 +59,7 @@ struct UnreadOutputTests {
         #expect(ended.errorLines.last?.contains(fifo) == true, "\(ended.errors)")
     }
 
-    @Test("A reader that comes later gets all of it")
-    func late() throws {
+    @Test func `A late reader of a pipe gets the whole summary`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 300)
         let fifo = pipe(campaign)
@@ -73,8 +72,7 @@ struct UnreadOutputTests {
         #expect(try SendSummary(json: text).accepted == 300)
     }
 
-    @Test("Metrics and traces do not wait: the one is told, the other refused")
-    func others() throws {
+    @Test func `Metrics and traces into a pipe do not wait`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 300)
         let fifo = pipe(campaign)
@@ -85,10 +83,10 @@ struct UnreadOutputTests {
         #expect(try server.finish().count == 300)
     }
 
-    @Test(
-        "Closed standard descriptors become nobody's files",
-        arguments: ["<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
-    func closed(redirections: String) throws {
+    @Test(arguments: ["<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+    func `Outputs never go to a file that took a closed standard descriptor's number`(
+        redirections: String
+    ) throws {
         let server = try LocalAPNs()
         for options in [[], ["--summary", "-"], ["--log", "json", "--progress", "json"]] {
             let campaign = try Campaign(rows: 300)
@@ -120,12 +118,10 @@ struct UnreadOutputTests {
 /// A person who presses Ctrl-C twice waits for nobody's pipe.
 @Suite(.timeLimit(.minutes(60)))
 struct UrgentStopTests {
-    @Test(
-        "A second signal stops at once, though nobody takes the output",
-        arguments: [
-            ["--progress", "json"], ["--log", "json"], ["--progress", "json", "--summary", "-"],
-        ])
-    func blocked(options: [String]) throws {
+    @Test(arguments: [
+        ["--progress", "json"], ["--log", "json"], ["--progress", "json", "--summary", "-"],
+    ])
+    func `A second signal stops a run whose output is blocked`(options: [String]) throws {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 200)
         let fifo = "\(campaign.directory.path)/full"

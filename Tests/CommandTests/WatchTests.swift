@@ -89,10 +89,8 @@ struct WatchTests {
         return rows
     }
 
-    @Test(
-        "On a terminal lines are redrawn in place, and gone when the run ends",
-        arguments: [40, 160])
-    func liveView(columns: Int) throws {
+    @Test(arguments: [40, 160])
+    func `Progress lines are redrawn in place and gone when the run ends`(columns: Int) throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 400)
         let output = try atTerminal(
@@ -114,8 +112,7 @@ struct WatchTests {
         #expect(rows[place...end].allSatisfy { $0.count <= columns }, "\(rows)")
     }
 
-    @Test("NO_COLOR, a window that shrinks, and Ctrl-C leave a sane terminal")
-    func interrupted() throws {
+    @Test func `NO_COLOR, a shrinking window and Ctrl-C leave a sane terminal`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 3000)
         let output = try atTerminal(
@@ -129,9 +126,7 @@ struct WatchTests {
         #expect(output.contains("--resume continues"), "\(output)")
     }
 
-    @Test(
-        "Keys pause, continue, slow down, explain and stop a run")
-    func keys() throws {
+    @Test func `Keys pause, continue, slow down, explain and stop a run`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 3000)
         let output = try atTerminal(
@@ -157,8 +152,7 @@ struct WatchTests {
         #expect(output.contains("--resume continues"), "\(output)")
     }
 
-    @Test("--progress json: every line an object with all keys; the log as JSON beside it")
-    func jsonLines() throws {
+    @Test func `--progress json beside --log json prints only objects with all keys`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 250)
         let sent = try campaign.send(
@@ -198,8 +192,8 @@ struct WatchTests {
         #expect(!sent.errors.contains(campaign.tokens.token(0)))
     }
 
-    @Test("The file has the metrics at the end; the endpoint serves them, to scrapers alone")
-    func metrics() throws {
+    @Test
+    func `Metrics are in the file at the end and at the endpoint for scrapers alone`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 60)
         let file = "\(campaign.directory.path)/broadside.prom"
@@ -244,9 +238,8 @@ struct WatchTests {
         #expect(taken.exitCode == 2 && taken.errors.contains("--metrics"), "\(taken.errors)")
     }
 
-    @Test(
-        "promtool accepts the metrics of the file and of the endpoint", .needs(.prometheus))
-    func promtool() throws {
+    @Test(.needs(.prometheus))
+    func `promtool accepts the metrics of the file and of the endpoint`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 60)
         let file = "\(campaign.directory.path)/broadside.prom"
@@ -287,8 +280,7 @@ struct WatchTests {
         return (url, file)
     }
 
-    @Test("A resumed run tells of all runs: while it runs, at its end and when nothing is left")
-    func resumedMetrics() throws {
+    @Test func `A resumed run counts the rows of all runs`() throws {
         let refusing = try RecordingServer("verdicts")
         let campaign = try Campaign(rows: 100)
         let begun = try campaign.send(to: refusing.endpoint, ["--limit", "50"])
@@ -334,8 +326,7 @@ struct WatchTests {
             "\(verdict.errors)\(verdict.output)")
     }
 
-    @Test("A trace has every frame of both directions, and no secret")
-    func trace() throws {
+    @Test func `--trace-frames has every frame of both directions and no secret`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 20)
         let file = "\(campaign.directory.path)/frames"

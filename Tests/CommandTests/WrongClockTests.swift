@@ -37,13 +37,13 @@ struct WrongClockTests {
         #expect(try server.finish().count == 400)
     }
 
-    @Test func `A simulator with such a clock runs`() throws {
+    @Test func `A simulator runs with a clock that was never set`() throws {
         #expect(try LocalAPNs(clock: "-60y").finish().isEmpty)
     }
 
     /// APNs' clock stays right: a token that is dated by the jumped one would be refused.
     @Test(arguments: ["+3h", "+2d", "-3h", "-60y", "+40m", "-40m"])
-    func `A clock that jumps while a run sends ends nothing`(jump: String) throws {
+    func `A clock that jumps during a run does not end it`(jump: String) throws {
         let offset = try campaign.directory.write("+0", to: "offset")
         let sending = try Broadside.start(
             campaign.arguments(

@@ -60,7 +60,7 @@ struct CutSegmentTests {
 
     /// - Parameter share: how much of what was on disk is left, in percent; 0: the header.
     @Test(arguments: [0, 20, 50, 90])
-    func `Each reader says so, and the resume of the repaired copy sends nothing twice`(
+    func `Each reader reports a cut segment, and the repaired copy sends nothing twice`(
         share: Int
     ) throws {
         try kill()
@@ -115,7 +115,7 @@ struct CutSegmentTests {
         #expect(sent.count >= 1_500)
     }
 
-    @Test func `A segment that is gone, of a ledger that was moved, is no less lost`() throws {
+    @Test func `A missing segment of a moved ledger is reported as lost`() throws {
         try kill()
         let moved = "\(campaign.directory.path)/archive/ledger"
         try files.createDirectory(

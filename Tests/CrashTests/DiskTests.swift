@@ -17,10 +17,11 @@ struct DiskTests {
     }()
 
     @Test(
-        "A disk that answers EIO to writes, or to syncs and forgets what was not synced: likewise",
         .enabled(if: FailingDisk.isAllowed, "file systems in user space are not allowed here"),
         arguments: ["write", "sync"])
-    func failingDisk(what: String) throws {
+    func `A disk that fails writes or syncs ends the run with 5, and nothing goes out twice`(
+        what: String
+    ) throws {
         let server = try Nginx(requestsPerConnection: 1000)
         let campaign = try Campaign(rows: 20_000)
         let path = campaign.directory.path
@@ -55,8 +56,8 @@ struct DiskTests {
         return try Subprocess(words[0], Array(words.dropFirst()), in: campaign.directory).wait()
     }
 
-    @Test("A manifest that can't be written at the end takes neither summary nor report away")
-    func lastManifest() throws {
+    @Test
+    func `A manifest that cannot be written at the end still leaves summary and report`() throws {
         let server = try Nginx(requestsPerConnection: 1000)
         let campaign = try Campaign(rows: 300)
         let page = campaign.directory.path + "/page.html"
@@ -82,8 +83,7 @@ struct DiskTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test("A file that may not grow further ends the run with 5, and nothing goes out twice")
-    func fileSizeLimit() throws {
+    @Test func `A file size limit ends the run with 5, and nothing goes out twice`() throws {
         let server = try Nginx(requestsPerConnection: 1000)
         let campaign = try Campaign(rows: 20_000)
         // 64 KiB a file: some 4,000 rows. Where the signal isn't ignored it kills.
@@ -95,8 +95,8 @@ struct DiskTests {
         try expectTrueAndResumable(campaign, server, stopped)
     }
 
-    @Test("A full disk: likewise", .enabled(if: canMount, "mounting is not allowed here"))
-    func fullDisk() throws {
+    @Test(.enabled(if: canMount, "mounting is not allowed here"))
+    func `A full disk ends the run with 5, and nothing goes out twice`() throws {
         let server = try Nginx(requestsPerConnection: 1000)
         let campaign = try Campaign(rows: 20_000)
         // The ledger lies on a small file system of this script's own; what is left of it is copied.
@@ -124,10 +124,8 @@ struct DiskTests {
         try expectTrueAndResumable(campaign, server, stopped)
     }
 
-    @Test(
-        "A directory gone read-only ends a resume with 5 before anything is sent",
-        .enabled(if: canMount, "mounting is not allowed here"))
-    func readOnly() throws {
+    @Test(.enabled(if: canMount, "mounting is not allowed here"))
+    func `A resume in a read-only directory is exit 5 before anything is sent`() throws {
         let server = try Nginx(requestsPerConnection: 1000)
         let campaign = try Campaign(rows: 2000)
         #expect(try campaign.send(to: server.endpoint, ["--limit", "500"]).exitCode == 0)

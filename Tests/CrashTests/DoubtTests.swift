@@ -27,10 +27,10 @@ struct DoubtTests {
         Case(reactors: 4, rate: 2_000, responses: 1_000, ahead: 1_000),
     ]
 
-    @Test(
-        "A kill leaves in doubt what is in flight and a tenth of a second's work",
-        arguments: cases)
-    func kill(_ trial: Case) throws {
+    @Test(arguments: cases)
+    func `A kill leaves in doubt the rows in flight and a tenth of a second's work`(_ trial: Case)
+        throws
+    {
         let campaign = try Campaign(rows: 10_000)
         let server = try RecordingServer()
         let process = try Broadside.start(

@@ -25,8 +25,7 @@ struct EarlySignalTests {
         ).wait(limit: 120)
     }
 
-    @Test("Before a shard's part is found there is no campaign to tell of, and a resume begins it")
-    func beforeTheCampaign() throws {
+    @Test func `A signal before a shard's rows are found begins no campaign`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 30)
         let part = ["--shard", "2/2", "--summary", "-", "--progress", "auto"]
@@ -47,8 +46,7 @@ struct EarlySignalTests {
         #expect(try server.tally(campaign.tokens).repeated == 0)
     }
 
-    @Test("While a ledger is read for a resume: 3, what it holds is told, and nothing is lost")
-    func beforeTheResume() throws {
+    @Test func `A signal while a resume reads the ledger is exit 3 and loses nothing`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 30)
         #expect(try campaign.send(to: server.endpoint, ["--limit", "10"]).exitCode == 0)
@@ -64,10 +62,10 @@ struct EarlySignalTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test(
-        "While standard input is spooled: 3, no half list is left, and the same line starts anew",
-        arguments: [false, true])
-    func whileSpooling(resumes: Bool) throws {
+    @Test(arguments: [false, true])
+    func `A signal while standard input is copied is exit 3 and leaves no partial list`(
+        resumes: Bool
+    ) throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 40)
         let pipe = campaign.directory.fresh("pipe")

@@ -5,7 +5,7 @@ import Testing
 /// A process does not wait for threads that hang, and such a thread may end while the process does.
 @Suite(.timeLimit(.minutes(60)))
 struct ExitHandlerTests {
-    @Test func `OpenSSL frees nothing at the process' end`() throws {
+    @Test func `OpenSSL frees nothing when the process exits`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 10)
         let directory = campaign.directory

@@ -23,7 +23,7 @@ struct FailingClaimTests {
     }
 
     @Test(arguments: [EMFILE, EIO, ESTALE])
-    func `A claim that can't be looked at is exit 5, and rows in flight are awaited`(
+    func `A claim that cannot be read is exit 5 after the rows in flight are settled`(
         number: Int32
     ) throws {
         // A canary that passes is noted behind a look at the claim.
@@ -51,7 +51,7 @@ struct FailingClaimTests {
         #expect(sent.count == 600 && Set(sent).count == 600)
     }
 
-    @Test func `A claim that was removed is a newer attempt's doing`() throws {
+    @Test func `A claim that was removed counts as taken by a newer attempt`() throws {
         let sending = try Broadside.start(
             campaign.arguments(to: server.endpoint, ["--canary", "20"]),
             in: campaign.directory)
@@ -67,7 +67,7 @@ struct FailingClaimTests {
     }
 
     @Test(arguments: [("open", EMFILE), ("fsync", EIO)])
-    func `The claim at the end is missed where it can't be made, and nothing else is`(
+    func `A claim that cannot be made at the end is a warning only`(
         call: String, number: Int32
     ) throws {
         let sent = try campaign.send(
@@ -85,7 +85,7 @@ struct FailingClaimTests {
     }
 
     @Test(arguments: [EMFILE, EIO, ESTALE])
-    func `A folder of claims that can't be opened is not one without claims`(
+    func `A folder of claims that cannot be opened is exit 5`(
         number: Int32
     ) throws {
         #expect(try campaign.send(to: server.endpoint, ["--limit", "100"]).exitCode == 0)

@@ -11,8 +11,9 @@ struct KillTests {
     static let trials =
         ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 6 : 110
 
-    @Test("What may have been sent is not sent again, and the rest is", arguments: 0..<trials)
-    func record(seed: Int) throws {
+    @Test(arguments: 0..<trials)
+    func `Rows in doubt after a kill are not sent again, and all others are sent`(seed: Int) throws
+    {
         var random = SeededRandom(seed: UInt64(seed))
         let campaign = try Campaign(rows: Self.rows(seed))
         let server = try makeServer(seed)
@@ -61,8 +62,8 @@ struct KillTests {
         try expectFinished(campaign)
     }
 
-    @Test("With resend everything arrives, some of it twice", arguments: 0..<max(2, trials / 5))
-    func resend(seed: Int) throws {
+    @Test(arguments: 0..<max(2, trials / 5))
+    func `With --on-lost resend all rows arrive after kills, some twice`(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed + 1000))
         let campaign = try Campaign(rows: Self.rows(seed))
         let server = try makeServer(seed)

@@ -119,7 +119,7 @@ struct KilledRepairTests {
         #expect(Set(sent).count == count)
     }
 
-    @Test func `A repair that is killed leaves nothing that sends a row again`() throws {
+    @Test func `A killed repair leaves nothing that sends a row again`() throws {
         let limit = ["--limit", "40"]
         let sent = try campaign.send(to: server.endpoint, limit)
         try #require(sent.exitCode == 0, "\(sent.errors)")
@@ -136,7 +136,7 @@ struct KilledRepairTests {
         try expectOnce(40)
     }
 
-    @Test func `A merge that is killed leaves nothing that sends a row again`() throws {
+    @Test func `A killed merge leaves nothing that sends a row again`() throws {
         let parts = ["1/2", "2/2"].map { ($0, "\(campaign.ledger)-\($0.prefix(1))") }
         for (shard, ledger) in parts {
             let sent = try campaign.send(

@@ -21,8 +21,7 @@ struct LimitTests {
         Step(limit: 1_200), Step(limit: 2_999), Step(limit: nil),
     ]
 
-    @Test("No run sends a row behind its limit, all words agree, each row goes out once")
-    func changing() throws {
+    @Test func `No run sends a row behind its limit, and each row goes out once`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: Self.count)
         var before = [Int](repeating: 0, count: Self.count)
@@ -112,8 +111,9 @@ struct LimitTests {
         return (finished, try server.tally(campaign.tokens))
     }
 
-    @Test("Rows in doubt behind the limit become unknown, and are sent by no run that has it")
-    func recorded() throws {
+    @Test
+    func `Rows in doubt behind the limit are unknown and not sent by a run with that limit`() throws
+    {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: Self.count)
         let doubt = try killed(campaign, server)
@@ -138,8 +138,8 @@ struct LimitTests {
         #expect(whole.seen.repeated == 0)
     }
 
-    @Test("With resend they stay in doubt until a run looks further")
-    func resent() throws {
+    @Test
+    func `With --on-lost resend rows in doubt behind the limit wait for a run beyond it`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: Self.count)
         let doubt = try killed(campaign, server)

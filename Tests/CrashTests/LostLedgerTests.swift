@@ -5,7 +5,7 @@ import Testing
 /// A ledger that is removed while its run goes on: what is sent from then on would be in no ledger.
 @Suite(.timeLimit(.minutes(60)))
 struct LostLedgerTests {
-    @Test func `The run stops, says so, and --resume begins nothing`() throws {
+    @Test func `A run whose ledger is removed stops, and --resume begins nothing`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 20_000)
         let words = campaign.arguments(to: server.endpoint, ["--rate", "1000"])

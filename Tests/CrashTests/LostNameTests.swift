@@ -26,7 +26,7 @@ struct LostNameTests {
         try campaign.send(to: server.endpoint, more, environment: environment)
     }
 
-    @Test func `A ledger whose name may be lost is not begun, and nothing is sent`() throws {
+    @Test func `A ledger whose directory entry cannot be synced is not begun`() throws {
         try fail("folder")
         for more in [[], ["--resume-or-begin"]] {
             let failed = try send(more)
@@ -49,7 +49,7 @@ struct LostNameTests {
         #expect(try server.finish().count == 40)
     }
 
-    @Test func `An output whose name may be lost is exit 5, and named`() throws {
+    @Test func `An output whose directory entry cannot be synced is exit 5`() throws {
         #expect(try send().exitCode == 0)
         let output = "\(campaign.directory.path)/output"
         let commands = [

@@ -20,8 +20,10 @@ struct LostSegmentTests {
         Loss(description: "half a header", left: [.max, 16]),
     ]
 
-    @Test("Exit 5 with the way on; repaired, nothing is sent twice", arguments: losses)
-    func lost(_ loss: Loss) throws {
+    @Test(arguments: losses)
+    func `A lost segment is exit 5 with the repair command, and after it nothing is sent twice`(
+        _ loss: Loss
+    ) throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 1_500)
         let options = ["--resume-or-begin", "--reactors", "2", "--connections", "2"]

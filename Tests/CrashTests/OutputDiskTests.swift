@@ -49,8 +49,9 @@ struct OutputDiskTests {
         return try Subprocess(words[0], Array(words.dropFirst()), in: campaign.directory).wait()
     }
 
-    @Test("Neither prune nor export leave half a file, or touch the one that was there")
-    func failingOutput() throws {
+    @Test
+    func `prune and export on a failing disk leave no partial output and keep the old one`() throws
+    {
         let campaign = try Self.settled()
         let path = campaign.directory.path
         let output = "\(path)/disk/output"
@@ -79,8 +80,7 @@ struct OutputDiskTests {
         }
     }
 
-    @Test("Where the pruned list does not get to the disk, the rows taken out do not appear")
-    func failingPair() throws {
+    @Test func `Removed rows are not written if the pruned list cannot be synced`() throws {
         let campaign = try Campaign(rows: 500)
         let server = try LocalAPNs(["--unregistered", "0.1"])
         #expect(try campaign.send(to: server.endpoint).exitCode == 0)

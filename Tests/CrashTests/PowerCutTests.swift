@@ -11,9 +11,11 @@ struct PowerCutTests {
         ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 3 : 60
 
     @Test(
-        "Lost and torn bytes that were not synced make nothing go out twice", arguments: 0..<trials
+        arguments: 0..<trials
     )
-    func nothingTwice(seed: Int) throws {
+    func `Unsynced bytes that a power cut loses or tears make nothing go out twice`(seed: Int)
+        throws
+    {
         var random = SeededRandom(seed: UInt64(seed + 2000))
         let campaign = try Campaign(rows: Self.rows)
         let server = try Nghttpd()
@@ -59,10 +61,9 @@ struct PowerCutTests {
     /// sent need. Here a disk in user space knows what was synced, and nothing else stays for sure: a row
     /// that was sent before its reservation was synced goes out again.
     @Test(
-        "A disk that forgets what was not synced makes nothing go out twice",
         .enabled(if: FailingDisk.isAllowed, "file systems in user space are not allowed here"),
         arguments: 0..<trials)
-    func forgets(seed: Int) throws {
+    func `A disk that forgets what was not synced makes nothing go out twice`(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed + 3000))
         let campaign = try Campaign(rows: Self.rows)
         // The disk counts what was written, and so it may be a server that costs little.

@@ -11,8 +11,7 @@ import Testing
 struct ReactorThreadTests {
     static let options = ["--reactors", "3", "--connections", "6", "--summary", "-"]
 
-    @Test("Three reactors, stopped by a signal and resumed, send each row once")
-    func stopAndResume() throws {
+    @Test func `Three reactors, stopped by a signal and resumed, send each row once`() throws {
         let server = try Simulation(["--threads", "2", "--unregistered", "0.1"])
         let campaign = try Campaign(rows: 20_000)
         let control = try server.credentials() + Self.options + ["--progress", "json"]
@@ -34,8 +33,8 @@ struct ReactorThreadTests {
         try server.stop()
     }
 
-    @Test("Three reactors whose connections are replaced all the time send each row once")
-    func reconnects() throws {
+    @Test
+    func `Three reactors whose connections are replaced all the time send each row once`() throws {
         let server = try Nginx(requestsPerConnection: 100)
         let campaign = try Campaign(rows: 20_000)
         let sent = try campaign.send(to: server.endpoint, Self.options)

@@ -18,8 +18,8 @@ struct RepairTests {
         case flip, zeros, truncate, remove, header, foreign, manifest, several
     }
 
-    @Test("Never another outcome, never a row sent twice", arguments: History.allCases)
-    func damaged(_ history: History) throws {
+    @Test(arguments: History.allCases)
+    func `A repaired ledger has no other outcome and no row sent twice`(_ history: History) throws {
         let server = try LocalAPNs(["--unregistered", "0.05", "--bad-token", "0.02"])
         let campaign = try Campaign(rows: Self.count)
         try run(history, campaign, server)

@@ -5,12 +5,12 @@ import Testing
 /// Ends that somebody asked for, and two processes that want the same ledger.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct SignalTests {
-    @Test(
-        "SIGTERM and SIGINT: answers are awaited, exit 3, and a resume sends the rest once",
-        arguments: [
-            SIGTERM, SIGINT,
-        ])
-    func stop(signal: Int32) throws {
+    @Test(arguments: [
+        SIGTERM, SIGINT,
+    ])
+    func `After SIGTERM or SIGINT responses are awaited, exit is 3, and a resume sends the rest`(
+        signal: Int32
+    ) throws {
         let server = try Nginx()
         let campaign = try Campaign(rows: 20_000)
         let process = try Broadside.start(
@@ -46,8 +46,7 @@ struct SignalTests {
         #expect(try SendSummary(json: again.output).accepted == 20_000)
     }
 
-    @Test("SIGQUIT ends it by the system's default: no text, the ledger as after any kill")
-    func quit() throws {
+    @Test func `SIGQUIT ends a run like a kill`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 3_000)
         // Where tests run in the background of a shell the signal is ignored, and would stay so.
@@ -76,8 +75,7 @@ struct SignalTests {
         #expect(try server.tally(campaign.tokens).repeated == 0)
     }
 
-    @Test("A second signal ends it at once, and what was not answered is in doubt")
-    func stopTwice() throws {
+    @Test func `A second signal ends a run at once and leaves unanswered rows in doubt`() throws {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
         let process = try startStalled(campaign, server)
@@ -102,8 +100,7 @@ struct SignalTests {
         #expect(try server.tally(campaign.tokens, ["taken", "swallowed"]).repeated == 0)
     }
 
-    @Test("A ledger in use is read by others and written by none")
-    func secondProcess() throws {
+    @Test func `A ledger in use is read by others and written by none`() throws {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
         let process = try startStalled(campaign, server)

@@ -39,7 +39,8 @@ struct StalledListTests {
     }
 
     @Test(arguments: ["SIGINT", "SIGINT twice", "SIGTERM", "--deadline"])
-    func `A read before the first row that never ends keeps no end waiting`(what: String) throws {
+    func `A read before the first row that never ends does not delay the exit`(what: String) throws
+    {
         // Each row is read several times then.
         let more = ["--duplicates", "skip"]
         var looks = 0
@@ -67,7 +68,7 @@ struct StalledListTests {
     }
 
     @Test(arguments: ["SIGINT", "SIGINT twice", "SIGTERM", "--deadline", "control stop"])
-    func `A read of the list that never ends keeps no end waiting`(what: String) throws {
+    func `A read of the list that never ends does not delay the exit`(what: String) throws {
         let sending = try start(what, ["--rate", "4000"])
         defer { sending.send(signal: SIGKILL) }
         try campaign.waitForRows(sending)
@@ -77,8 +78,7 @@ struct StalledListTests {
         try expectRest(sending, what)
     }
 
-    @Test
-    func `Of a read that takes longer than 5 s the log tells once`() throws {
+    @Test func `A read of more than 5 s is one line in the log`() throws {
         let sending = try start("SIGTERM", ["--rate", "4000", "--log", "json"])
         defer { sending.send(signal: SIGKILL) }
         try campaign.waitForRows(sending)
@@ -95,7 +95,7 @@ struct StalledListTests {
 
     /// What is left of the list is counted at the end.
     @Test(arguments: ["SIGINT", "SIGINT twice", "SIGTERM", "--deadline", "control stop"])
-    func `A read at the end that never ends keeps it not waiting`(what: String) throws {
+    func `A read at the list's end that never ends does not delay the exit`(what: String) throws {
         let sending = try start(what, ["--rate", "2000"])
         defer { sending.send(signal: SIGKILL) }
         try campaign.waitForRows(sending)

@@ -28,8 +28,8 @@ struct StalledOutputTests {
         Case(place: "fifo", event: "deadline"),
     ]
 
-    @Test("Signals, deadline and control work while output is stalled", arguments: cases)
-    func stops(_ stalled: Case) throws {
+    @Test(arguments: cases)
+    func `Signals, deadline and control work while output is blocked`(_ stalled: Case) throws {
         // Responses take so long that the second signal comes before the last one.
         let isTwice = stalled.event == "int-twice"
         let server = try Simulation(["--latency", isTwice ? "2s" : "1ms"])

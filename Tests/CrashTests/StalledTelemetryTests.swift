@@ -32,7 +32,7 @@ struct StalledTelemetryTests {
     }
 
     @Test(arguments: [1, 2])
-    func `A claim at the end that is never on disk keeps nothing waiting`(signals: Int) throws {
+    func `A claim at the end that is never synced delays nothing`(signals: Int) throws {
         let sending = try start()
         defer { sending.send(signal: SIGKILL) }
         _ = try campaign.directory.write("claim", to: "fail")
@@ -51,7 +51,7 @@ struct StalledTelemetryTests {
     }
 
     @Test(arguments: [1, 2])
-    func `A sync that never ends keeps neither control nor signals waiting`(signals: Int) throws {
+    func `A sync that never ends delays neither control nor signals`(signals: Int) throws {
         let directory = campaign.directory
         let sending = try start(["--rate", "200"], hanging: "sync")
         try campaign.waitForRows(sending)
@@ -68,7 +68,7 @@ struct StalledTelemetryTests {
     }
 
     @Test(arguments: [1, 2])
-    func `Metrics that are never on disk keep neither control nor signals waiting`(
+    func `Metrics that are never synced delay neither control nor signals`(
         signals: Int
     ) throws {
         let directory = campaign.directory
@@ -84,7 +84,7 @@ struct StalledTelemetryTests {
     }
 
     @Test(arguments: ["summary", "report"], [1, 2])
-    func `A summary or report that is never on disk keeps no end waiting`(
+    func `A summary or report that is never synced does not delay the exit`(
         output: String, signals: Int
     ) throws {
         let sending = try start(["--\(output)", "\(campaign.directory.path)/\(output)"])
@@ -95,7 +95,7 @@ struct StalledTelemetryTests {
     }
 
     @Test(arguments: ["summary", "report"])
-    func `A finished run says which output is not on disk, and so does its resume`(
+    func `A finished run names the output that was not synced, and so does its resume`(
         output: String
     ) throws {
         let directory = campaign.directory
@@ -118,7 +118,7 @@ struct StalledTelemetryTests {
     }
 
     @Test(arguments: [1, 2])
-    func `A trace that is never on disk keeps nothing waiting`(signals: Int) throws {
+    func `A trace that is never synced delays nothing`(signals: Int) throws {
         let sending = try start(["--trace-frames", "\(campaign.directory.path)/frames"])
         defer { sending.send(signal: SIGKILL) }
         _ = try campaign.directory.write("frames", to: "fail")
@@ -127,7 +127,7 @@ struct StalledTelemetryTests {
         try expectStop(of: sending, signals: signals, telling: "the trace is not whole")
     }
 
-    @Test func `A trace that its disk does not take ends, and not the run`() throws {
+    @Test func `A trace whose disk is full ends, and the run continues`() throws {
         let path = "\(campaign.directory.path)/frames"
         let sending = try start(
             ["--trace-frames", path], hanging: "frames")

@@ -7,10 +7,9 @@ import Testing
 struct TenKillsTests {
     static let rows = 20_000
 
-    @Test(
-        "Ten kills: with resend everything arrives, with record nothing twice",
-        arguments: ["resend", "record"])
-    func tenKills(policy: String) throws {
+    @Test(arguments: ["resend", "record"])
+    func `After ten kills resend delivers every row and record repeats none`(policy: String) throws
+    {
         var random = SeededRandom(seed: policy == "resend" ? 71 : 72)
         let campaign = try Campaign(rows: Self.rows)
         let server = try Nginx(requestsPerConnection: 100)

@@ -23,7 +23,11 @@ import Testing
         String(decoding: block[text.offset..<text.offset + text.count], as: UTF8.self)
     }
 
-    @Test func theExampleRequest() throws {
+    @Test
+    func
+        `The fields of the first example request are walked with their representations and indexes`()
+        throws
+    {
         let fields = try walk(Vectors.first)
         #expect(
             fields.map(\.representation) == [
@@ -37,7 +41,8 @@ import Testing
         #expect(fields.allSatisfy { !$0.name.isHuffman && !$0.value.isHuffman })
     }
 
-    @Test func dynamicIndexesAndHuffman() throws {
+    @Test func `Dynamic indexes and Huffman-coded strings of later requests are recognized`() throws
+    {
         #expect(try walk(Vectors.second).map(\.index) == [3, 7, 4, 1, 63, 62, 0])
         #expect(
             try walk(Vectors.tokenSecond).map(\.index) == [3, 7, 4, 67, 23, 66, 65, 64, 63, 62])
@@ -45,7 +50,7 @@ import Testing
         #expect(coded[2].value.isHuffman && coded[4].name.isHuffman)
     }
 
-    @Test func sizeUpdatesAndNeverIndexed() throws {
+    @Test func `Size updates and never-indexed fields are walked like other fields`() throws {
         #expect(try walk(Vectors.hex("2083")).map(\.representation) == [.sizeUpdate, .indexed])
         #expect(try walk(Vectors.hex("203fe11f83")).map(\.index) == [0, 4096, 3])
         let never = try walk(Vectors.hex("14022f78"))
@@ -63,13 +68,17 @@ import Testing
         ("0003616263", HPACKError(code: .truncated, offset: 5)),
         ("047fffffffff7f", HPACKError(code: .integerTooLarge, offset: 5)),
     ])
-    func rejects(block: String, error: HPACKError) {
+    func `A malformed block fails with the code and offset of its fault`(
+        block: String, error: HPACKError
+    ) {
         #expect(failure(block) == error)
     }
 
     /// Blocks of nghttp2's deflater, indexed and all, walked to their end with the right count.
     @Test(arguments: 0..<30 as Range<UInt64>)
-    func differential(seed: UInt64) throws {
+    func `Blocks of nghttp2's deflater are walked with the number of fields that it encoded`(
+        seed: UInt64
+    ) throws {
         var random = SeededRandom(seed: seed)
         let deflater = ReferenceDeflater()
         for _ in 0..<30 {

@@ -14,7 +14,7 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
 
 @Suite struct PrefixIntegerTests {
     /// RFC 7541 Appendix C.1.
-    @Test func examples() throws {
+    @Test func `The examples of RFC 7541 C.1 encode and decode as printed`() throws {
         var bytes: [UInt8] = []
         PrefixInteger.encode(10, prefixBits: 5, pattern: 0, into: &bytes)
         PrefixInteger.encode(1337, prefixBits: 5, pattern: 0, into: &bytes)
@@ -30,7 +30,9 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
         #expect(offset == 5)
     }
 
-    @Test func roundTrip() throws {
+    @Test func `A prefix integer of each prefix length decodes to the value that was encoded`()
+        throws
+    {
         for prefixBits in 1...8 {
             for value in Array(0...600) + [16383, 16384, 1 << 21, (1 << 24) - 1, 1 << 24] {
                 var bytes: [UInt8] = []
@@ -45,7 +47,7 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
         }
     }
 
-    @Test func limits() {
+    @Test func `A prefix integer that is truncated or too large fails with its code`() {
         func failure(_ bytes: [UInt8]) -> HPACKError.Code? {
             var offset = 0
             do throws(HPACKError) {
@@ -79,7 +81,9 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
             "94e7821dd7f2e6c7b335dfdfcd5b3960d5af27087f3672c1ab270fb5291f9587316065c003ed4ee5b1063d5007"
         ),
     ])
-    func examples(text: String, coded: String) throws {
+    func `The strings of RFC 7541 C.4 and C.6 encode and decode as printed`(
+        text: String, coded: String
+    ) throws {
         let bytes = Array(text.utf8)
         var encoded: [UInt8] = []
         Huffman.encode(bytes, into: &encoded)
@@ -88,7 +92,7 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
         #expect(try huffmanDecode(encoded) == bytes)
     }
 
-    @Test func everySymbolBothWays() throws {
+    @Test func `Each byte, alone and between others, decodes to itself`() throws {
         for symbol in UInt8.min...UInt8.max {
             for bytes in [[symbol], [symbol, symbol], [97, symbol, 255, symbol, 48]] {
                 var encoded: [UInt8] = []
@@ -98,7 +102,7 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
         }
     }
 
-    @Test func rejects() {
+    @Test func `Wrong padding and EOS in a Huffman-coded string fail`() {
         func failure(_ coded: [UInt8], room: Int = 100) -> HPACKError.Code? {
             do throws(HPACKError) {
                 _ = try huffmanDecode(coded, room: room)
@@ -123,7 +127,7 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
 
     /// Strings that nghttp2 coded, found in its blocks by the walker.
     @Test(arguments: 0..<30 as Range<UInt64>)
-    func differential(seed: UInt64) throws {
+    func `Strings that nghttp2 encoded decode to the original`(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let deflater = ReferenceDeflater()
         for _ in 0..<40 {
@@ -148,7 +152,7 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
 
 @Suite struct StaticTableTests {
     /// Every entry is what nghttp2 decodes its index to.
-    @Test func entries() throws {
+    @Test func `Each static entry is what nghttp2 decodes for its index`() throws {
         let inflater = ReferenceInflater()
         for index in 1...StaticTable.count {
             let fields = try inflater.inflate([0x80 | UInt8(index)])

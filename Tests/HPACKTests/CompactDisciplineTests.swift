@@ -43,7 +43,7 @@ import Testing
         ).bytes
     }
 
-    @Test func theReferencesVectors() {
+    @Test func `The first two compact requests are the reference's bytes`() {
         var mirror = DynamicTableMirror()
         let first = Self.encode(Self.request(id: 1), &mirror)
         #expect(first == Vectors.compactFirst)
@@ -54,7 +54,7 @@ import Testing
         #expect(second.count == 123 && mirror.generation == warm)
     }
 
-    @Test func aRenewedProviderTokenShiftsEveryIndex() throws {
+    @Test func `A renewed provider token is inserted and shifts each index`() throws {
         let inflater = ReferenceInflater()
         var mirror = DynamicTableMirror()
         _ = try inflater.inflate(Self.encode(Self.request(id: 1), &mirror))
@@ -73,7 +73,7 @@ import Testing
         #expect(try inflater.inflate(third).count == 10)
     }
 
-    @Test func nothingIsEvictedHoweverManyRenewals() throws {
+    @Test func `A compact table evicts nothing after 40 provider token renewals`() throws {
         let inflater = ReferenceInflater()
         var mirror = DynamicTableMirror()
         var sizes: [Int] = []
@@ -94,7 +94,9 @@ import Testing
         #expect(mirror.index(of: .authority) == 62 + 20)
     }
 
-    @Test func aSmallTableKeepsWhatFits() throws {
+    @Test func `A smaller table takes only the entries that fit, and nghttp2 decodes each request`()
+        throws
+    {
         for limit in [0, 100, 300, 400] {
             let inflater = ReferenceInflater()
             var mirror = DynamicTableMirror()
@@ -111,7 +113,9 @@ import Testing
 
     /// Long random conversations of both disciplines, with renewals and changing limits.
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func differential(seed: UInt64) throws {
+    func `nghttp2 decodes random conversations in which renewals and table limits change`(
+        seed: UInt64
+    ) throws {
         var random = SeededRandom(seed: seed)
         let inflater = ReferenceInflater()
         var mirror = DynamicTableMirror()

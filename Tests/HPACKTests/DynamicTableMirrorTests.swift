@@ -2,7 +2,7 @@
 import Testing
 
 @Suite struct DynamicTableMirrorTests {
-    @Test func theOrderOfInsertionGivesTheIndex() {
+    @Test func `The index of an entry follows the order of insertion`() {
         var mirror = DynamicTableMirror()
         #expect(mirror.index(of: .identifier) == nil)
         mirror.insert(.identifier, valueCount: 36)
@@ -16,7 +16,7 @@ import Testing
         #expect(mirror.index(of: .path) == nil)
     }
 
-    @Test func nothingIsEvictedByAnInsertion() {
+    @Test func `An entry that would evict another is not inserted`() {
         var mirror = DynamicTableMirror(capacity: 100)
         let fits = mirror.insert(.identifier, valueCount: 36)
         #expect(fits)
@@ -27,7 +27,7 @@ import Testing
         #expect(mirror.index(of: .identifier) == 62)
     }
 
-    @Test func aLowerLimitDropsTheOldestAndIsSaidOnce() {
+    @Test func `A lower limit drops the oldest entries and is announced once`() {
         var mirror = DynamicTableMirror()
         mirror.insert(.identifier, valueCount: 36)
         mirror.insert(.expiration, valueCount: 1)
@@ -54,7 +54,7 @@ import Testing
         #expect(second.bytes == [0x83])
     }
 
-    @Test func layoutsAreEqualWhereTheIndexesAre() {
+    @Test func `Two mirrors have equal layouts exactly if the same names have the same indexes`() {
         var one = DynamicTableMirror()
         var other = DynamicTableMirror()
         #expect(one.layout == other.layout)
@@ -72,7 +72,7 @@ import Testing
         #expect(third.layout == one.layout)
     }
 
-    @Test func tablesWithDifferentProviderTokensHaveDifferentLayouts() {
+    @Test func `Mirrors with different revisions of the provider token have different layouts`() {
         func layout(_ revision: UInt32) -> DynamicTableMirror.Layout? {
             var mirror = DynamicTableMirror()
             mirror.insert(.authorization, valueCount: 200, revision: revision)
@@ -82,7 +82,7 @@ import Testing
         #expect(layout(3) != layout(4))
     }
 
-    @Test func anEmptyTableHasALayoutOfItsOwn() {
+    @Test func `An empty table's layout differs from that of each table with one entry`() {
         let empty = DynamicTableMirror().layout
         for name in RequestFieldName.allCases {
             var mirror = DynamicTableMirror()

@@ -32,7 +32,8 @@ import Testing
         RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: huffman).bytes
     }
 
-    @Test func firstAndSecondRequest() {
+    @Test
+    func `The first and second strict requests are the vectors' bytes for host and :authority`() {
         for (host, first, second) in [
             (RequestFieldName.host, Vectors.hostFirst, Vectors.hostSecond),
             (.authority, Vectors.first, Vectors.second),
@@ -49,7 +50,9 @@ import Testing
         }
     }
 
-    @Test func collapseIdentifierComesLater() {
+    @Test
+    func `A collapse ID that first occurs in a later request is inserted behind the other entries`()
+    {
         var mirror = DynamicTableMirror()
         _ = Self.encode(Self.request(id: 1), &mirror)
         let second = Self.encode(Self.request(id: 2, collapse: "score-42"), &mirror)
@@ -63,7 +66,7 @@ import Testing
     }
 
     /// An insertion shifts the references behind it in the same block.
-    @Test func collapseIdentifierBeforeTheOthers() {
+    @Test func `A collapse ID in front of other fields shifts their indexes in the same block`() {
         var mirror = DynamicTableMirror()
         _ = Self.encode(Self.request(id: 1), &mirror)
         let second = Self.encode(
@@ -71,7 +74,7 @@ import Testing
         #expect(second == Vectors.collapseBefore)
     }
 
-    @Test func huffmanForms() {
+    @Test func `The first and second requests in Huffman code are the vectors' bytes`() {
         var mirror = DynamicTableMirror()
         let first = Self.encode(Self.request(id: 1), &mirror, huffman: true)
         #expect(first == Vectors.huffmanFirst)
@@ -79,7 +82,10 @@ import Testing
         #expect(second == Vectors.huffmanSecond)
     }
 
-    @Test func holesStandWhereTheValuesGo() throws {
+    @Test
+    func `A hole is where the value belongs, and a filled block equals one encoded with values`()
+        throws
+    {
         var mirror = DynamicTableMirror()
         var fields = Self.request(id: 1)
         fields[2].value = .hole(count: 74)
@@ -95,7 +101,7 @@ import Testing
         #expect(mirror.size == 123)
     }
 
-    @Test func otherMethodsAndLongValues() throws {
+    @Test func `nghttp2 decodes other methods, empty values and values of 300 bytes`() throws {
         let inflater = ReferenceInflater()
         var mirror = DynamicTableMirror()
         let bearer = String(repeating: "x", count: 300)
@@ -123,7 +129,9 @@ import Testing
     /// What nghttp2's decoder makes of long random conversations is what was meant, and its table is
     /// as large as the mirror says.
     @Test(arguments: 0..<50 as Range<UInt64>)
-    func differential(seed: UInt64) throws {
+    func `nghttp2 decodes random strict conversations, and its table is as large as the mirror's`(
+        seed: UInt64
+    ) throws {
         var random = SeededRandom(seed: seed)
         let inflater = ReferenceInflater()
         var mirror = DynamicTableMirror()

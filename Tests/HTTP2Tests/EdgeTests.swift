@@ -21,34 +21,34 @@ import Testing
     @Test(
         arguments: [(4, 0), (4, 0x7fff_ffff), (5, 16_384), (5, 16_777_215), (2, 0), (1, .max)]
             as [(UInt16, UInt32)])
-    func `Settings at the ends of their ranges`(identifier: UInt16, value: UInt32) {
+    func `Settings at the bounds of their ranges are accepted`(identifier: UInt16, value: UInt32) {
         #expect(peer().receive(.settings((identifier, value))) == [.settingsChanged])
     }
 
-    @Test func `The largest initial window, after a stream that has ended was given more`() {
+    @Test func `The largest initial window is allowed after a stream with more credit has ended`() {
         let peer = peer()
         #expect(peer.receive(.windowUpdate(1, 5), .headers(1, [0x88])).count == 1)
         #expect(peer.receive(.settings((4, 0x7fff_ffff))) == [.settingsChanged])
     }
 
-    @Test func `The connection's window is 2^31-1 at most, and may be that`() {
+    @Test func `The connection's window may be 2^31-1 and not more`() {
         let peer = peer()
         #expect(peer.receive(.windowUpdate(0, 0x7fff_ffff - 65_535)) == [])
         #expect(failure(peer.receive(.windowUpdate(0, 1))) == .flowControlError)
     }
 
-    @Test func `A stream's window is 2^31-1 at most, and may be that`() {
+    @Test func `A stream's window may be 2^31-1 and not more`() {
         let peer = peer()
         #expect(peer.receive(.windowUpdate(1, 0x7fff_ffff - 65_535)) == [])
         #expect(peer.receive(.windowUpdate(1, 1)) == [.reset(tag: 10, .flowControlError)])
     }
 
-    @Test func `A server that announces no limit of streams gets a thousand`() {
+    @Test func `A server that announces no stream limit gets a thousand`() {
         #expect(Peer.ready(maxStreams: 2_000).capacity(0) == 1_000)
     }
 
     /// WINDOW_UPDATE by nothing is a protocol error (RFC 9113, section 6.9).
-    @Test func `A connection that keeps the initial window says nothing of it`() {
+    @Test func `A connection that keeps the initial window sends no WINDOW_UPDATE`() {
         let peer = Peer(.whole, .init(connectionReceiveWindow: 65_535))
         peer.machine.start()
         #expect(Frame.parse(Array(peer.takeBytes().dropFirst(24))).map(\.type) == [.settings])
@@ -57,7 +57,7 @@ import Testing
     // MARK: Frames
 
     @Test(arguments: Tearing.allCases)
-    func `Frames of 16,384 bytes`(tearing: Tearing) {
+    func `A frame of 16,384 bytes is accepted`(tearing: Tearing) {
         let peer = peer(tearing)
         peer.receive(.headers(1, [0x88], end: false))
         let body = String(repeating: "x", count: 16_384)
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func `Padded frames without content and without padding`(tearing: Tearing) {
+    func `Padded frames may be without content or without padding`(tearing: Tearing) {
         let peer = peer(tearing)
         peer.receive(.headers(1, [0x88], end: false))
         let empty = Frame(type: .data, flags: [.padded, .endStream], stream: 1, payload: [0])
@@ -81,7 +81,9 @@ import Testing
     private static let filler: [UInt8] = [0x00, 1, 0x61, 3, 0x62, 0x63, 0x64]
 
     @Test(arguments: [(0, true), (1, false)])
-    func `Header blocks of 32,768 bytes`(excess: Int, isTaken: Bool) {
+    func `A header block of 32,768 bytes is accepted, and a larger one is an error`(
+        excess: Int, isTaken: Bool
+    ) {
         // 7 x 4,681 bytes and one of the status make 32,768.
         var block: [UInt8] = [0x88]
         for _ in 0..<4_681 { block += Self.filler }
@@ -96,20 +98,21 @@ import Testing
         #expect(isTaken || failure(events) == .enhanceYourCalm)
     }
 
-    @Test func `Header blocks of sixteen frames`() {
+    @Test func `A header block of sixteen frames is accepted`() {
         let peer = peer()
         peer.receive(.headers(1, [0x88], endHeaders: false))
         for _ in 0..<14 { #expect(peer.receive(.continuation(1, [], end: false)) == []) }
         #expect(peer.receive(.continuation(1, [])) == [.response(tag: 10, status: 200)])
     }
 
-    @Test func `Ten thousand frames in a row that serve no request`() {
+    @Test
+    func `Ten thousand frames in a row without a request are accepted, and one more is an error`() {
         let peer = peer()
         for _ in 0..<10_000 { #expect(peer.receive(.windowUpdate(0, 1)) == []) }
         #expect(failure(peer.receive(.windowUpdate(0, 1))) == .enhanceYourCalm)
     }
 
-    @Test func `Content of a response that announced none ends its stream at once`() {
+    @Test func `Content after content-length 0 resets its stream at once`() {
         let peer = peer()
         peer.receive(
             .headers(1, [0x88] + ResponseTests.literal("content-length", "0"), end: false))
@@ -119,14 +122,14 @@ import Testing
 
     // MARK: Streams
 
-    @Test func `The stream that comes next is idle`() {
+    @Test func `A frame on the next stream ID is an error, as the stream is idle`() {
         for frame in [Frame.headers(5, [0x88]), .data(5, "x"), .reset(5, .cancel)] {
             #expect(failure(peer().receive(frame)) == .protocolError)
         }
     }
 
     @Test(arguments: [1, 2, 3, 4, 127, 128, 129, 1_000, 1_024])
-    func `As many streams as a table was made for`(limit: Int) {
+    func `A stream table holds exactly its limit of streams`(limit: Int) {
         var table = StreamTable(limit: limit)
         for tag in 0..<limit { _ = table.open(tag: UInt32(tag), payloadCount: 0, sentCount: 0) }
         #expect(table.openCount == limit)
@@ -138,7 +141,7 @@ import Testing
         #expect(table.openCount == 0)
     }
 
-    @Test func `A payload that windows let go as a whole is not one in parts`() {
+    @Test func `A payload that the windows allow whole is not sent in parts`() {
         let peer = Peer.ready()
         for tag in 0..<100 as Range<UInt32> {
             #expect(peer.machine.openPartialStream(tag: tag, payloadCount: 9)?.allowed == 9)
@@ -147,7 +150,7 @@ import Testing
     }
 
     @Test(arguments: 0..<5 as Range<UInt32>)
-    func `A payload whose window opens continues at once, whichever of several it is`(tag: UInt32) {
+    func `A payload whose window opens continues at once`(tag: UInt32) {
         let peer = Peer.ready(settings: (4, 0))
         for tag in 0..<5 as Range<UInt32> {
             _ = peer.machine.openPartialStream(tag: tag, payloadCount: 9)
@@ -171,14 +174,14 @@ import Testing
             ("Fri, 31 Dec 2200 23:59:59 GMT", 3_294_967_294), ("10000000000 s", nil), ("", nil),
             ("000000000000000000000000000007", nil),
         ] as [(String, UInt64?)])
-    func `Retry-After before, at and behind the first instant that it can name`(
+    func `Retry-After dates before, at and after the first instant are read`(
         text: String, seconds: UInt64?
     ) {
         let delay = RetryAfter(Array(text.utf8).span.bytes)
         #expect(delay.seconds(from: 1_000_000_000) == seconds)
     }
 
-    @Test func `A minute has 61 seconds at times, and years have four digits`() {
+    @Test func `A second of 60 and years of four digits are read`() {
         func parse(_ text: String) -> UInt64? { HTTPDate.parse(Array(text.utf8).span.bytes) }
         #expect(parse("Sat, 31 Dec 2016 23:59:60 GMT") == 1_483_228_800)
         #expect(parse("Fri, 31 Dec 9999 23:59:59 GMT") == 253_402_300_799)

@@ -14,7 +14,9 @@ import Testing
             0, 0, 2, 0, 1, 0, 0, 0, 1, 0x68, 0x69,
         ]
 
-    @Test(arguments: 1...40) func `frames and fields are the same for every cut`(size: Int) throws {
+    @Test(arguments: 1...40) func `A frame trace is the same however the bytes are cut`(size: Int)
+        throws
+    {
         var tracer = FrameTracer(isClient: true)
         var frames: [TracedFrame] = []
         var start = 0
@@ -59,7 +61,7 @@ import Testing
         return bytes + [0, 0, 1, 1, 4, 0, 0, 0, 3, 0xbe]
     }
 
-    @Test func `a header block has 64 KiB at most and what follows a longer one is not guessed`() {
+    @Test func `A header block beyond 64 KiB in a trace is not decoded, nor are those after it`() {
         var told: [[String]] = []
         var tracer = FrameTracer(isClient: false)
         tracer.take(Self.bytes(blockCount: 65_536).span.bytes) { frame in
@@ -78,7 +80,7 @@ import Testing
         #expect(count == 5)
     }
 
-    @Test func `what is not an HTTP/2 ends the reading`() {
+    @Test func `Bytes that are not HTTP/2 end a trace`() {
         var tracer = FrameTracer(isClient: false)
         var count = 0
         tracer.take([UInt8](repeating: 0xff, count: 100).span.bytes) { _ in count += 1 }

@@ -4,7 +4,7 @@ import Testing
 
 /// Frame headers as they go over the wire, and the buffer of what a connection itself has to say.
 @Suite struct FrameWriterTests {
-    @Test func `A header is its nine bytes, however it is written, and reads back`() {
+    @Test func `A frame header is nine bytes and reads back`() {
         let types: [FrameType] = [.data, .headers, .goAway, FrameType(rawValue: 0xfe)]
         for length in [0, 1, 255, 256, 0x01_0203, 0xff_ffff] {
             for id in [0, 1, 255, 256, 0x0102_0304, 0x7fff_ffff] as [UInt32] {
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [1, 7, 17, 100, 479])
-    func `Frames come out in their order, taken in any pieces while others follow`(piece: Int) {
+    func `Frames are taken in order in pieces of any size`(piece: Int) {
         var output = ControlOutput(capacity: 640)
         var expected: [UInt8] = []
         var found: [UInt8] = []
@@ -66,7 +66,7 @@ import Testing
         #expect(found == expected && !isOverrun)
     }
 
-    @Test func `A full buffer drops what is more, and has room for a GOAWAY`() {
+    @Test func `A full buffer drops frames and keeps room for a GOAWAY`() {
         var output = ControlOutput(capacity: 640)
         var pings: UInt64 = 0
         while ping(pings, into: &output) { pings += 1 }

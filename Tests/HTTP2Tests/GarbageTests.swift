@@ -45,7 +45,9 @@ import Testing
     }
 
     @Test(arguments: 0..<12 as Range<UInt64>)
-    func damagedFrames(seed: UInt64) {
+    func `Damaged frames lead to the same events and output however the bytes are torn`(
+        seed: UInt64
+    ) {
         var random = SeededRandom(seed: seed)
         for _ in 0..<25 {
             var bytes = plausibleFrames(&random)
@@ -72,7 +74,9 @@ import Testing
 
     /// Blocks that the fast path takes say the same to nghttp2.
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func damagedBlocks(seed: UInt64) throws {
+    func `Damaged blocks that the short reader accepts mean the same to nghttp2`(seed: UInt64)
+        throws
+    {
         var random = SeededRandom(seed: seed)
         var taken = 0
         for _ in 0..<500 {

@@ -4,8 +4,7 @@ import Testing
 
 /// Dates as servers send them.
 struct HTTPDateTests {
-    @Test("Dates over four centuries are what Foundation says")
-    func parses() throws {
+    @Test func `HTTP dates over four centuries are read as Foundation does`() throws {
         let formatter = DateFormatter()
         formatter.locale = Locale(identifier: "en_US_POSIX")
         formatter.timeZone = TimeZone(identifier: "GMT")
@@ -18,16 +17,14 @@ struct HTTPDateTests {
             HTTPDate.parse(Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8).span.bytes) == 784_111_777)
     }
 
-    @Test(
-        "What is not a date is none",
-        arguments: [
-            "", "Sun Nov  6 08:49:37 1994", "Sunday, 06-Nov-94 08:49:37 GMT",
-            "Sun, 06 Nov 1994 08:49 GMT", "Sun, 32 Nov 1994 08:49:37 GMT",
-            "Sun, 06 Nov 1994 25:49:37 GMT",
-            "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:00 GMT",
-            "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 Nov 99999999999999999999 08:49:37 GMT",
-        ])
-    func refuses(_ text: String) {
+    @Test(arguments: [
+        "", "Sun Nov  6 08:49:37 1994", "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:49 GMT", "Sun, 32 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 25:49:37 GMT",
+        "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:00 GMT",
+        "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 06 Nov 99999999999999999999 08:49:37 GMT",
+    ])
+    func `Text that is not an HTTP date is not read`(_ text: String) {
         #expect(HTTPDate.parse(Array(text.utf8).span.bytes) == nil)
     }
 }

@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: 0..<200 as Range<UInt64>)
-    func whatIsKnownIsWhatWouldBeRead(seed: UInt64) {
+    func `A header block found in the cache gives the headers that reading it gives`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var known = KnownBlocks()
         for _ in 0..<50 {
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func anotherIdentifierIsKnown(isHuffman: Bool) throws {
+    func `A cached block with another apns-id of the same length is found`(isHuffman: Bool) throws {
         var known = KnownBlocks()
         let first = response(Self.identifiers[0], isHuffman: isHuffman)
         known.remember(first.span.bytes, try #require(read(first)))
@@ -62,7 +62,7 @@ import Testing
         #expect(known.headers(of: second.span.bytes)?.status == 200)
     }
 
-    @Test func noByteButTheIdentifiersMayDiffer() throws {
+    @Test func `A cached block is found only if no byte but those of the apns-id differs`() throws {
         var known = KnownBlocks()
         let block = response(Self.identifiers[0])
         known.remember(block.span.bytes, try #require(read(block)))
@@ -80,7 +80,9 @@ import Testing
 
     /// Blocks at the ends of what is kept, one of each kind of place.
     @Test(arguments: [15, 16, 17, 31, 32, 33, 127, 128, 129])
-    func lengths(count: Int) throws {
+    func `Blocks at the limits of the cached lengths are found exactly if the length is kept`(
+        count: Int
+    ) throws {
         var known = KnownBlocks()
         var block: [UInt8] = [0x88, 0x00]
         ResponseHeadersTests.append("server", false, to: &block)
@@ -99,7 +101,7 @@ import Testing
     }
 
     /// Two responses of one length each find their own.
-    @Test func theLastOfALengthIsKept() throws {
+    @Test func `Of several blocks of one length the last remembered is found`() throws {
         var known = KnownBlocks()
         for status: [UInt8] in [[0x88], [0x8c], [0x88]] {
             let block = response(Self.identifiers[1], status: status)
@@ -112,7 +114,9 @@ import Testing
 
     /// The client's words: an identifier that no response may have, behind ten that are fine.
     @Test(arguments: Tearing.allCases)
-    func aMalformedResponseBehindOthers(tearing: Tearing) {
+    func `A malformed response behind ten cached ones is an error of its own stream only`(
+        tearing: Tearing
+    ) {
         let peer = Peer(tearing, .init(maxStreams: 100))
         peer.machine.start()
         peer.receive(.settings((4, 1000)))

@@ -17,7 +17,9 @@ import Testing
     ]
 
     @Test(arguments: 0..<200 as Range<UInt64>)
-    func bothWaysAgree(seed: UInt64) {
+    func `The short and the full reader of a block agree on random, cut and damaged blocks`(
+        seed: UInt64
+    ) {
         var random = SeededRandom(seed: seed)
         for _ in 0..<100 {
             var block = Self.block(&random)
@@ -40,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func ordinaryAnswersTakeTheShortWay() {
+    @Test func `A block with status and one literal field is read by the short reader`() {
         for huffman in [false, true] {
             for name in ["apns-id", "server"] {
                 var block: [UInt8] = [0x88, 0x00]
@@ -54,7 +56,9 @@ import Testing
     }
 
     @Test(arguments: 1...40, [0x00, 0x0a, 0x0d] as [UInt8])
-    func aForbiddenByteIsFoundWhereverItIs(count: Int, byte: UInt8) throws {
+    func `A forbidden byte at each offset of a value makes the response malformed`(
+        count: Int, byte: UInt8
+    ) throws {
         for place in 0..<count {
             var value = [UInt8](repeating: UInt8(ascii: "x"), count: count)
             value[place] = byte
@@ -68,7 +72,9 @@ import Testing
     }
 
     @Test(arguments: [28, 33, 53, 54, 61], [false, true])
-    func aStatusBehindAnyOtherFieldIsMalformed(index: Int, isLiteral: Bool) throws {
+    func `A :status behind any other field makes the response malformed`(
+        index: Int, isLiteral: Bool
+    ) throws {
         var field: [UInt8] = []
         if isLiteral {
             field.append(0x00)

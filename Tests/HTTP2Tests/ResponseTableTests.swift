@@ -58,7 +58,9 @@ import Testing
     /// From the first, the second and the thousandth response on; with interim responses, trailers,
     /// blocks in pieces, streams that are reset or given up between; and tables of any size.
     @Test(arguments: [0, 1, 1000], [4096, 300, 0])
-    func conversation(plainResponses: Int, tableSize: Int) throws {
+    func `Responses that use a dynamic table from the first, second or thousandth on are decoded`(
+        plainResponses: Int, tableSize: Int
+    ) throws {
         var random = SeededRandom(seed: UInt64(plainResponses * 7 + tableSize))
         let deflater = Deflater(tableSize: tableSize)
         let peer = Peer.ready(maxStreams: 16)

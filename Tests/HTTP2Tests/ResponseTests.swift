@@ -13,7 +13,9 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func preface(tearing: Tearing) {
+    func `The client starts with preface and SETTINGS, and is ready after those of APNs`(
+        tearing: Tearing
+    ) {
         let peer = Peer(tearing)
         peer.machine.start()
         #expect(peer.machine.requestCapacity(payloadCount: 10) == 0)
@@ -38,7 +40,7 @@ import Testing
 
     /// Vector V19: the answers 200, 400 and 410.
     @Test(arguments: Tearing.allCases)
-    func answers(tearing: Tearing) {
+    func `The responses 200, 400 and 410 of vector V19 are read`(tearing: Tearing) {
         let peer = Peer.ready(tearing)
         #expect(peer.open(10, 11, 12) == [1, 3, 5])
         peer.receive(
@@ -86,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func bodies(tearing: Tearing) {
+    func `A response has its body however its DATA frames are split`(tearing: Tearing) {
         expectAnswers(tearing, [.headers(1, [0x88], end: false), .data(1, "")])
         expectAnswers(tearing, [.headers(1, [0x88], end: false), .data(1, "hm")], body: "hm")
         expectAnswers(
@@ -112,7 +114,9 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func framing(tearing: Tearing) {
+    func `Padding, priority, CONTINUATION, trailers and unknown frames leave a response's meaning`(
+        tearing: Tearing
+    ) {
         let padded = Frame(
             type: .headers, flags: [.padded, .endHeaders], stream: 1,
             payload: [3, 0x88, 0, 0, 0])
@@ -156,7 +160,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func headerForms(tearing: Tearing) {
+    func `Each representation of :status, retry-after and other fields is read`(tearing: Tearing) {
         func only(_ block: [UInt8], retryAfter: UInt32? = nil, status: UInt16 = 200) {
             expectAnswers(tearing, [.headers(1, block)], retryAfter: retryAfter, status: status)
         }
@@ -186,7 +190,9 @@ import Testing
     /// Blocks for nghttp2's inflater: insertion before our SETTINGS are acknowledged, a size update
     /// after it.
     @Test(arguments: Tearing.allCases)
-    func dynamicTable(tearing: Tearing) {
+    func `A dynamic table used before our SETTINGS is acknowledged is emptied by the size update`(
+        tearing: Tearing
+    ) {
         let inserting = [0x88, 0x40, 3] + Array("x-a".utf8) + [1, 98]
         let peer = Peer(tearing)
         peer.machine.start()
@@ -209,7 +215,9 @@ import Testing
     /// A server that ignores our table size of 0 keeps its table, from whichever response on, and
     /// whether it acknowledged our SETTINGS or not.
     @Test(arguments: Tearing.allCases)
-    func theTableSizeIsIgnored(tearing: Tearing) {
+    func `A server that ignores our table size of 0 has its indexed fields decoded`(
+        tearing: Tearing
+    ) {
         let literal = [0x40, 7] + Array(":status".utf8) + [3, 0x35, 0x30, 0x33]
         for (before, acknowledges) in [(0, false), (0, true), (1, true), (40, true)] {
             let peer = Peer(tearing)
@@ -241,7 +249,7 @@ import Testing
     }
 
     /// The table has 4,096 bytes, and no server may have more.
-    @Test func theTableHasALimit() {
+    @Test func `A table size update above 4,096 bytes is a compression error`() {
         for (update, isAllowed) in [([0x3f, 0xe1, 0x1f], true), ([0x3f, 0xe2, 0x1f], false)] {
             let peer = Peer.ready()
             peer.open(1)
@@ -255,7 +263,8 @@ import Testing
 
     /// The blocks of streams that are given up still change the table.
     @Test(arguments: Tearing.allCases)
-    func blocksOfForgottenStreamsAreDecoded(tearing: Tearing) {
+    func `The header block of a cancelled stream still updates the dynamic table`(tearing: Tearing)
+    {
         let peer = Peer(tearing)
         peer.machine.start()
         peer.receive(.settings())
@@ -267,7 +276,9 @@ import Testing
 
     /// Bodies of many streams, interleaved byte by byte.
     @Test(arguments: Tearing.allCases)
-    func interleavedBodies(tearing: Tearing) {
+    func `Bodies of 100 streams whose frames are interleaved go to their own requests`(
+        tearing: Tearing
+    ) {
         let peer = Peer.ready(tearing)
         let tags = Array(0..<100 as Range<UInt32>)
         let bodies = tags.map { "the body of request \($0)" }
@@ -293,7 +304,7 @@ import Testing
     }
 
     /// Bodies of any length: what is received is given back to both windows.
-    @Test func receiveWindowsAreReplenished() {
+    @Test func `Received bytes are returned to the windows of stream and connection`() {
         let peer = Peer.ready()
         peer.open(1)
         peer.receive(.headers(1, [0x8c], end: false))
@@ -322,7 +333,7 @@ import Testing
         #expect(peer.receive(.data(1, "")) == [.response(tag: 1, status: 400)])
     }
 
-    @Test func serversThatIgnoreWindowsAreStopped() {
+    @Test func `A server that overruns a receive window ends the connection`() {
         // A stream that is not yet over half of its window gets no credit.
         let one = Peer.ready()
         one.open(1)

@@ -7,7 +7,9 @@ import Testing
     private let maxStreams: UInt16 = 3
 
     @Test(arguments: Tearing.allCases)
-    func theGateOpensWithAnyAnswerBut403(tearing: Tearing) {
+    func `Streams are limited to one until a status other than 403 and 1xx has come`(
+        tearing: Tearing
+    ) {
         let peer = Peer.ready(tearing, gate: true)
         #expect(peer.capacity() == 1)
         peer.open(1)
@@ -25,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func theStreamLimitFollowsTheServer(tearing: Tearing) {
+    func `The number of streams follows each SETTINGS_MAX_CONCURRENT_STREAMS`(tearing: Tearing) {
         let peer = Peer.ready(tearing, maxStreams: 500)
         #expect(peer.capacity() == 500)
         peer.receive(.settings((maxStreams, 3)))
@@ -49,7 +51,7 @@ import Testing
 
     /// Several values in one frame are taken in their order, the last counts.
     @Test(arguments: Tearing.allCases)
-    func settingsInOrder(tearing: Tearing) {
+    func `Of several values of one setting in a frame the last counts`(tearing: Tearing) {
         let peer = Peer.ready(tearing)
         peer.receive(.settings((3, 1), (99, 7), (3, 20), (1, 0), (5, 20_000), (2, 0)))
         #expect(peer.capacity() == 20)
@@ -64,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func theConnectionWindowLimitsRequests(tearing: Tearing) {
+    func `The connection window limits how many requests can be opened`(tearing: Tearing) {
         let peer = Peer.ready(tearing)
         #expect(peer.capacity(0) == 1000)
         #expect(peer.capacity(4096) == 15)
@@ -85,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func theInitialWindowHoldsBackLargerPayloads(tearing: Tearing) {
+    func `A payload larger than the initial window has to be sent in parts`(tearing: Tearing) {
         let peer = Peer.ready(tearing, settings: (initialWindow, 100))
         #expect(peer.capacity(100) == 655)
         #expect(peer.capacity(101) == 0)
@@ -99,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func aPayloadInPieces(tearing: Tearing) {
+    func `A payload is sent in parts as the stream window opens`(tearing: Tearing) {
         let peer = Peer.ready(tearing, settings: (initialWindow, 10))
         let start = peer.machine.openPartialStream(tag: 7, payloadCount: 35)
         #expect(start?.streamID == 1)
@@ -134,7 +136,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func piecesShareTheConnectionWindow(tearing: Tearing) {
+    func `Parts of several payloads share the connection window`(tearing: Tearing) {
         let peer = Peer.ready(tearing, settings: (initialWindow, 0))
         for tag in 0..<3 as Range<UInt32> {
             let start = peer.machine.openPartialStream(tag: tag, payloadCount: 30_000)
@@ -160,7 +162,8 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func anAnswerToHalfAPayloadEndsIt(tearing: Tearing) {
+    func `A response before the payload is complete ends the rest with RST_STREAM`(tearing: Tearing)
+    {
         let peer = Peer.ready(tearing, settings: (initialWindow, 10))
         _ = peer.machine.openPartialStream(tag: 7, payloadCount: 35)
         _ = peer.machine.openPartialStream(tag: 8, payloadCount: 35)
@@ -172,7 +175,7 @@ import Testing
         #expect(peer.machine.nextContinuation() == nil)
     }
 
-    @Test func onlySoManyPayloadsGoInPieces() {
+    @Test func `At most 64 payloads are sent in parts at once`() {
         let peer = Peer.ready(settings: (initialWindow, 1))
         for tag in 0..<64 as Range<UInt32> {
             #expect(peer.machine.openPartialStream(tag: tag, payloadCount: 5) != nil)
@@ -193,7 +196,9 @@ import Testing
     /// A stream window near its limit makes a higher initial size an error, but only while the
     /// stream is open.
     @Test(arguments: [true, false], Tearing.allCases)
-    func initialSizeBeyondAStreamsLimit(isOpen: Bool, tearing: Tearing) {
+    func `An initial window that overflows an open stream's window is a flow-control error`(
+        isOpen: Bool, tearing: Tearing
+    ) {
         let peer = Peer.ready(tearing, settings: (initialWindow, 10))
         peer.open(1, payloadCount: 10)
         #expect(peer.receive(.windowUpdate(1, 0x7fff_ffff)) == [])

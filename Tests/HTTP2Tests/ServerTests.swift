@@ -8,7 +8,8 @@ import Testing
 /// any order, bodies of any length, padding, refusals, everything torn at random.
 @Suite struct ServerTests {
     @Test(arguments: 0..<24 as Range<UInt64>)
-    func conversation(seed: UInt64) {
+    func `A random conversation with nghttp2's server gives each request its response`(seed: UInt64)
+    {
         var conversation = Conversation(seed: seed)
         conversation.run()
     }

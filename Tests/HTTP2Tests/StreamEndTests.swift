@@ -6,7 +6,7 @@ import Testing
 @Suite struct StreamEndTests {
     // MARK: Ids
 
-    @Test func `Each request without an answer is told by its tag`() {
+    @Test func `Each request without response is reported by its tag`() {
         let peer = Peer.ready()
         func tags() -> Set<UInt32> {
             var tags: Set<UInt32> = []
@@ -23,7 +23,7 @@ import Testing
         #expect(tags().isEmpty)
     }
 
-    @Test func slowStreamsAreSteppedOver() {
+    @Test func `Stream IDs of a slot whose stream is still open are skipped`() {
         let peer = Peer.ready(maxStreams: 4)
         #expect(peer.open(1) == [1])
         var last: UInt32 = 1
@@ -40,7 +40,7 @@ import Testing
         #expect(peer.oldest == nil)
     }
 
-    @Test func theOldestIsFoundHoweverFarBehind() {
+    @Test func `The oldest open stream is found among 20,000, however old it is`() {
         let peer = Peer.ready(maxStreams: 8)
         var open: [(id: UInt32, tag: UInt32)] = []
         var random = SystemRandomNumberGenerator()
@@ -60,7 +60,7 @@ import Testing
         #expect(peer.machine.takeOpenStream() == nil)
     }
 
-    @Test func idsAreUsedUp() {
+    @Test func `A connection whose stream IDs run out drains and opens no more`() {
         let peer = Peer.ready(maxStreams: 4)
         peer.open(1)
         peer.machine.streams.nextID = StreamTable.lastID - 20
@@ -79,7 +79,9 @@ import Testing
     // MARK: Ends
 
     @Test(arguments: Tearing.allCases)
-    func refusedAndReset(tearing: Tearing) {
+    func `RST_STREAM with REFUSED_STREAM is unprocessed only before any part of a response`(
+        tearing: Tearing
+    ) {
         let peer = Peer.ready(tearing)
         peer.open(1, 2, 3, 4, 5)
         // ":status: 103" on the last: an interim response says that the request is being processed.
@@ -100,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func cancelledStreamsAreIgnored(tearing: Tearing) {
+    func `Frames for a cancelled stream are ignored, and it is reset once`(tearing: Tearing) {
         let peer = Peer.ready(tearing)
         peer.open(1, 2)
         let cancelled = [1, 1, 99, 2, 0].map { peer.machine.cancelStream($0) }
@@ -115,7 +117,9 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func goAwayDisownsTheLaterStreams(tearing: Tearing) {
+    func `Streams above GOAWAY's last stream ID are not processed, and the others may finish`(
+        tearing: Tearing
+    ) {
         let peer = Peer.ready(tearing)
         peer.open(1, 2, 3, 4, 5)
         // Vector V22: Shutdown, last stream 5.
@@ -142,7 +146,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func goAwayDisownsNoStreamThatIsAnsweredInPart(tearing: Tearing) {
+    func `A stream above GOAWAY's last ID with response headers stays open`(tearing: Tearing) {
         let peer = Peer.ready(tearing)
         peer.open(1, 2, 3)
         #expect(
@@ -156,7 +160,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func goAwayDisownsNoStreamWithAnInterimResponse(tearing: Tearing) {
+    func `A stream above GOAWAY's last ID with an interim response stays open`(tearing: Tearing) {
         let peer = Peer.ready(tearing)
         peer.open(1, 2, 3)
         #expect(
@@ -169,7 +173,9 @@ import Testing
 
     /// Vectors V21 and V23.
     @Test(arguments: Tearing.allCases)
-    func goAwaysOfApple(tearing: Tearing) {
+    func `The reasons in Apple's GOAWAYs of vectors V21 and V23 are kept as debug data`(
+        tearing: Tearing
+    ) {
         let peer = Peer.ready(tearing)
         peer.open(1)
         #expect(
@@ -194,7 +200,9 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func goAwayWithManyStreamsFarApart(tearing: Tearing) {
+    func `GOAWAY finds each stream above its last ID although the IDs are far apart`(
+        tearing: Tearing
+    ) {
         let peer = Peer.ready(tearing, maxStreams: 4)
         peer.open(1)
         for tag in 100..<200 as Range<UInt32> {
@@ -211,7 +219,7 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
-    func pings(tearing: Tearing) {
+    func `Each PING is acknowledged, and the pong of our own is reported once`(tearing: Tearing) {
         let peer = Peer.ready(tearing)
         // Vector V24.
         peer.receive(hexBytes("00000806000000000041504e5350494e47"))
@@ -224,7 +232,7 @@ import Testing
         #expect(peer.receive(.ping(5, acknowledges: true)) == [])
     }
 
-    @Test func shutdown() {
+    @Test func `A shutdown sends one GOAWAY, opens no streams and still reports responses`() {
         let peer = Peer.ready()
         peer.open(1)
         peer.machine.shutdown()
@@ -234,7 +242,7 @@ import Testing
         #expect(peer.receive(.headers(1, [0x88])) == [.response(tag: 1, status: 200)])
     }
 
-    @Test func outputIsTakenInPieces() {
+    @Test func `Output taken in pieces of any size is complete and in order`() {
         let peer = Peer.ready()
         for opaque in 1...1000 as ClosedRange<UInt64> { peer.receive(.ping(opaque)) }
         var taken: [UInt8] = []

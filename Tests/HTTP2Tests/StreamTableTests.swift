@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct StreamTableTests {
     /// A table starts small and grows with what is open; each stream keeps what it knew.
-    @Test func growsWithWhatIsOpen() {
+    @Test func `A stream table grows with the open streams, and each keeps its tag`() {
         var table = StreamTable(limit: 1_000)
         #expect(table.slotCount == 256)
         // Most end at once, and so the ring goes round without growing.
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// The ids that are left are reckoned with the largest ring from the start.
-    @Test func remainingIDsDoNotShrinkByGrowing() {
+    @Test func `A growing table takes exactly one stream ID for each stream`() {
         var table = StreamTable(limit: 500)
         for tag in 0..<500 {
             let before = table.remainingIDs

@@ -212,7 +212,9 @@ struct Violation: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: Violation.ofTheConnection, Tearing.allCases)
-    func connectionErrors(violation: Violation, tearing: Tearing) throws {
+    func `Each connection error ends the connection with GOAWAY and its code`(
+        violation: Violation, tearing: Tearing
+    ) throws {
         let peer = peer(tearing)
         let events = peer.receive(violation.frames.flatMap(\.bytes))
         let event = try #require(events.first)
@@ -239,7 +241,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: Violation.ofAStream, Tearing.allCases)
-    func streamErrors(violation: Violation, tearing: Tearing) {
+    func `Each stream error resets its stream alone`(violation: Violation, tearing: Tearing) {
         let peer = peer(tearing)
         let events = peer.receive(violation.frames.flatMap(\.bytes))
         #expect(events == [.reset(tag: 10, violation.code)])
@@ -251,7 +253,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: Tearing.allCases)
-    func settingsComeFirst(tearing: Tearing) {
+    func `A connection that does not begin with SETTINGS is a protocol error`(tearing: Tearing) {
         let firsts: [Frame] = [
             .settingsAcknowledgement, .ping(1), .headers(1, [0x88]), .windowUpdate(0, 5),
             .goAway(0, .noError), .data(1, ""), Frame(type: FrameType(rawValue: 77)),
@@ -277,7 +279,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
 
     // MARK: Floods
 
-    @Test func controlFramesThatAreNotReadEndTheConnection() {
+    @Test func `Control frames that are sent while our output is not read end the connection`() {
         let flood: [Frame] = [.ping(1), .settings()]
         for frame in flood {
             let peer = peer(.whole)
@@ -298,7 +300,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func framesThatServeNoRequestEndTheConnection() {
+    @Test func `Thousands of frames that serve no request end the connection`() {
         let idle: [Frame] = [
             .ping(1), .settings(), .windowUpdate(1, 1), .windowUpdate(0, 1),
             .data(1, "", end: false), .headers(1, [0x08, 3, 49, 48, 48], end: false),
@@ -321,7 +323,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func `Windows that let a payload go one byte at a time are no flood`() {
+    @Test func `Windows that let a payload pass byte by byte do not count as a flood`() {
         let peer = Peer.ready(settings: (4, 0))
         #expect(peer.machine.openPartialStream(tag: 7, payloadCount: 12_001)?.allowed == 0)
         for count in 1...12_000 {
@@ -335,7 +337,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
         #expect(peer.receive(.headers(1, [0x88])) == [.response(tag: 7, status: 200)])
     }
 
-    @Test func aBusyConnectionIsNoFlood() {
+    @Test func `30,000 requests with window updates of their own do not count as a flood`() {
         let peer = Peer.ready()
         for tag in 0..<30_000 as Range<UInt32> {
             let id = peer.open(tag)[0]

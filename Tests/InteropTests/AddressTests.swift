@@ -18,10 +18,8 @@ struct AddressTests {
         }
     }()
 
-    @Test(
-        "A campaign over IPv6, by address and by name",
-        .enabled(if: hasIPv6, "this machine has no ::1"), arguments: ["[::1]", "localhost"])
-    func overIPv6(_ host: String) throws {
+    @Test(.enabled(if: hasIPv6, "this machine has no ::1"), arguments: ["[::1]", "localhost"])
+    func `A campaign is sent over IPv6, by address and by name`(_ host: String) throws {
         let server = try LocalAPNs(address: "::1")
         let campaign = try Campaign(rows: 20_000)
         // Some machines' localhost has no IPv6 address.
@@ -35,8 +33,7 @@ struct AddressTests {
         #expect(Set(journal.map { $0[4] }).count == 20_000)
     }
 
-    @Test("Addresses that don't answer are passed over, by send and by doctor")
-    func fallsBack() throws {
+    @Test func `Addresses that do not respond are skipped by send and doctor`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 100)
         let hosts = try campaign.directory.write(

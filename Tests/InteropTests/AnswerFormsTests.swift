@@ -5,10 +5,8 @@ import Testing
 /// about each request is compared with what the ledger says.
 @Suite(.timeLimit(.minutes(60)))
 struct AnswerFormsTests {
-    @Test(
-        "A 200 is accepted in whatever form it comes",
-        arguments: ["plain", "empty-data", "body", "size-update", "no-size-update", "in-pieces"])
-    func acceptedForms(behaviour: String) throws {
+    @Test(arguments: ["plain", "empty-data", "body", "size-update", "no-size-update", "in-pieces"])
+    func `A 200 is accepted in each form of its frames`(behaviour: String) throws {
         let server = try RecordingServer(behaviour)
         let campaign = try Campaign(rows: 300)
         let sent = try campaign.send(
@@ -27,8 +25,7 @@ struct AnswerFormsTests {
     /// GOAWAY with no error and stream 0: how a client that is done says so.
     private let goodbye = "0000000000000000"
 
-    @Test("Refusals, resends and unknown reasons become what they mean")
-    func verdicts() throws {
+    @Test func `Refusals, resends and unknown reasons settle rows as documented`() throws {
         let server = try RecordingServer("verdicts")
         let campaign = try Campaign(rows: 100)
         let sent = try campaign.send(
@@ -59,8 +56,7 @@ struct AnswerFormsTests {
         #expect(rejected.count == 30)
     }
 
-    @Test("A server that refuses every request ends the campaign early")
-    func forbidden() throws {
+    @Test func `A server that refuses every request ends the campaign early`() throws {
         let server = try RecordingServer("forbidden")
         let campaign = try Campaign(rows: 2000)
         let sent = try campaign.send(
@@ -74,12 +70,12 @@ struct AnswerFormsTests {
         #expect(summary.accepted == 0 && summary.rejected == 0 && summary.outcome == "aborted")
     }
 
-    @Test(
-        "A refused stream and one above GOAWAY's last are sent again, and only those",
-        arguments: [
-            "refused", "goaway-above", "goaway-twice", "goaway-calm",
-        ])
-    func notActedOn(behaviour: String) throws {
+    @Test(arguments: [
+        "refused", "goaway-above", "goaway-twice", "goaway-calm",
+    ])
+    func `A refused stream and one above GOAWAY's last are sent again, and only those`(
+        behaviour: String
+    ) throws {
         // So few streams at a time (SETTINGS_MAX_CONCURRENT_STREAMS) that rows are left when a connection
         // is to be replaced.
         let server = try RecordingServer(behaviour, ["--setting", "3=50"])
@@ -97,8 +93,7 @@ struct AnswerFormsTests {
         #expect(summary.reconnects > 0 || behaviour == "refused")
     }
 
-    @Test("A connection that breaks off leaves its requests in doubt, and they stay so")
-    func reset() throws {
+    @Test func `A reset connection leaves its requests unknown`() throws {
         let server = try RecordingServer("reset")
         let campaign = try Campaign(rows: 300)
         let sent = try campaign.send(
@@ -121,8 +116,7 @@ struct AnswerFormsTests {
         #expect(try server.tally(campaign.tokens).missing == 0)
     }
 
-    @Test("A server that goes silent: its requests time out, the others go through")
-    func stall() throws {
+    @Test func `Requests to a silent server time out, and the others are accepted`() throws {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
         let sent = try campaign.send(
@@ -141,8 +135,7 @@ struct AnswerFormsTests {
         #expect(summary.reasons["Timeout"] == summary.unknown)
     }
 
-    @Test("The server's limits hold: one stream, then more; a window smaller than the payload")
-    func limits() throws {
+    @Test func `The server's stream limit and windows are respected`() throws {
         // MAX_CONCURRENT_STREAMS = 3, INITIAL_WINDOW_SIZE = 10.
         let server = try RecordingServer(
             "plain", ["--setting", "3=3", "--setting", "4=10", "--stream-updates"])

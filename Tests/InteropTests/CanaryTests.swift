@@ -7,8 +7,8 @@ import Testing
 struct CanaryTests {
     private static let rows = 5000
 
-    @Test("A canary that is refused stops the campaign, and is judged again without being sent")
-    func refused() throws {
+    @Test
+    func `A refused canary stops the campaign and is judged again without another send`() throws {
         let server = try Simulation(["--bad-token", "0.5"])
         let campaign = try Campaign(rows: Self.rows)
         let options =
@@ -38,8 +38,8 @@ struct CanaryTests {
         #expect(try campaign.export().map(\.line) == (1...Self.rows).map { $0 })
     }
 
-    @Test("A canary that passes is remembered; 410 is not a refusal", arguments: [1, 2])
-    func passed(reactors: Int) throws {
+    @Test(arguments: [1, 2])
+    func `A canary that passed is remembered, and 410 is not a refusal`(reactors: Int) throws {
         let server = try Simulation(["--unregistered", "0.6"])
         let campaign = try Campaign(rows: Self.rows)
         let sent = try campaign.send(
@@ -57,8 +57,8 @@ struct CanaryTests {
         #expect(manifest.contains("\"canaryPassed\" : true"))
     }
 
-    @Test("A canary of which half is lost does not pass; a resume sends others in their place")
-    func lost() throws {
+    @Test
+    func `A canary of which half is lost does not pass, and a resume sends other rows`() throws {
         let server = try RecordingServer(
             "keep-half", ["--hostile", "1", "--after", "60"], script: "hostile.py")
         let campaign = try Campaign(rows: Self.rows)
@@ -79,8 +79,8 @@ struct CanaryTests {
         #expect(try server.tally(campaign.tokens).repeated == 0)
     }
 
-    @Test("The canary of a part by row numbers is of that part's rows", arguments: [1, 3])
-    func part(of index: Int) throws {
+    @Test(arguments: [1, 3])
+    func `The canary of a part by row numbers has only that part's rows`(of index: Int) throws {
         let server = try Simulation(["--bad-token", "0.5"])
         let campaign = try Campaign(rows: Self.rows)
         let packed = try Packing.gzip.write(

@@ -52,8 +52,8 @@ struct CertificateRuleTests {
         return try JSONDecoder().decode(GatewayReply.self, from: Data(finished.output.utf8))
     }
 
-    @Test("Each service refuses the same", arguments: cases)
-    func services(_ one: Case) throws {
+    @Test(arguments: cases)
+    func `All three services of the simulator refuse the same certificates`(_ one: Case) throws {
         let (gateway, feedback) = (try Ports.free(), try Ports.free())
         let api = try SimulatedAPI([
             "--environment", one.environment, "--binary-listen", "127.0.0.1:\(gateway)",
@@ -79,17 +79,17 @@ struct CertificateRuleTests {
         #expect(said.contains("gateway: \(isAccepted ? 2 : 1) accepted"), "\(said)")
     }
 
-    @Test("So does --fast", arguments: cases)
-    func fast(_ one: Case) throws {
+    @Test(arguments: cases)
+    func `simulate --fast refuses the same certificates`(_ one: Case) throws {
         let api = try SimulatedAPI(["--environment", one.environment, "--fast"])
         let response = try api.curl(certificate: one.certificate)
         #expect(response.status == (one.reason == nil ? 200 : 0))
     }
 
-    @Test(
-        "A campaign over the gateway is not taken for accepted",
-        arguments: ["revoked", "development"])
-    func campaign(_ name: String) throws {
+    @Test(arguments: ["revoked", "development"])
+    func `A campaign to the legacy gateway with a refused certificate is not accepted by silence`(
+        _ name: String
+    ) throws {
         let gateway = try Ports.free()
         let api = try SimulatedAPI(["--binary-listen", "127.0.0.1:\(gateway)"])
         let campaign = try Campaign(rows: 20)

@@ -40,10 +40,10 @@ struct ChangedListTests {
         }
     }
 
-    @Test(
-        "A list that changes while it is read: exit 5, the rest stays, half a row is never sent",
-        arguments: cases)
-    func changes(form: Form, change: Change) throws {
+    @Test(arguments: cases)
+    func `A list that changes while it is read is exit 5, and no partial row is sent`(
+        form: Form, change: Change
+    ) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 6000)
         let whole = try Data(contentsOf: URL(filePath: campaign.list))
@@ -125,10 +125,10 @@ struct ChangedListTests {
             in: campaign.directory)
     }
 
-    @Test(
-        "A finished campaign is not taken for done with another list of the same size",
-        arguments: others, [false, true])
-    func finished(other: Another, isOlder: Bool) throws {
+    @Test(arguments: others, [false, true])
+    func `A finished campaign with another list of the same size is refused`(
+        other: Another, isOlder: Bool
+    ) throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 300)
         var lines = ["token,other"] + (0..<300).map { campaign.tokens.token($0) + ",x" }
@@ -158,10 +158,10 @@ struct ChangedListTests {
         #expect(try server.tally(campaign.tokens).total == total)
     }
 
-    @Test(
-        "Rows that are skipped are those of the list as it is, never those of another",
-        arguments: ["suppress", "duplicates"], [false, true])
-    func skipped(option: String, isOlder: Bool) throws {
+    @Test(arguments: ["suppress", "duplicates"], [false, true])
+    func `Suppressed rows and duplicates are those of the list as it is now`(
+        option: String, isOlder: Bool
+    ) throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 200)
         var lines = (0..<200).map(campaign.tokens.token)

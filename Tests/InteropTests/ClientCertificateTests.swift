@@ -19,8 +19,8 @@ struct ClientCertificateTests {
         ["--certificate", identity.certificate, "--private-key", identity.key]
     }
 
-    @Test("A certificate of several topics carries a campaign, over several connections")
-    func severalTopics() throws {
+    @Test
+    func `A certificate of several topics sends a campaign over several connections`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 20_000)
         let identity = try campaign.authority.clientCertificate(
@@ -36,8 +36,9 @@ struct ClientCertificateTests {
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger + "/provider-token"))
     }
 
-    @Test("A certificate of one topic needs no --topic, and requests carry no authorization")
-    func oneTopic() throws {
+    @Test
+    func `A certificate of one topic needs no --topic, and requests carry no authorization`() throws
+    {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 10_000)
         let identity = try campaign.authority.clientCertificate(in: campaign.directory)
@@ -59,8 +60,8 @@ struct ClientCertificateTests {
         }
     }
 
-    @Test("PKCS#12, with modern and with old ciphers", arguments: ["", "-legacy"])
-    func bundles(_ cipher: String) throws {
+    @Test(arguments: ["", "-legacy"])
+    func `A PKCS#12 file with modern or old ciphers sends a campaign`(_ cipher: String) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 10_000)
         let directory = campaign.directory
@@ -88,8 +89,7 @@ struct ClientCertificateTests {
         }
     }
 
-    @Test("Old ciphers without OpenSSL's legacy provider: it says what to do")
-    func noLegacyProvider() throws {
+    @Test func `A PKCS#12 file with old ciphers and no legacy provider says what to do`() throws {
         let campaign = try Campaign(rows: 1)
         let directory = campaign.directory
         let identity = try campaign.authority.clientCertificate(in: directory)
@@ -107,8 +107,7 @@ struct ClientCertificateTests {
         #expect(finished.errors.contains("openssl pkcs12 -legacy"), "\(finished.errors)")
     }
 
-    @Test("A protected PEM key, in one file with its certificate")
-    func protectedKey() throws {
+    @Test func `A protected PEM key in one file with its certificate sends a campaign`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 10)
         let directory = campaign.directory

@@ -7,8 +7,7 @@ import Testing
 struct CompactHeadersTests {
     private static let compact = ["--hpack", "compact"]
 
-    @Test("First, second and thousandth request: inserted once, referred to from then on")
-    func representations() throws {
+    @Test func `Compact headers are inserted once and indexed from the second request on`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 1200)
         let sent = try campaign.send(
@@ -50,8 +49,7 @@ struct CompactHeadersTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test("nghttpd gets every row, with the token of the hour")
-    func renewal() throws {
+    @Test func `nghttpd gets each row with the current token under compact headers`() throws {
         let server = try Nghttpd()
         let campaign = try Campaign(rows: 4000)
         let directory = campaign.directory
@@ -84,8 +82,10 @@ struct CompactHeadersTests {
         #expect(counts[0] > 0 && counts[1] > 0 && counts[0] + counts[1] == 4000, "\(counts)")
     }
 
-    @Test("A table of 0 bytes, and nginx's connections of 100 requests")
-    func otherServers() throws {
+    @Test
+    func `Compact headers work with a table of 0 bytes and with 100 requests per connection`()
+        throws
+    {
         let narrow = try Nghttpd(["--header-table-size=0"])
         let nginx = try Nginx()
         for server in [narrow as any LoggingServer, nginx] {
@@ -99,8 +99,7 @@ struct CompactHeadersTests {
         }
     }
 
-    @Test("The simulator refuses one discipline where it asks for the other")
-    func lint() throws {
+    @Test func `The simulator refuses each indexing policy if it expects the other`() throws {
         for asked in ["strict", "compact"] {
             let simulation = try Simulation([
                 "--hpack-lint", "refuse", "--hpack-lint-profile", asked,
@@ -119,8 +118,7 @@ struct CompactHeadersTests {
         }
     }
 
-    @Test("A resume may change it")
-    func resume() throws {
+    @Test func `A resume may change the indexing policy`() throws {
         let server = try Nghttpd()
         let campaign = try Campaign(rows: 1000)
         for (limit, indexingPolicy) in [("500", "strict"), ("1000", "compact")] {

@@ -36,8 +36,7 @@ struct ConnectionFailureTests {
         return campaign
     }
 
-    @Test("A certificate for another name")
-    func wrongName() throws {
+    @Test func `A server certificate for another name fails the run`() throws {
         let server = try RecordingServer(identity: TestAuthority.shared().otherName)
         try expectFailure(server.endpoint, words: ["localhost", "name"])
         try expectFailure("127.0.0.1:\(server.port)", words: ["127.0.0.1"])
@@ -47,16 +46,14 @@ struct ConnectionFailureTests {
         #expect(try campaign.send(to: "127.0.0.1:\(good.port)").exitCode == 0)
     }
 
-    @Test("A certificate by an authority that nobody trusts")
-    func unknownAuthority() throws {
+    @Test func `A server certificate of an unknown authority fails the run`() throws {
         let server = try RecordingServer()
         let other = try TestAuthority.shared().otherCAFile
         try expectFailure(server.endpoint, caFile: other, words: ["certificate"])
         #expect(try server.answers().isEmpty)
     }
 
-    @Test("The system's authorities don't know a private one")
-    func systemAuthorities() throws {
+    @Test func `A server certificate of a private authority fails without --ca-file`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 10)
         let sent = try Broadside.run(
@@ -66,51 +63,45 @@ struct ConnectionFailureTests {
         #expect(try server.answers().isEmpty)
     }
 
-    @Test("A certificate that has expired")
-    func expired() throws {
+    @Test func `An expired server certificate fails the run`() throws {
         let server = try RecordingServer(identity: TestAuthority.shared().expired)
         try expectFailure(server.endpoint, words: ["expired"])
         #expect(try server.answers().isEmpty)
     }
 
-    @Test("A server that speaks no TLS")
-    func plaintext() throws {
+    @Test func `A server that speaks no TLS fails the run`() throws {
         let server = try RecordingServer("plain", ["--answer", "text"])
         try expectFailure(server.endpoint, words: ["TLS"])
         #expect(try server.answers().isEmpty)
     }
 
-    @Test("A server that speaks HTTP/1.1 only")
-    func olderHTTP() throws {
+    @Test func `A server that speaks HTTP/1.1 only fails the run`() throws {
         let server = try RecordingServer("plain", ["--protocol", "http/1.1"])
         try expectFailure(server.endpoint, words: ["h2"])
         #expect(try server.answers().isEmpty)
     }
 
-    @Test("A server that names no protocol")
-    func noALPN() throws {
+    @Test func `A server that selects no protocol fails the run`() throws {
         let server = try RecordingServer("plain", ["--protocol", "none"])
         try expectFailure(server.endpoint, words: ["h2"])
         #expect(try server.answers().isEmpty)
     }
 
-    @Test("A port where nobody listens")
-    func refusedPort() throws {
+    @Test func `A port without listener fails the run`() throws {
         let port = try Ports.free()
         try expectFailure("127.0.0.1:\(port)", words: ["127.0.0.1:\(port)", "refused"])
         try expectFailure("localhost:\(port)", words: ["localhost:\(port)", "refused"])
     }
 
-    @Test("A name that nobody knows")
-    func unknownName() throws {
+    @Test func `An unknown host name fails the run`() throws {
         // RFC 6761, section 6.4: names under .invalid never exist. A label of more than 63 bytes
         // can't (RFC 1035, section 2.3.4), so that no name server is asked, which may be slow.
         let name = String(repeating: "x", count: 64) + ".invalid"
         try expectFailure("\(name):2197", words: [name])
     }
 
-    @Test("A server that accepts and says nothing")
-    func silence() throws {
+    @Test
+    func `A server that accepts and sends nothing fails the run after --give-up-after`() throws {
         let server = try RecordingServer("plain", ["--answer", "silence"])
         try expectFailure(server.endpoint, ["--give-up-after", "2s"], words: ["2 s"])
         // A ClientHello is all it got.
@@ -118,8 +109,8 @@ struct ConnectionFailureTests {
         #expect(bytes.count <= 12)
     }
 
-    @Test("A server that was never reached leaves no ledger: the corrected command just works")
-    func correctedCommand() throws {
+    @Test
+    func `A run that reached no server leaves no ledger, so the corrected command works`() throws {
         let port = try Ports.free()
         let campaign = try expectFailure("127.0.0.1:\(port)", words: ["refused"])
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
@@ -129,8 +120,7 @@ struct ConnectionFailureTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test("A resume that reaches no server keeps the ledger of the runs before it")
-    func failedResume() throws {
+    @Test func `A resume that reaches no server keeps the ledger of the runs before it`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 400)
         let first = try campaign.send(
@@ -145,10 +135,10 @@ struct ConnectionFailureTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test(
-        "A ledger that others continue from is kept although no server was reached: --resume continues it",
-        arguments: ["a list from standard input", "--resume-or-begin", "a part"])
-    func keptLedger(_ kind: String) throws {
+    @Test(arguments: ["a list from standard input", "--resume-or-begin", "a part"])
+    func `A ledger that others continue from is kept although no server was reached`(_ kind: String)
+        throws
+    {
         let campaign = try Campaign(rows: 50)
         var more: [String] = []
         switch kind {

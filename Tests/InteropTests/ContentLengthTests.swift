@@ -19,10 +19,10 @@ struct ContentLengthTests {
         return (campaign, ["--tokens", list])
     }
 
-    @Test(
-        "Every request says its payload's length, as each indexing policy writes it",
-        arguments: ["strict", "compact"], [false, true])
-    func sent(hpack: String, isTemplated: Bool) throws {
+    @Test(arguments: ["strict", "compact"], [false, true])
+    func `--content-length adds the payload's length under each indexing policy`(
+        hpack: String, isTemplated: Bool
+    ) throws {
         let server = try RecordingServer("insist", script: "relay.py")
         let (campaign, more) =
             isTemplated ? try templated(1200) : (try Campaign(rows: 1200), [])
@@ -43,8 +43,7 @@ struct ContentLengthTests {
                     : [["without"], ["without"], ["without"]]))
     }
 
-    @Test("nghttpd, which counts itself, and windows that cut payloads in pieces")
-    func inPieces() throws {
+    @Test func `nghttpd accepts --content-length with payloads sent in parts`() throws {
         let server = try Nghttpd(["--window-bits=6", "--connection-window-bits=16"])
         for isTemplated in [false, true] {
             let (campaign, more) =
@@ -57,8 +56,8 @@ struct ContentLengthTests {
         }
     }
 
-    @Test("The simulator's lint, which refuses deviations", arguments: ["strict", "compact"])
-    func lint(profile: String) throws {
+    @Test(arguments: ["strict", "compact"])
+    func `The simulator's lint accepts --content-length`(profile: String) throws {
         let server = try LocalAPNs(["--hpack-lint", "refuse", "--hpack-lint-profile", profile])
         for isTemplated in [false, true] {
             let (campaign, more) =
@@ -69,8 +68,8 @@ struct ContentLengthTests {
         }
     }
 
-    @Test("Without the option: the message names the status and the option", arguments: [5, 300])
-    func lengthRequired(rows: Int) throws {
+    @Test(arguments: [5, 300])
+    func `A server that requires content-length is reported with the option`(rows: Int) throws {
         let server = try RecordingServer("insist", script: "relay.py")
         let campaign = try Campaign(rows: rows)
         let sent = try campaign.send(to: server.endpoint, ["--summary", "-"])

@@ -31,8 +31,8 @@ struct DoctorFindingsTests {
 
     private static let keyOptions: Set<String> = ["auth-key", "key-id", "team-id"]
 
-    @Test("A clock that is two hours off, either way", arguments: ["+2h", "-2h"])
-    func clock(_ offset: String) throws {
+    @Test(arguments: ["+2h", "-2h"])
+    func `doctor reports a clock that is two hours off`(_ offset: String) throws {
         let server = try LocalAPNs(clock: offset)
         let found = try doctor(server.endpoint)
         #expect(found.exitCode == 4, "\(found.output)\(found.errors)")
@@ -41,10 +41,8 @@ struct DoctorFindingsTests {
         #expect(words.contains(offset == "+2h" ? "minutes slow" : "one to four hours fast"))
     }
 
-    @Test(
-        "A server that tells the time has it compared with the clock here",
-        arguments: [(-18_000, "ahead of"), (18_000, "behind"), (30, nil as String?)])
-    func date(_ offset: Int, _ word: String?) throws {
+    @Test(arguments: [(-18_000, "ahead of"), (18_000, "behind"), (30, nil as String?)])
+    func `doctor compares the server's time with the clock`(_ offset: Int, _ word: String?) throws {
         let server = try RecordingServer(
             "reason", ["--reason", "InvalidProviderToken", "--date", "\(offset)"])
         let found = try doctor(server.endpoint)
@@ -54,8 +52,7 @@ struct DoctorFindingsTests {
         if let word { #expect(words.contains("minutes \(word) the server's date"), "\(words)") }
     }
 
-    @Test("A key file that is called otherwise than --key-id says")
-    func keyName() throws {
+    @Test func `doctor reports a key file named after another key ID`() throws {
         let server = try LocalAPNs()
         let key = "\(campaign.directory.path)/AuthKey_ABC123DEFX.p8"
         try FileManager.default.copyItem(atPath: campaign.authority.authKey, toPath: key)
@@ -66,8 +63,7 @@ struct DoctorFindingsTests {
         #expect(try failure(found).hasPrefix("credential"))
     }
 
-    @Test("Wrong environments, as APNs tells them of keys and of certificates")
-    func environments() throws {
+    @Test func `doctor reports a key or certificate of the other environment`() throws {
         let byKey = try RecordingServer("reason", ["--reason", "BadEnvironmentKeyIdInToken"])
         let key = try doctor(byKey.endpoint)
         #expect(key.exitCode == 4)
@@ -91,8 +87,8 @@ struct DoctorFindingsTests {
         #expect(own.errorLines.count == 1)
     }
 
-    @Test("A certificate that has ended, one for other topics, and those that end soon")
-    func certificates() throws {
+    @Test
+    func `doctor reports a certificate that is expired, expires soon or has other topics`() throws {
         let directory = campaign.directory
         func examine(_ identity: ServerIdentity, _ more: [String] = []) throws -> Finished {
             try doctor(
@@ -126,8 +122,7 @@ struct DoctorFindingsTests {
         #expect(try failure(several).contains("for several topics, name one of"))
     }
 
-    @Test("A port that is closed and one that a firewall swallows are different troubles")
-    func ports() throws {
+    @Test func `doctor distinguishes a closed port from a firewall`() throws {
         let closed = try doctor("127.0.0.1:\(try Ports.free())")
         #expect(closed.exitCode == 1)
         #expect(try failure(closed).contains("nothing listens there"))
@@ -139,8 +134,7 @@ struct DoctorFindingsTests {
         #expect(words.contains("a firewall drops the packets"), "\(words)")
     }
 
-    @Test("The findings are JSON too where the request itself is wrong")
-    func json() throws {
+    @Test func `doctor --json reports a wrong request as JSON`() throws {
         let wrong = try doctor(
             "localhost:1", ["--auth-key", "/nonexistent", "--json"])
         #expect(wrong.exitCode == 2)

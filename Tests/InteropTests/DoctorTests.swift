@@ -44,9 +44,9 @@ struct DoctorTests {
         return (finished, try? JSONDecoder().decode(Report.self, from: Data(finished.output.utf8)))
     }
 
-    @Test(
-        "All is well, with a key and with a certificate, over IPv4 and IPv6; no device is touched")
-    func well() throws {
+    @Test
+    func `doctor passes with key and certificate over IPv4 and IPv6 and notifies no device`() throws
+    {
         for address in ["127.0.0.1", "::1"] {
             let server = try LocalAPNs(address: address)
             let host = address == "::1" ? "[::1]:\(server.port)" : server.endpoint
@@ -71,8 +71,7 @@ struct DoctorTests {
         }
     }
 
-    @Test("Credential, topic and clock that are wrong are told apart")
-    func refusals() throws {
+    @Test func `doctor distinguishes a wrong credential, topic and clock`() throws {
         let server = try LocalAPNs()
         func expect(
             _ name: String, says word: String, _ changes: [String: String],
@@ -102,8 +101,7 @@ struct DoctorTests {
             without: ["auth-key", "key-id", "team-id"])
     }
 
-    @Test("What keeps it from APNs is named")
-    func obstacles() throws {
+    @Test func `doctor names what prevents a connection to APNs`() throws {
         func expect(
             _ name: String, says word: String, _ endpoint: String, _ changes: [String: String] = [:]
         ) throws {
@@ -144,8 +142,8 @@ struct DoctorTests {
         }
     }
 
-    @Test("The table for people, and the token for other tools; secrets stay inside")
-    func forms() throws {
+    @Test
+    func `doctor prints a table or --json without secrets, and the token on request`() throws {
         let server = try LocalAPNs()
         let options = [
             "--auth-key", authority.authKey, "--key-id", Campaign.keyID, "--team-id",
@@ -174,8 +172,7 @@ struct DoctorTests {
         #expect(none.exitCode == 2)
     }
 
-    @Test("The disk of the ledger is tried and left as it was; no room to write is a failure")
-    func disk() throws {
+    @Test func `doctor tests the ledger's disk and leaves it as it was`() throws {
         let server = try LocalAPNs()
         let well = try doctor(server.endpoint, ["ledger": "\(directory.path)/tonight"])
         #expect(well.finished.exitCode == 0, "\(well.finished.output)")
@@ -196,8 +193,7 @@ struct DoctorTests {
         #expect(without?.checks.contains { $0.name == "ledger disk" } == false)
     }
 
-    @Test("Without io_uring, and with few files, it says so before the campaign")
-    func machine() throws {
+    @Test func `doctor reports missing io_uring and too few file descriptors`() throws {
         let server = try LocalAPNs()
         let arguments = [
             try Broadside.path(), "doctor", "--json", "--endpoint", server.endpoint, "--ca-file",

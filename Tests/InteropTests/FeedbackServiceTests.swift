@@ -35,8 +35,7 @@ struct FeedbackServiceTests {
         return bytes
     }
 
-    @Test("Every tuple is in the ledger with its time, and prune goes by it")
-    func list() throws {
+    @Test func `feedback records each tuple with its time, and prune removes by it`() throws {
         let campaign = try Campaign(rows: 5000)
         let dead = (0..<1000).map { campaign.tokens.token($0 * 5) }
         let bytes = dead.enumerated().flatMap { tuple($1, at: 1_700_000_000 + UInt32($0)) }
@@ -67,8 +66,7 @@ struct FeedbackServiceTests {
         #expect(kept.contains { $0.hasPrefix(campaign.tokens.token(10)) })
     }
 
-    @Test("A torn tuple is an error, and what came before it is not lost")
-    func torn() throws {
+    @Test func `feedback of a torn tuple is exit 1 and keeps the tuples before it`() throws {
         let campaign = try Campaign(rows: 3)
         let bytes = (0..<3).flatMap { tuple(campaign.tokens.token($0), at: 1_700_000_000) }
         let finished = try read(bytes.dropLast(7), campaign)
@@ -81,8 +79,7 @@ struct FeedbackServiceTests {
                 == (0..<2).map { campaign.tokens.token($0) })
     }
 
-    @Test("An empty list is a list; a service that is none is told, and leaves nothing")
-    func none() throws {
+    @Test func `feedback accepts an empty list and refuses a service of another kind`() throws {
         let empty = try Campaign(rows: 1)
         #expect(try read([], empty).exitCode == 0)
         #expect(try empty.export(["--state", "rejected"]).isEmpty)

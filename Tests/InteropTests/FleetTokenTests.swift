@@ -24,8 +24,8 @@ struct FleetTokenTests {
         return printed.output
     }
 
-    @Test("Clocks four minutes apart make the same token, except at a window's change")
-    func clocks() throws {
+    @Test
+    func `Clocks four minutes apart make the same token except at a window's change`() throws {
         // Every two minutes of a window, and some of the next one; the change comes 5 minutes into one.
         var differing: [Int] = []
         var seen: [String] = []
@@ -39,8 +39,7 @@ struct FleetTokenTests {
         #expect(seen.count == 3)
     }
 
-    @Test("Two campaigns by clocks four minutes apart carry the same token")
-    func campaigns() throws {
+    @Test func `Two campaigns with clocks four minutes apart send the same token`() throws {
         let server = try RecordingServer()
         for second in [600, 840] {
             let campaign = try Campaign(rows: 2)
@@ -54,10 +53,8 @@ struct FleetTokenTests {
         #expect(values.count == 4 && Set(values).count == 1, "\(values)")
     }
 
-    @Test(
-        "OpenSSL 3.2 or later and GnuTLS make the same token",
-        .enabled(if: Self.otherLibraries != nil, "no other OpenSSL: run tools/install-clients"))
-    func libraries() throws {
+    @Test(.enabled(if: Self.otherLibraries != nil, "no other OpenSSL: run tools/install-clients"))
+    func `OpenSSL 3.2 or later and GnuTLS make the same token`() throws {
         let (ssl, crypto) = try #require(Self.otherLibraries)
         for (name, path) in [("libssl.so.3", ssl), ("libcrypto.so.3", crypto)] {
             try FileManager.default.createSymbolicLink(

@@ -20,8 +20,8 @@ struct GatewayFramingTests {
 
     private static func spaces(_ count: Int) -> String { String(repeating: "20", count: count) }
 
-    @Test("A stream that is torn at each byte means the same", arguments: [1, 7, 100])
-    func torn(piece: Int) throws {
+    @Test(arguments: [1, 7, 100])
+    func `The simulated gateway reads a stream that is torn at each byte`(piece: Int) throws {
         let bad = DeviceTokens(seed: 79, count: 1).token(0)
         let fixture = try GatewayFixture(
             scenario: "{gateway: {statuses: [{token: '\(bad)', status: 8}]}}")
@@ -41,8 +41,10 @@ struct GatewayFramingTests {
         #expect(!totals.contains("200:"))
     }
 
-    @Test("Each mistake has its status and its name, whatever the name")
-    func mistakes() throws {
+    @Test
+    func `The simulated gateway reports each malformed notification with status and identifier`()
+        throws
+    {
         let fixture = try GatewayFixture()
         let token = Self.item(1, Self.token)
         let identifier = Self.item(3, "00000007")
@@ -83,8 +85,7 @@ struct GatewayFramingTests {
         #expect(try fixture.server.finish().allSatisfy { $0[5] != "0" })
     }
 
-    @Test("What is odd and right is taken")
-    func odd() throws {
+    @Test func `The simulated gateway accepts unusual but valid notifications`() throws {
         let fixture = try GatewayFixture()
         let identifier = Self.item(3, "ffffffff")
         let token = Self.item(1, Self.token)
@@ -105,8 +106,8 @@ struct GatewayFramingTests {
         #expect(journal.allSatisfy { $0[5] == "0" })
     }
 
-    @Test("Who has ended its own part still hears what was wrong")
-    func halfClosed() throws {
+    @Test
+    func `The simulated gateway sends its error packet to a client that closed its side`() throws {
         let fixture = try GatewayFixture(
             ["--bad-token", "1"], scenario: "{gateway: {error_delay: '1m'}}")
         let reply = try fixture.provide(
@@ -114,8 +115,7 @@ struct GatewayFramingTests {
         #expect(reply.packet == [8, 8, 77] && reply.closed)
     }
 
-    @Test("What a scenario asks of the gateway can be switched while it runs")
-    func switched() throws {
+    @Test func `The gateway part of a scenario can be switched while the simulator runs`() throws {
         let control = try TemporaryDirectory()
         let socket = control.path + "/socket"
         let fixture = try GatewayFixture(["--control", socket])
@@ -133,8 +133,9 @@ struct GatewayFramingTests {
         #expect(try fixture.provide([notification]).packet == nil)
     }
 
-    @Test("The commands that simulate prints can be pasted, blanks and quotes in names or not")
-    func pasted() throws {
+    @Test
+    func `The commands that simulate prints can be pasted, with blanks and quotes in paths`() throws
+    {
         let directory = try TemporaryDirectory()
         let state = directory.path + "/the state's"
         let bin = directory.path + "/bin"

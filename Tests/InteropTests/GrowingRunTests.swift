@@ -11,8 +11,8 @@ struct GrowingRunTests {
 
     /// With ten streams a connection and 50 ms to an answer, 40,000 rows take four connections 50
     /// seconds: the run sees what it lacks, opens more, and is stopped once they are there.
-    @Test("A run that its connections' streams hold up opens more of them", arguments: [1, 2])
-    func grows(reactors: Int) throws {
+    @Test(arguments: [1, 2])
+    func `A run limited by its connections' streams opens more connections`(reactors: Int) throws {
         let server = try LocalAPNs(["--latency", "50ms", "--max-streams", "10"])
         let campaign = try Campaign(rows: 40_000)
         let process = try Broadside.start(
@@ -41,8 +41,7 @@ struct GrowingRunTests {
         #expect(lines.count == summary.accepted)
     }
 
-    @Test("Connections that were asked for stay as they are, and so do those of a short list")
-    func fixed() throws {
+    @Test func `--connections fixes their number, and a short list opens no more`() throws {
         let server = try LocalAPNs(["--latency", "20ms", "--max-streams", "2"])
         for (rows, more, connections) in [(900, [], 1), (3000, ["--connections", "5"], 5)] {
             let campaign = try Campaign(rows: rows)

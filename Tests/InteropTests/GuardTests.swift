@@ -8,8 +8,7 @@ import Testing
 struct GuardTests {
     private static let summary = ["--summary", "-"]
 
-    @Test("--deadline counts from the first start: what is left stays, a resume may go without")
-    func deadline() throws {
+    @Test func `--deadline counts from the first start, and a resume may omit it`() throws {
         let server = try Simulation()
         // Two seconds at 200 a second: most is left, however busy the machine is.
         let campaign = try Campaign(rows: 2000)
@@ -32,8 +31,8 @@ struct GuardTests {
         try server.stop()
     }
 
-    @Test("--max-bad-tokens looks back on 10,000 answers", arguments: [(20, 4), (50, 0)])
-    func badTokens(percent: Int, exitCode: Int32) throws {
+    @Test(arguments: [(20, 4), (50, 0)])
+    func `--max-bad-tokens judges the last 10,000 responses`(percent: Int, exitCode: Int32) throws {
         let server = try Simulation(["--bad-token", "0.3"])
         let campaign = try Campaign(rows: 12_000)
         let sent = try campaign.send(
@@ -53,8 +52,7 @@ struct GuardTests {
         try server.stop()
     }
 
-    @Test("A canary that passed holds nothing back in a resume")
-    func canaryOnce() throws {
+    @Test func `After a canary passed a resume holds nothing back`() throws {
         let good = try Simulation()
         let campaign = try Campaign(rows: 3000)
         let options = ["--canary", "50", "--connections", "2"] + Self.summary
@@ -76,8 +74,7 @@ struct GuardTests {
         #expect(whole.rejected > 600 && whole.accepted + whole.rejected == 3000, "\(whole)")
     }
 
-    @Test("A server that asks for a longer wait than --give-up-after: exit 3, and a resume goes on")
-    func longWait() throws {
+    @Test func `A server that asks for a longer wait than --give-up-after is exit 3`() throws {
         let directory = try TemporaryDirectory()
         let fault = #"{ do: "answer", reason: "ServiceUnavailable", retry_after: 90, every: 1 }"#
         let scenario = try directory.write("{ faults: [ \(fault) ] }", to: "unavailable.json5")
@@ -104,8 +101,7 @@ struct GuardTests {
         #expect(try SendSummary(json: rest.output).accepted == 200)
     }
 
-    @Test("A row that waits of its own accord is no reason to give up")
-    func ownDelays() throws {
+    @Test func `A row waiting for its retry does not end the run`() throws {
         let directory = try TemporaryDirectory()
         let scenario = try directory.write(
             #"{ faults: [ { do: "answer", reason: "TooManyRequests", every: 1 } ] }"#,
@@ -122,8 +118,7 @@ struct GuardTests {
         #expect(try campaign.export().allSatisfy { $0.state == "failed" && $0.attempts == 7 })
     }
 
-    @Test("--retry failed starts attempts and time anew")
-    func retryAnew() throws {
+    @Test func `--retry failed restarts the attempts and time of failed rows`() throws {
         let directory = try TemporaryDirectory()
         let scenario = try directory.write(
             #"{ faults: [ { do: "answer", reason: "TooManyRequests", every: 1 } ] }"#,
@@ -153,8 +148,7 @@ struct GuardTests {
         #expect(requests.count == 30, "five rows, three attempts, twice")
     }
 
-    @Test("A topic that is not allowed: a new ledger is needed, says a list of any length")
-    func topic() throws {
+    @Test func `A topic that is not allowed needs a new ledger for a list of any length`() throws {
         let server = try Simulation()
         for rows in [3, 300] {
             let campaign = try Campaign(rows: rows)

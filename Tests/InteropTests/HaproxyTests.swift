@@ -18,7 +18,7 @@ struct HaproxyTests {
         arguments: [
             ("garbage", 502), ("silent", 504), ("after-headers", 0), ("reset-after-headers", 0),
         ])
-    func `A request whose response was lost behind the proxy is unknown, and sent once`(
+    func `A request whose response haproxy lost is unknown and sent once`(
         way: String, status: Int
     ) throws {
         let server = try Haproxy(way: way)
@@ -42,8 +42,8 @@ struct HaproxyTests {
         #expect(try SendSummary(json: retried.output).accepted == Self.rows * 9 / 10)
     }
 
-    @Test("With resend every row arrives, and is accepted", arguments: ["garbage", "silent"])
-    func resend(way: String) throws {
+    @Test(arguments: ["garbage", "silent"])
+    func `With resend every row is accepted although haproxy lost responses`(way: String) throws {
         let server = try Haproxy(way: way)
         let campaign = try Campaign(rows: Self.rows)
         let sent = try campaign.send(
@@ -59,7 +59,7 @@ struct HaproxyTests {
     /// having occurred". haproxy says it of requests that its server has got, too. Who speaks the protocol
     /// has to believe it; whatever arrives twice is what haproxy denied.
     @Test(arguments: ["before", "reset-before", "half-a-header"])
-    func `What the proxy calls not processed goes out again, and nothing else does`(
+    func `A request that haproxy reports as not processed is sent again, and no other`(
         way: String
     ) throws {
         let server = try Haproxy(way: way)
@@ -75,8 +75,10 @@ struct HaproxyTests {
         try expectRows(campaign, trouble: ("accepted", 200, ""))
     }
 
-    @Test("A 200 whose body has no announced length is one, wherever the body ends")
-    func insideChunk() throws {
+    @Test
+    func `A 200 through haproxy without announced length is accepted wherever its body ends`()
+        throws
+    {
         let server = try Haproxy(way: "inside-chunk")
         let campaign = try Campaign(rows: Self.rows)
         let sent = try campaign.send(to: server.endpoint, ["--connections", "2"])
@@ -106,8 +108,8 @@ struct HaproxyTests {
         #expect(try campaign.ledger("verify").exitCode == 0)
     }
 
-    @Test("Who loses every response costs few rows, and none is sent twice, over a resume either")
-    func always() throws {
+    @Test
+    func `A server that loses every response costs few rows, and none is sent twice`() throws {
         let server = try Haproxy(way: "garbage", every: 1)
         let campaign = try Campaign(rows: 3000)
         var lost = 0
@@ -131,8 +133,7 @@ struct HaproxyTests {
         #expect(lost < 40)
     }
 
-    @Test("While nobody listens behind the proxy no row is lost: what met a 503 goes again")
-    func nobodyBehind() throws {
+    @Test func `A 503 of haproxy without backend is sent again, and no row is lost`() throws {
         let server = try Haproxy(way: "before", every: 1_000_000)
         let campaign = try Campaign(rows: 2000)
         let process = try Broadside.start(

@@ -5,8 +5,7 @@ import Testing
 /// what it says, from the first insertion on.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct HeaderTableTests {
-    @Test("h2o indexes from its first response on: every row arrives once and is accepted")
-    func h2o() throws {
+    @Test func `h2o indexes from its first response on, and every row is accepted`() throws {
         let server = try H2O()
         let campaign = try Campaign(rows: 5000)
         let sent = try campaign.send(
@@ -19,10 +18,10 @@ struct HeaderTableTests {
         #expect(tally.isExact, "missing \(tally.missing), repeated \(tally.repeated)")
     }
 
-    @Test(
-        "A server that indexes from some response on: each row gets its own verdict",
-        arguments: [1, 2, 1000])
-    func scripted(first: Int) throws {
+    @Test(arguments: [1, 2, 1000])
+    func `A server that indexes from the Nth response on gives each row its own verdict`(first: Int)
+        throws
+    {
         let server = try RecordingServer("index", ["--from", "\(first)"], script: "indexing.py")
         let campaign = try Campaign(rows: 4000)
         let sent = try campaign.send(

@@ -28,10 +28,10 @@ struct HostileServerTests {
     /// Refusals that are odd, and answers all the same.
     static let oddAnswers = ["status-999", "data-closed-stream", "huge-body"]
 
-    @Test(
-        "A server where every connection misbehaves ends the run in bounded time and memory",
-        .serialized, arguments: [silences, malformed, oddAnswers])
-    func everyConnection(modes: [String]) async throws {
+    @Test(.serialized, arguments: [silences, malformed, oddAnswers])
+    func `A server where every connection misbehaves ends the run in bounded time and memory`(
+        modes: [String]
+    ) async throws {
         try await inParallel(modes) { mode in
             let server = try RecordingServer(mode, script: "hostile.py")
             let campaign = try Campaign(rows: 300)
@@ -59,10 +59,10 @@ struct HostileServerTests {
         return mode == "huge-body" ? [3, 4, 6] : [3, 6]
     }
 
-    @Test(
-        "With one connection that misbehaves after 20 answers all rows go over others",
-        .serialized, arguments: [silences, malformed, oddAnswers])
-    func oneConnection(modes: [String]) async throws {
+    @Test(.serialized, arguments: [silences, malformed, oddAnswers])
+    func `After 20 responses one connection misbehaves, and all rows go over others`(
+        modes: [String]
+    ) async throws {
         try await inParallel(modes) { mode in
             let server = try RecordingServer(
                 mode, ["--hostile", "1", "--after", "20"], script: "hostile.py")
@@ -87,10 +87,8 @@ struct HostileServerTests {
     }
 
     /// A response in part says that a request was processed, whatever the server says afterwards.
-    @Test(
-        "A row that was answered in part is not sent again",
-        arguments: ["partial-refused", "interim-refused", "partial-goaway", "interim-goaway"])
-    func answeredInPart(mode: String) throws {
+    @Test(arguments: ["partial-refused", "interim-refused", "partial-goaway", "interim-goaway"])
+    func `A row with a partial response is not sent again`(mode: String) throws {
         let server = try RecordingServer(
             mode, ["--hostile", "1", "--after", "20"], script: "hostile.py")
         let campaign = try Campaign(rows: 300)

@@ -83,9 +83,11 @@ struct InterruptedExportTests {
     ]
 
     @Test(
-        "Each row of an interrupted run is exported once, with its line and token", arguments: cases
+        arguments: cases
     )
-    func interrupted(_ given: Case) throws {
+    func `Each row of an interrupted run is exported once, with its line and token`(_ given: Case)
+        throws
+    {
         let server = try LocalAPNs(["--unregistered", "0.03"])
         let campaign = try Campaign(rows: 1)
         let list = WrittenList(given.form, count: 6_001)

@@ -10,8 +10,8 @@ struct LedgerCommandTests {
             try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
     }
 
-    @Test("Stats of a run in progress say so; what nobody knows is null; in doubt is a key")
-    func running() throws {
+    @Test
+    func `ledger stats of a run in progress says so and has null for unknown counts`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 3_000)
         let process = try Broadside.start(
@@ -36,8 +36,7 @@ struct LedgerCommandTests {
         #expect(try campaign.export(["--state", "in-doubt"]).count == inDoubt && inDoubt > 0)
     }
 
-    @Test("Find has the export's line and time, of several ledgers, also of rows not sent yet")
-    func find() throws {
+    @Test func `ledger find has the line and time of the export, in several ledgers`() throws {
         let server = try LocalAPNs()
         let first = try Campaign(rows: 40)
         #expect(try first.send(to: server.endpoint, ["--limit", "30"]).exitCode == 0)
@@ -63,8 +62,7 @@ struct LedgerCommandTests {
         #expect(try JSONSerialization.jsonObject(with: Data(beyond.output.utf8)) as? [Int] == [])
     }
 
-    @Test("An export of reasons has the rows with these, and no others")
-    func reasons() throws {
+    @Test func `ledger export --reason has the rows with these reasons and no others`() throws {
         let server = try LocalAPNs(["--unregistered", "0.2", "--bad-token", "0.1"])
         let campaign = try Campaign(rows: 300)
         let sent = try campaign.send(
@@ -87,8 +85,8 @@ struct LedgerCommandTests {
         #expect(foreign.exitCode == 0 && foreign.errors.isEmpty, "\(foreign.errors)")
     }
 
-    @Test("Merge touches nothing in a directory that is not a ledger")
-    func strangers() throws {
+    @Test
+    func `ledger merge refuses an output directory that is not a ledger and keeps it`() throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/photos"
         try FileManager.default.createDirectory(
@@ -100,8 +98,7 @@ struct LedgerCommandTests {
         #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/merged"))
     }
 
-    @Test("Shards of different lists of one size are not merged; a merged spool is kept")
-    func lists() throws {
+    @Test func `Shards of different lists of one size are not merged`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 400)
         let other = try campaign.directory.write(

@@ -47,7 +47,7 @@ struct LedgerCopyTests {
     }
 
     @Test(arguments: ["copy", "elsewhere/ledger"])
-    func `A copy that is resumed after the original went on is refused`(name: String) throws {
+    func `A copy resumed after the original continued is refused`(name: String) throws {
         _ = try folder("elsewhere")
         let copy = "\(campaign.directory.path)/\(name)"
         try files.copyItem(atPath: campaign.ledger, toPath: copy)
@@ -61,7 +61,7 @@ struct LedgerCopyTests {
         #expect(try claims(campaign.directory.path).count == 1)
     }
 
-    @Test func `Where the copy was resumed first, the original is the old one`() throws {
+    @Test func `If the copy was resumed first, the original is refused`() throws {
         let copy = "\(campaign.directory.path)/copy"
         try files.copyItem(atPath: campaign.ledger, toPath: copy)
         try send(20, ledger: copy)
@@ -71,7 +71,7 @@ struct LedgerCopyTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test func `A ledger may be moved, and a copy that was left behind is refused`() throws {
+    @Test func `A ledger may be moved, and a copy left behind is refused`() throws {
         let place = try folder("archive")
         let copy = "\(campaign.directory.path)/copy"
         try files.copyItem(atPath: campaign.ledger, toPath: copy)
@@ -111,7 +111,7 @@ struct LedgerCopyTests {
 
     /// What a crash leaves before the claim, and behind it before that is noted.
     @Test(arguments: [false, true])
-    func `A crash beside the claim leaves a ledger that continues`(isClaimed: Bool) throws {
+    func `A crash beside the claim leaves a ledger that can be resumed`(isClaimed: Bool) throws {
         let epoch = "\(campaign.ledger)/epoch"
         let words = try String(contentsOfFile: epoch, encoding: .utf8).split(separator: " ")
         try #require(words.count == 4 && words[0] == "2" && words[1] == "2")
@@ -149,7 +149,7 @@ struct LedgerCopyTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test func `What is read of a copy, and a claim that is a link, changes nothing`() throws {
+    @Test func `Reading a copy, or a claim that is a link, changes nothing`() throws {
         let copy = "\(campaign.directory.path)/copy"
         try files.copyItem(atPath: campaign.ledger, toPath: copy)
         try send(20)
@@ -181,7 +181,7 @@ struct LedgerCopyTests {
         #expect(try claims(campaign.directory.path) != before)
     }
 
-    @Test func `A list that turns out to be wrong leaves no claim behind`() throws {
+    @Test func `A list that turns out to be wrong leaves no claim`() throws {
         let before = try claims(campaign.directory.path)
         // Nothing of it can be sent, and what is wrong comes behind the rows that are looked at first.
         let optedOut = DeviceTokens(count: 1000).list()

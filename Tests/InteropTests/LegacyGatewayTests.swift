@@ -9,10 +9,10 @@ struct LegacyGatewayTests {
         text.utf8.map { String(format: "%02x", $0) }.joined()
     }
 
-    @Test(
-        "Every good token goes out once and each bad one is recorded with its status",
-        arguments: [(1, "fin"), (2, "close"), (2, "rst")])
-    func mixed(command: Int, end: String) throws {
+    @Test(arguments: [(1, "fin"), (2, "close"), (2, "rst")])
+    func `The legacy gateway gets every good token once, and each bad one has its status`(
+        command: Int, end: String
+    ) throws {
         let campaign = try Campaign(rows: 10_000)
         let statuses = [8, 8, 5, 2, 7, 8, 8, 8, 5, 8]
         let bad = (0..<50).map { place in
@@ -52,8 +52,7 @@ struct LegacyGatewayTests {
         #expect(try campaign.ledger("verify").exitCode == 0)
     }
 
-    @Test("What each status means for its row")
-    func meanings() throws {
+    @Test func `Each status of the legacy gateway settles its row as documented`() throws {
         let campaign = try Campaign(rows: 60)
         let meanings: [(status: Int, state: String, reason: String)] = [
             (0, "failed", "UnknownError"), (1, "failed", "ProcessingError"),
@@ -82,8 +81,8 @@ struct LegacyGatewayTests {
         }
     }
 
-    @Test("A topic that the gateway refuses is the credential's fault", arguments: [3, 6])
-    func topics(_ status: Int) throws {
+    @Test(arguments: [3, 6])
+    func `A topic status of the legacy gateway refuses the credential`(_ status: Int) throws {
         let campaign = try Campaign(rows: 20)
         let gateway = try PythonGateway(campaign, bad: [(campaign.tokens.token(10), status)])
         let sent = try gateway.send(campaign)
@@ -92,8 +91,7 @@ struct LegacyGatewayTests {
         #expect(counts.accepted == 19 && counts.remaining == 1)
     }
 
-    @Test("Shutdown names the last that was taken: what follows goes over another connection")
-    func shutdown() throws {
+    @Test func `After a shutdown packet the later rows go over another connection`() throws {
         let campaign = try Campaign(rows: 2000)
         let gateway = try PythonGateway(campaign, ["--shutdown-every", "300"])
         let sent = try gateway.send(campaign, ["--connections", "1"])
@@ -105,8 +103,7 @@ struct LegacyGatewayTests {
         #expect(try campaign.statistics().accepted == 2000)
     }
 
-    @Test("Expiration and priority stand where each command has them")
-    func fields() throws {
+    @Test func `Expiration and priority are sent where each command has them`() throws {
         for (command, more, expiry, priority) in [
             (0, [], nil, 10), (1, [], 2_145_916_799, 10), (1, ["--expiration", "0"], 0, 10),
             (2, [], nil, 10),
@@ -122,8 +119,8 @@ struct LegacyGatewayTests {
         }
     }
 
-    @Test("Without the packet what was out is in doubt, and nothing of it is sent again")
-    func lostPacket() throws {
+    @Test
+    func `Without an error packet the rows in flight are in doubt and not sent again`() throws {
         let campaign = try Campaign(rows: 400)
         let gateway = try PythonGateway(
             campaign, ["--lose-packet"], bad: [(campaign.tokens.token(200), 8)])
@@ -139,8 +136,7 @@ struct LegacyGatewayTests {
         #expect(accepted.isSubset(of: taken))
     }
 
-    @Test("A resume sends what was left, and only that")
-    func resume() throws {
+    @Test func `A resume over the legacy gateway sends only what was left`() throws {
         let campaign = try Campaign(rows: 1000)
         let gateway = try PythonGateway(campaign, bad: [(campaign.tokens.token(700), 8)])
         #expect(try gateway.send(campaign, ["--limit", "400"]).exitCode == 0)
@@ -152,8 +148,7 @@ struct LegacyGatewayTests {
         #expect(Set(taken.map(\.token)).count == 999)
     }
 
-    @Test("A list of bad tokens only is stopped")
-    func onlyBad() throws {
+    @Test func `A list of bad tokens stops a legacy campaign`() throws {
         let campaign = try Campaign(rows: 100)
         let gateway = try PythonGateway(
             campaign, ["--error-delay", "0"], bad: (0..<100).map { (campaign.tokens.token($0), 8) })
@@ -162,8 +157,8 @@ struct LegacyGatewayTests {
         #expect(try campaign.statistics().rejected == 5)
     }
 
-    @Test("What the protocol cannot carry is refused before anything is connected")
-    func refused() throws {
+    @Test
+    func `A payload, token or header that the legacy protocol cannot carry is refused`() throws {
         let payload = "{\"aps\":{\"alert\":\"\(String(repeating: "x", count: 300))\"}}"
         let campaign = try Campaign(rows: 1, payload: payload)
         let gateway = try PythonGateway(campaign)

@@ -13,8 +13,7 @@ struct LegacySendTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("Without a request timeout silence is waited for 5 s, and that is said")
-    func silence() throws {
+    @Test func `Silence of the legacy gateway counts as acceptance after 5 s by default`() throws {
         let campaign = try Campaign(rows: 1)
         let gateway = try PythonGateway(campaign)
         let started = Date()
@@ -28,8 +27,8 @@ struct LegacySendTests {
         #expect(try SendSummary(json: sent.output).accepted == 1)
     }
 
-    @Test("An error packet later than silence is waited for is told, and changes nothing")
-    func late() throws {
+    @Test
+    func `An error packet after acceptance by silence is reported and changes nothing`() throws {
         let campaign = try Campaign(rows: 2)
         let gateway = try PythonGateway(
             campaign, ["--error-delay", "4"], bad: [(campaign.tokens.token(0), 8)])
@@ -46,8 +45,7 @@ struct LegacySendTests {
         #expect(try gateway.taken().map(\.token) == [campaign.tokens.token(1)])
     }
 
-    @Test("An error packet that names nothing leaves what is out in doubt, and is told")
-    func nameless() throws {
+    @Test func `An error packet without identifier leaves the rows in flight in doubt`() throws {
         let campaign = try Campaign(rows: 3)
         let gateway = try PythonGateway(
             campaign, ["--forget-identifier"], bad: [(campaign.tokens.token(1), 255)])
@@ -57,10 +55,10 @@ struct LegacySendTests {
         #expect(try campaign.statistics().unknown == 3)
     }
 
-    @Test(
-        "Each row's own payload is filled in; one that is too large is not sent",
-        arguments: [(1, 256), (2, 2048)])
-    func templates(command: Int, limit: Int) throws {
+    @Test(arguments: [(1, 256), (2, 2048)])
+    func `A templated payload is filled in for the legacy gateway, and a too large one is invalid`(
+        command: Int, limit: Int
+    ) throws {
         let payload = #"{"aps":{"alert":"Hi {{name|friend}}","badge":"{{badge:int}}"}}"#
         let constant = #"{"aps":{"alert":"Hi ","badge":7}}"#.utf8.count
         let names = [
@@ -98,8 +96,7 @@ struct LegacySendTests {
         #expect(invalid.map(\.token) == [campaign.tokens.token(4)])
     }
 
-    @Test("A row gets the payload of its column's value, also when it is sent again")
-    func payloadBy() throws {
+    @Test func `--payload-by chooses payloads over the legacy gateway, on retries too`() throws {
         let campaign = try Campaign(rows: 300)
         let locales = ["de", "fr", "xx"]
         let rows = (0..<300).map { "\(campaign.tokens.token($0)),\(locales[$0 % 3]),\($0)\n" }
@@ -130,8 +127,7 @@ struct LegacySendTests {
         }
     }
 
-    @Test("What a run says of itself is about a gateway")
-    func words() throws {
+    @Test func `Summary, report and messages of a legacy run name the gateway`() throws {
         let campaign = try Campaign(rows: 200)
         let gateway = try PythonGateway(campaign, bad: [(campaign.tokens.token(9), 8)])
         let report = campaign.directory.path + "/report.html"
@@ -161,8 +157,7 @@ struct LegacySendTests {
         #expect(stats.output.contains("accepted    199, by silence"), "\(stats.output)")
     }
 
-    @Test("A campaign is resumed over its own protocol only")
-    func otherProtocol() throws {
+    @Test func `A campaign is resumed only over its own protocol`() throws {
         let campaign = try Campaign(rows: 3)
         let gateway = try PythonGateway(campaign)
         #expect(try gateway.send(campaign, ["--limit", "1"]).exitCode == 0)
@@ -171,13 +166,11 @@ struct LegacySendTests {
         #expect(other.errors.contains("the protocol was binary, now it is http2"))
     }
 
-    @Test(
-        "What is about HTTP/2 alone is refused",
-        arguments: [
-            ["--push-type", "voip"], ["--trace-frames", "/dev/null"], ["--hpack", "compact"],
-            ["--topic", "com.example.stranger"],
-        ])
-    func refused(more: [String]) throws {
+    @Test(arguments: [
+        ["--push-type", "voip"], ["--trace-frames", "/dev/null"], ["--hpack", "compact"],
+        ["--topic", "com.example.stranger"],
+    ])
+    func `Options of HTTP/2 are refused with a legacy gateway`(more: [String]) throws {
         let campaign = try Campaign(rows: 1)
         let gateway = try PythonGateway(campaign)
         let sent = try gateway.send(campaign, more)

@@ -22,8 +22,10 @@ struct ListFormsTests {
         return try JSONDecoder().decode([Row].self, from: Data(text.utf8))
     }
 
-    @Test("10,000 rows, 300 broken in ten ways: same tokens, same states, right lines")
-    func everyForm() throws {
+    @Test
+    func `10,000 rows, 300 of them broken, have the same tokens, states and lines in each form`()
+        throws
+    {
         let list = BrokenList(count: 10_000, brokenCount: 300)
         let server = try LocalAPNs(["--unregistered", "0.02", "--bad-token", "0.01"])
         var states: [String]?
@@ -67,12 +69,12 @@ struct ListFormsTests {
         for (_, found) in tokens { #expect(found.sorted() == expected) }
     }
 
-    @Test(
-        "A list that is cut off ends the run with exit 5; the whole one goes on",
-        arguments: [
-            Packing.gzip, .zstd,
-        ])
-    func cutOff(packing: Packing) throws {
+    @Test(arguments: [
+        Packing.gzip, .zstd,
+    ])
+    func `A truncated list is exit 5, and a resume with the whole one finishes`(packing: Packing)
+        throws
+    {
         let server = try Nghttpd()
         let campaign = try Campaign(rows: 4_000)
         let whole = try packing.write(campaign.tokens.list(), to: "list", in: campaign.directory)
@@ -96,8 +98,7 @@ struct ListFormsTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test("A packed list that changed since is another campaign's")
-    func changed() throws {
+    @Test func `A resume with a changed compressed list is refused`() throws {
         let server = try Nghttpd()
         let campaign = try Campaign(rows: 3_000)
         let file = try Packing.gzip.write(
@@ -121,8 +122,7 @@ struct ListFormsTests {
         #expect(try server.tally(campaign.tokens).total == 2_000)
     }
 
-    @Test("Standard input is spooled, and a resume needs it no more")
-    func standardInput() throws {
+    @Test func `Standard input is copied, and a resume does not need it`() throws {
         let server = try Nghttpd()
         let campaign = try Campaign(rows: 4_000)
         let packed = try Packing.gzip.write(
@@ -146,8 +146,7 @@ struct ListFormsTests {
         #expect(try campaign.export().map(\.token) == (0..<4_000).map(campaign.tokens.token))
     }
 
-    @Test("On a resume standard input is the list that was begun with, or says nothing")
-    func inputOfResume() throws {
+    @Test func `A resume takes standard input only if it is the first run's list`() throws {
         let server = try Nghttpd()
         let campaign = try Campaign(rows: 2_000)
         let whole = campaign.tokens.list()
@@ -215,8 +214,7 @@ struct ListFormsTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test("A pipe that is open and silent holds no resume up for ever")
-    func silentInput() throws {
+    @Test func `A pipe that stays open and silent does not block a resume`() throws {
         let server = try Nghttpd()
         let campaign = try Campaign(rows: 600)
         let arguments = { (more: [String]) in
@@ -248,8 +246,7 @@ struct ListFormsTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test("Prune, export and probe take standard input as well")
-    func inputOfOthers() throws {
+    @Test func `prune, export and probe take standard input`() throws {
         let server = try LocalAPNs(["--unregistered", "0.1"])
         let campaign = try Campaign(rows: 2_000)
         let packed = try Packing.zstd.write(
@@ -280,8 +277,7 @@ struct ListFormsTests {
         #expect(piped.exitCode == 0 && piped.output == spool.output, "\(piped.errors)")
     }
 
-    @Test("What can't be sent from standard input leaves nothing behind")
-    func refusedInput() throws {
+    @Test func `A list on standard input that cannot be sent leaves no ledger`() throws {
         let campaign = try Campaign(rows: 100)
         let packed = try Packing.zstd.write(
             campaign.tokens.list(), to: "list", in: campaign.directory)

@@ -9,12 +9,10 @@ let interopRows =
 /// Whole campaigns to nghttp2's server, judged by that server's own log.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct NghttpdTests {
-    @Test(
-        "Every row arrives once, whatever the address",
-        arguments: [
-            ("127.0.0.1", "localhost"), ("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"),
-        ])
-    func everyRowOnce(address: String, host: String) throws {
+    @Test(arguments: [
+        ("127.0.0.1", "localhost"), ("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"),
+    ])
+    func `nghttpd gets every row once over IPv4 and IPv6`(address: String, host: String) throws {
         let server = try Nghttpd(address: address)
         let campaign = try Campaign(rows: host == "localhost" ? interopRows : 2000)
         let sent = try campaign.send(
@@ -26,8 +24,7 @@ struct NghttpdTests {
         #expect(tally.isExact, "missing \(tally.missing), repeated \(tally.repeated)")
     }
 
-    @Test("A server with padding, one stream and a small window gets every row once")
-    func narrowServer() throws {
+    @Test func `nghttpd with padding, one stream and a small window gets every row once`() throws {
         let server = try Nghttpd([
             "--padding=200", "--max-concurrent-streams=1", "--window-bits=6",
             "--connection-window-bits=16", "--header-table-size=0",

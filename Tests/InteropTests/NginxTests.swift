@@ -4,12 +4,10 @@ import Testing
 /// Whole campaigns to nginx, which says goodbye on a connection after every 100 requests.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct NginxTests {
-    @Test(
-        "GOAWAY after every 100 requests loses and repeats nothing",
-        arguments: [
-            "TLSv1.2", "TLSv1.3",
-        ])
-    func goawayEveryHundred(tls: String) throws {
+    @Test(arguments: [
+        "TLSv1.2", "TLSv1.3",
+    ])
+    func `nginx's GOAWAY after every 100 requests loses and repeats no row`(tls: String) throws {
         let server = try Nginx(protocols: tls)
         let rows = tls == "TLSv1.3" ? interopRows : interopRows / 4
         let campaign = try Campaign(rows: rows)

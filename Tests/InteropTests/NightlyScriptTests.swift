@@ -8,10 +8,10 @@ struct NightlyScriptTests {
     private static let evening = "2026-11-20 23:55"
     private static let night = "2026-11-20"
 
-    @Test(
-        "Rows that are left are sent by the next start; failed and unknown ones wait for a person",
-        arguments: NightlyScript.all)
-    func restart(script: NightlyScript) throws {
+    @Test(arguments: NightlyScript.all)
+    func `The nightly script sends remaining rows at the next start, not failed or unknown ones`(
+        script: NightlyScript
+    ) throws {
         let server = try RecordingServer("reset")
         let unit = try NightlyUnit(script, rows: 60, endpoint: server.endpoint, [])
         let campaign = unit.campaign
@@ -60,10 +60,10 @@ struct NightlyScriptTests {
         #expect(try unit.run(at: "2026-11-21 00:40").exitCode == 0)
     }
 
-    @Test(
-        "A night that was stopped continues after midnight, and the next evening begins another",
-        arguments: NightlyScript.all)
-    func afterMidnight(script: NightlyScript) throws {
+    @Test(arguments: NightlyScript.all)
+    func `The nightly script continues a stopped night and begins another the next evening`(
+        script: NightlyScript
+    ) throws {
         let server = try LocalAPNs()
         let unit = try NightlyUnit(
             script, rows: 3_000, endpoint: server.endpoint, ["--rate", "1000"])
@@ -86,10 +86,10 @@ struct NightlyScriptTests {
         #expect(requests.count == 3_000 && requests.values.allSatisfy { $0 == 2 })
     }
 
-    @Test(
-        "A night that ended long ago stays as it is, and the next one says so",
-        arguments: NightlyScript.all)
-    func longAgo(script: NightlyScript) throws {
+    @Test(arguments: NightlyScript.all)
+    func `The nightly script leaves a night that ended long ago, and the next one says so`(
+        script: NightlyScript
+    ) throws {
         let server = try LocalAPNs()
         let unit = try NightlyUnit(
             script, rows: 2_000, endpoint: server.endpoint, ["--rate", "1000"])
@@ -105,10 +105,10 @@ struct NightlyScriptTests {
         _ = try server.finish()
     }
 
-    @Test(
-        "A night that could not begin in the evening begins after midnight under its own name",
-        arguments: NightlyScript.all)
-    func wrongCampaign(script: NightlyScript) throws {
+    @Test(arguments: NightlyScript.all)
+    func `The nightly script begins a missed night after midnight under its own name`(
+        script: NightlyScript
+    ) throws {
         let server = try LocalAPNs()
         let unit = try NightlyUnit(script, rows: 20, endpoint: server.endpoint, [])
         let payload = unit.campaign.payloadFile

@@ -30,14 +30,13 @@ struct PaceTests {
         return sent.errors
     }
 
-    @Test("A connection whose answers slow down is held to fewer requests in flight")
-    func adaptive() throws {
+    @Test func `A connection whose responses slow down gets fewer requests in flight`() throws {
         let log = try send("adaptive", rows: 2000)
         #expect(log.contains("responses slow down under load"), "\(log)")
         #expect(log.contains("with 300 in flight: held to"), "\(log)")
     }
 
-    @Test func fixed() throws {
+    @Test func `A fixed number of requests in flight is not lowered by slow responses`() throws {
         let log = try send("fixed", rows: 2000)
         #expect(!log.contains("responses slow down"), "\(log)")
     }

@@ -14,8 +14,7 @@ struct PartGuardTests {
         return try #require(object?["guards"] as? [String: Any])
     }
 
-    @Test("A part whose rows are all refused is exit 4, however few; so is its resume")
-    func allRefused() throws {
+    @Test func `A part whose rows are all refused is exit 4, and so is its resume`() throws {
         let server = try LocalAPNs(["--bad-token", "1"])
         for rows in [1, 7, 49] {
             let campaign = try Campaign(rows: rows)
@@ -36,8 +35,7 @@ struct PartGuardTests {
         #expect(try server.finish().count == 1 + 7 + 49 + 7)
     }
 
-    @Test("Over two runs, too")
-    func twoRuns() throws {
+    @Test func `A part whose rows are all refused over two runs is exit 4`() throws {
         let server = try LocalAPNs(["--bad-token", "1"])
         let campaign = try Campaign(rows: 9)
         let first = try campaign.send(to: server.endpoint, Self.part(1) + ["--limit", "4"])
@@ -46,8 +44,7 @@ struct PartGuardTests {
         #expect(second.exitCode == 4 && second.errors.contains("9 in all"), "\(second.errors)")
     }
 
-    @Test("Devices that are gone, and a single acceptance, are no refusals")
-    func known() throws {
+    @Test func `Devices that are gone, or one acceptance, keep a part from being refused`() throws {
         let gone = try LocalAPNs(["--unregistered", "1"])
         let campaign = try Campaign(rows: 7)
         let sent = try campaign.send(to: gone.endpoint, Self.part(1))
@@ -58,8 +55,7 @@ struct PartGuardTests {
         #expect(try other.send(to: half.endpoint, Self.part(1)).exitCode == 0)
     }
 
-    @Test("--assume-canary takes another part's canary for its own, and only then")
-    func assumed() throws {
+    @Test func `--assume-canary accepts another part's canary only if it passed`() throws {
         let good = try LocalAPNs()
         let first = try Campaign(rows: 300)
         let canary = ["--canary", "20"]
@@ -96,8 +92,7 @@ struct PartGuardTests {
         #expect(refused.exitCode == 2 && refused.errors.contains("add --part K/N"))
     }
 
-    @Test("control status shows how the canary stands, and what the guards have counted")
-    func status() throws {
+    @Test func `control status shows the canary and the guards' counts`() throws {
         let server = try LocalAPNs(["--bad-token", "0.1"])
         let campaign = try Campaign(rows: 20_000)
         let process = try Broadside.start(

@@ -47,7 +47,7 @@ struct PartLedgerTests {
         #expect(try server.finish().map { $0[4] }.sorted() == all.sorted())
     }
 
-    @Test func `A part whose ledger is lost is not begun again`() throws {
+    @Test func `A part whose ledger is lost does not begin again`() throws {
         try files.moveItem(atPath: path("ledger-1"), toPath: path("away"))
         for more in [[], ["--resume-or-begin"]] {
             let refused = try send(1, exitCode: 7, more)
@@ -72,7 +72,7 @@ struct PartLedgerTests {
         try expectExact()
     }
 
-    @Test func `A part's ledger without its claim is refused, and says what to do`() throws {
+    @Test func `A part's ledger without its claim is refused with what to do`() throws {
         let place = path("place")
         try files.createDirectory(atPath: place, withIntermediateDirectories: false)
         let claim = ".broadside-\(Self.id)-1-2.2"
@@ -84,7 +84,7 @@ struct PartLedgerTests {
         try expectExact()
     }
 
-    @Test func `A part's ledger may be moved, and what was left behind is refused`() throws {
+    @Test func `A part's ledger may be moved, and a copy left behind is refused`() throws {
         let place = path("place")
         try files.createDirectory(atPath: place, withIntermediateDirectories: false)
         try files.copyItem(atPath: path("ledger-1"), toPath: "\(place)/ledger")
@@ -98,7 +98,7 @@ struct PartLedgerTests {
         try expectExact()
     }
 
-    @Test func `Swapped ledgers of parts send nothing`() throws {
+    @Test func `Swapped ledgers of parts are refused and send nothing`() throws {
         for (from, to) in [("1", "3"), ("2", "1"), ("3", "2")] {
             try files.moveItem(atPath: path("ledger-\(from)"), toPath: path("ledger-\(to)"))
         }
@@ -107,7 +107,7 @@ struct PartLedgerTests {
         try expectExact()
     }
 
-    @Test func `A repaired ledger takes the place of the damaged one`() throws {
+    @Test func `A repaired ledger replaces the damaged one`() throws {
         let repaired = try Broadside.run(
             ["ledger", "repair", "--ledger", path("ledger-1"), "--output", path("repaired")],
             in: campaign.directory)

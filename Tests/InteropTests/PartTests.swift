@@ -43,8 +43,7 @@ struct PartTests {
         }
     }
 
-    @Test("Ids are unique over all parts, lead back to part and row, and outlive a ledger")
-    func ids() throws {
+    @Test func `apns-ids are unique over all parts and lead back to part and row`() throws {
         let server = try LocalAPNs(["--unregistered", "0.1"])
         let lists = try Lists()
         var sent: [String: (part: Int, row: ExportedRow)] = [:]
@@ -127,8 +126,7 @@ struct PartTests {
         #expect(try lists.rows(merged + "/part-0002", list).count == Self.sizes[1])
     }
 
-    @Test("A list from standard input stays with its part")
-    func spooled() throws {
+    @Test func `A part from standard input keeps its own list`() throws {
         let server = try LocalAPNs()
         let lists = try Lists()
         for part in 1...2 {
@@ -146,8 +144,7 @@ struct PartTests {
         #expect(try lists.rows(merged).map(\.line) == Array(1...130) + Array(1...70))
     }
 
-    @Test("A resume as another part, of another campaign or without either is refused and named")
-    func identity() throws {
+    @Test func `A resume as another part, another campaign or none is refused`() throws {
         let server = try LocalAPNs()
         let lists = try Lists()
         let begun = try lists.campaign.send(

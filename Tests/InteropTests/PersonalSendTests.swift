@@ -40,8 +40,7 @@ struct PersonalSendTests {
         }
     }
 
-    @Test("Every value arrives as it is, the same from each format; bad rows are invalid")
-    func formats() throws {
+    @Test func `Each value arrives unchanged from each format, and bad rows are invalid`() throws {
         var first: [Int: [String]]?
         for format in ["csv", "jsonl", "tsv"] {
             let rows = PersonalRow.make(600).map { format == "tsv" ? $0.onOneLine : $0 }
@@ -65,12 +64,12 @@ struct PersonalSendTests {
         }
     }
 
-    @Test(
-        "Refused and lost requests, and windows that cut bodies: every repetition is the same",
-        arguments: [
-            ["refused"], ["reset"], ["refused", "--setting", "4=300", "--stream-updates"],
-        ])
-    func repetitions(options: [String]) throws {
+    @Test(arguments: [
+        ["refused"], ["reset"], ["refused", "--setting", "4=300", "--stream-updates"],
+    ])
+    func `Retries of templated requests are the same as the first, in parts or whole`(
+        options: [String]
+    ) throws {
         let rows = PersonalRow.make(200)
         let server = try RecordingServer(options[0], options.dropFirst() + ["--bodies"])
         let campaign = try Campaign(rows: rows.count, payload: PersonalRow.template)
@@ -91,8 +90,7 @@ struct PersonalSendTests {
         if options[0] == "refused" { #expect(bodies.values.contains { $0.count > 1 }) }
     }
 
-    @Test("A value chooses the payload, by ever less of it; it leads to no other directory")
-    func byValue() throws {
+    @Test func `--payload-by chooses the nearest language and no other directory`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 11, payload: #"{"p":"common"}"#)
         let directory = campaign.directory
@@ -141,8 +139,7 @@ struct PersonalSendTests {
         #expect(try SendSummary(json: ledger.output).reasons == ["NoPayload": 4])
     }
 
-    @Test("A collapse ID of a row's own is indexed once, whenever it first occurs")
-    func collapse() throws {
+    @Test func `A row's own collapse ID is indexed once, whenever it first occurs`() throws {
         let server = try RecordingServer("plain", ["--detail", "1,2,3,4,5,6,7,8"])
         let campaign = try Campaign(rows: 10)
         let long = String(repeating: "x", count: 62)

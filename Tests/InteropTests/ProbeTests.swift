@@ -12,8 +12,7 @@ struct ProbeTests {
         return try Broadside.run(["probe"] + options, in: campaign.directory)
     }
 
-    @Test("Every token gets a silent push that is never stored")
-    func silent() throws {
+    @Test func `A probe sends each token a silent push that is never stored`() throws {
         let server = try RecordingServer("plain", ["--detail", "1,2,3,4,5"])
         let campaign = try Campaign(rows: 5)
         let probed = try probe(campaign, to: server.endpoint, ["--connections", "1"])
@@ -29,8 +28,7 @@ struct ProbeTests {
         #expect(try campaign.statistics().accepted == 5)
     }
 
-    @Test("The nightly campaign's file serves its probe: payload and headers are passed over")
-    func campaignFile() throws {
+    @Test func `A probe takes the campaign's file and ignores its payload and headers`() throws {
         let server = try RecordingServer("plain", ["--detail", "1,2,3,4,5"])
         let campaign = try Campaign(rows: 5)
         let printed = try Broadside.run(
@@ -58,8 +56,8 @@ struct ProbeTests {
         #expect(refused.exitCode == 2 && refused.errors.contains("'to' is for send"))
     }
 
-    @Test("Then prune: the list without the tokens that APNs called dead, only once complete")
-    func thenPrune() throws {
+    @Test
+    func `--then-prune writes the list without dead tokens once the probe is complete`() throws {
         let server = try LocalAPNs(["--unregistered", "0.2"])
         let campaign = try Campaign(rows: 2000)
         let output = "\(campaign.directory.path)/clean.txt"

@@ -5,8 +5,7 @@ import Testing
 /// The provider token as it arrives, checked with OpenSSL's command line.
 @Suite(.timeLimit(.minutes(60)))
 struct ProviderTokenTests {
-    @Test("It is an ES256 token that Apple's side can verify")
-    func verifies() throws {
+    @Test func `The provider token is an ES256 JWT that openssl verifies`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 2)
         let before = Date().timeIntervalSince1970

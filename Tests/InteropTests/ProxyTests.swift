@@ -13,8 +13,10 @@ struct ProxyTests {
         return file
     }
 
-    @Test("A campaign through the proxy, without and with a password", arguments: [false, true])
-    func carries(_ asksForPassword: Bool) throws {
+    @Test(arguments: [false, true])
+    func `A campaign is sent through a proxy, with and without password`(_ asksForPassword: Bool)
+        throws
+    {
         let server = try LocalAPNs()
         let proxy = try Tinyproxy(login: asksForPassword ? Self.login : nil)
         let campaign = try Campaign(rows: 20_000)
@@ -33,8 +35,7 @@ struct ProxyTests {
         #expect(try proxy.tunnels() == 4)
     }
 
-    @Test("The name goes to the proxy: nobody here looks it up")
-    func name() throws {
+    @Test func `The proxy resolves the server's name`() throws {
         let proxy = try Tinyproxy()
         let campaign = try Campaign(rows: 1)
         let sent = try campaign.send(to: "nowhere.invalid:443", ["--proxy", proxy.url])
@@ -44,8 +45,7 @@ struct ProxyTests {
         #expect(!sent.errors.contains("cannot resolve"), "\(sent.errors)")
     }
 
-    @Test("What the proxy refuses is told as the proxy's, by send, probe and doctor")
-    func refusals() throws {
+    @Test func `A proxy's refusal is reported as the proxy's by send, probe and doctor`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 5)
         let proxy = try Tinyproxy(login: Self.login)
@@ -99,8 +99,7 @@ struct ProxyTests {
         #expect(try server.finish().isEmpty)
     }
 
-    @Test("The doctor sees through it")
-    func doctor() throws {
+    @Test func `doctor works through a proxy`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
         let proxy = try Tinyproxy()
@@ -113,15 +112,15 @@ struct ProxyTests {
         #expect(examined.output.contains("opened a tunnel to \(server.endpoint)"))
     }
 
-    @Test(
-        "What is not a proxy is refused before anything is connected",
-        arguments: [
-            ("127.0.0.1:3128", "http://HOST:PORT"), ("https://127.0.0.1:3128", "in the clear"),
-            ("socks5://127.0.0.1:1080", "in the clear"), ("http://127.0.0.1", "host and port"),
-            ("http://a:marked-b@127.0.0.1:3128", "--proxy-auth-file"),
-            ("http://127.0.0.1:99999", "host and port"), ("http://:80", "host and port"),
-        ])
-    func malformed(_ url: String, _ word: String) throws {
+    @Test(arguments: [
+        ("127.0.0.1:3128", "http://HOST:PORT"), ("https://127.0.0.1:3128", "in the clear"),
+        ("socks5://127.0.0.1:1080", "in the clear"), ("http://127.0.0.1", "host and port"),
+        ("http://a:marked-b@127.0.0.1:3128", "--proxy-auth-file"),
+        ("http://127.0.0.1:99999", "host and port"), ("http://:80", "host and port"),
+    ])
+    func `A --proxy that is not an http URL is refused before anything is connected`(
+        _ url: String, _ word: String
+    ) throws {
         let campaign = try Campaign(rows: 1)
         let refused = try campaign.send(to: "localhost:1", ["--proxy", url, "--dry-run"])
         #expect(refused.exitCode == 2)
@@ -130,8 +129,7 @@ struct ProxyTests {
         #expect(refused.errorLines.count == 1)
     }
 
-    @Test("A password file without a colon, or without a proxy, is refused")
-    func files() throws {
+    @Test func `A password file without a colon, or without a proxy, is refused`() throws {
         let campaign = try Campaign(rows: 1)
         let file = try authFile(campaign, "nocolon\n")
         for options in [

@@ -30,8 +30,10 @@ struct PythonClientTests {
         guard ended.exitCode == 0 else { throw TestFailure("install-clients: \(ended.errors)") }
     }
 
-    @Test("Each token gets its fate", arguments: libraries, [[], ["--fast"]])
-    func sends(_ library: Library, options: [String]) throws {
+    @Test(arguments: libraries, [[], ["--fast"]])
+    func `Each Python library gets the documented outcome of each token`(
+        _ library: Library, options: [String]
+    ) throws {
         try Self.installed.get()
         let directory = try TemporaryDirectory()
         let simulation = try Simulation(

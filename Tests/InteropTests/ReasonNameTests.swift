@@ -19,7 +19,9 @@ struct ReasonNameTests {
     ]
 
     @Test(arguments: reasons.indices)
-    func `Summary, stats, export, find, report and metrics call it the same`(_ index: Int) throws {
+    func `A reason has the same name in summary, stats, export, find, report and metrics`(
+        _ index: Int
+    ) throws {
         let (said, name) = Self.reasons[index]
         let server = try RecordingServer("reason", ["--reason", said, "--status", "400"])
         let campaign = try Campaign(rows: 20)

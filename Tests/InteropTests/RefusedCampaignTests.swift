@@ -4,8 +4,7 @@ import Testing
 /// Campaigns that APNs refuses as such, by `broadside simulate`.
 @Suite(.timeLimit(.minutes(60)))
 struct RefusedCampaignTests {
-    @Test("A list of nothing but bad tokens ends within --abort-after")
-    func onlyBadTokens() throws {
+    @Test func `A list of bad tokens only stops within --abort-after`() throws {
         let server = try Simulation(["--bad-token", "1"])
         let campaign = try Campaign(rows: 2000)
         let sent = try campaign.send(
@@ -18,10 +17,8 @@ struct RefusedCampaignTests {
         #expect(summary.remaining == 2000 - summary.rejected && summary.accepted == 0)
     }
 
-    @Test(
-        "A payload that a server calls too large is refused for all rows: the run stops",
-        arguments: [false, true])
-    func tooLarge(isPersonal: Bool) throws {
+    @Test(arguments: [false, true])
+    func `A payload that the server calls too large stops the run`(isPersonal: Bool) throws {
         let server = try RecordingServer(
             "reason", ["--reason", "PayloadTooLarge", "--status", "413"])
         let campaign = try Campaign(
@@ -42,10 +39,10 @@ struct RefusedCampaignTests {
         #expect(summary.rejected == 30 && summary.remaining == 1970, "\(summary)")
     }
 
-    @Test(
-        "A response between that says nothing of the campaign hides no wrong setting",
-        arguments: ["BadTopic", "DeviceTokenNotForTopic", "BadDeviceToken"])
-    func between(reason: String) throws {
+    @Test(arguments: ["BadTopic", "DeviceTokenNotForTopic", "BadDeviceToken"])
+    func `A wrong setting stops the run although other responses are between refusals`(
+        reason: String
+    ) throws {
         let server = try RecordingServer(
             "reason-between", ["--reason", reason, "--status", "400"])
         let campaign = try Campaign(rows: 2000)
@@ -61,10 +58,8 @@ struct RefusedCampaignTests {
         #expect(summary.reasons[reason] == 30 && (summary.remaining ?? 0) > 1900, "\(summary)")
     }
 
-    @Test(
-        "A server that takes requests by a status that APNs never sends: unknown, not sent again",
-        arguments: [201, 202, 204])
-    func strangeSuccess(status: Int) throws {
+    @Test(arguments: [201, 202, 204])
+    func `A status from 201 to 204 makes rows unknown and stops the run`(status: Int) throws {
         let server = try RecordingServer("reason", ["--reason", "", "--status", "\(status)"])
         let campaign = try Campaign(rows: 500)
         let options = ["--connections", "2", "--abort-after", "30", "--summary", "-"]
@@ -91,8 +86,8 @@ struct RefusedCampaignTests {
         #expect(try sound.tally(campaign.tokens).total == 470)
     }
 
-    @Test("A wrong key leaves all rows, and the right one under the same name sends them")
-    func wrongKey() throws {
+    @Test
+    func `A wrong key leaves all rows, and the right one of the same name sends them`() throws {
         let server = try Simulation()
         let campaign = try Campaign(rows: 2000)
         let options =

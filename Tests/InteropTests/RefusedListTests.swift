@@ -5,8 +5,7 @@ import Testing
 /// Lists that are too short for `--abort-after`, each token of which APNs refuses.
 @Suite(.timeLimit(.minutes(60)))
 struct RefusedListTests {
-    @Test("A campaign that reached no device says so; one accepted row is enough not to")
-    func nobody() throws {
+    @Test func `A campaign that reached no device says so unless one row was accepted`() throws {
         let server = try LocalAPNs(["--bad-token", "1"])
         let campaign = try Campaign(rows: 20)
         for more in [[], ["--resume"]] {
@@ -25,8 +24,7 @@ struct RefusedListTests {
         _ = try other.finish()
     }
 
-    @Test("A campaign that reached no device says so whatever the reasons")
-    func others() throws {
+    @Test func `A campaign that reached no device says so for mixed reasons`() throws {
         let server = try LocalAPNs(["--bad-token", "0.2", "--unregistered", "0.8"])
         let campaign = try Campaign(rows: 80)
         let sent = try campaign.send(to: server.endpoint)

@@ -5,8 +5,7 @@ import Testing
 /// SIGHUP in mid-run: credentials are read again, connections replaced one after the other.
 @Suite(.timeLimit(.minutes(60)))
 struct ReloadTests {
-    @Test("With a signing key: nothing is lost or doubled")
-    func key() throws {
+    @Test func `SIGHUP with a signing key loses and repeats no row`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 12_000)
         let sending = try Broadside.start(
@@ -28,8 +27,7 @@ struct ReloadTests {
         #expect(try campaign.statistics().accepted == 12_000)
     }
 
-    @Test("A certificate that is replaced is shown from then on")
-    func certificate() throws {
+    @Test func `SIGHUP shows a replaced certificate to new connections`() throws {
         let server = try Nginx(requestsPerConnection: 1_000_000, asksForCertificates: true)
         let campaign = try Campaign(rows: 4000)
         let directory = campaign.directory
@@ -67,8 +65,7 @@ struct ReloadTests {
         #expect(tally.isExact, "missing \(tally.missing), repeated \(tally.repeated)")
     }
 
-    @Test("Another key makes another token")
-    func otherKey() throws {
+    @Test func `SIGHUP with another key makes another token`() throws {
         let server = try RecordingServer(
             "plain", ["--detail", (1...2000).map(String.init).joined(separator: ",")])
         let campaign = try Campaign(rows: 1200)
@@ -98,8 +95,7 @@ struct ReloadTests {
         #expect(change > 0)
     }
 
-    @Test("The same key makes the same token")
-    func sameKey() throws {
+    @Test func `SIGHUP with the same key keeps the token`() throws {
         let server = try RecordingServer(
             "plain", ["--detail", (1...2000).map(String.init).joined(separator: ",")])
         let campaign = try Campaign(rows: 1200)
@@ -117,8 +113,7 @@ struct ReloadTests {
         #expect(used.count == 1200 && Set(used).count == 1)
     }
 
-    @Test("A key that systemd copied at the unit's start does not change, and the run says so")
-    func copiedKey() throws {
+    @Test func `SIGHUP with a key that systemd copied says that it did not change`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 12_000)
         let copy = "\(campaign.directory.path)/auth-key"
@@ -152,8 +147,7 @@ struct ReloadTests {
         #expect(stopped.errors.contains("stays in use"), "\(stopped.errors)")
     }
 
-    @Test
-    func `A key from a pipe serves a run; SIGHUP does not have it wait for another one`() throws {
+    @Test func `SIGHUP does not wait for a key that came from a pipe`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 20_000)
         let pipe = "\(campaign.directory.path)/key"
@@ -167,8 +161,7 @@ struct ReloadTests {
         try meetPipe(campaign, sending, hangsUp: true)
     }
 
-    @Test
-    func `A token file that becomes a pipe is not waited for`() throws {
+    @Test func `SIGHUP does not wait for a token file that became a pipe`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 20_000)
         let file = try campaign.directory.write(

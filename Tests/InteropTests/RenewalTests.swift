@@ -27,8 +27,7 @@ struct RenewalTests {
         return try #require((json as? [String: Any])?["iat"] as? Int)
     }
 
-    @Test("In the next window there is a new token; nothing pauses, is lost or doubled")
-    func byAge() throws {
+    @Test func `In the next window the run makes a new token and loses no row`() throws {
         let server = try RecordingServer(
             "plain", ["--detail", (1...2000).map(String.init).joined(separator: ",")])
         let campaign = try Campaign(rows: 1200)
@@ -51,8 +50,7 @@ struct RenewalTests {
         #expect(Set(requests.map { $0.first { $0.name == ":path" }?.value }).count == 1200)
     }
 
-    @Test("Called expired, a token of the window before is renewed once for the whole run")
-    func expired() throws {
+    @Test func `A token of the last window that is called expired is renewed once`() throws {
         let campaign = try Campaign(rows: 5000)
         // Two minutes into a window the token is that of the one before: for the server it is 67 minutes
         // old, and this window's 37.
@@ -69,8 +67,7 @@ struct RenewalTests {
         #expect(try campaign.statistics().accepted == 5000)
     }
 
-    @Test("Runs and resumes of one window use the same token, and nothing of it is stored")
-    func resumes() throws {
+    @Test func `Runs of one window use the same token, and none is stored`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 50)
         // What an earlier version left is taken away.
@@ -96,8 +93,7 @@ struct RenewalTests {
         #expect(try issued(values[4]) == issued(values[3]) + 1800)
     }
 
-    @Test("A token of this window that is called expired: the clock is wrong, and no other is made")
-    func clock() throws {
+    @Test func `A token of this window that is called expired points to the clock`() throws {
         let server = try LocalAPNs(clock: "+2h")
         let campaign = try Campaign(rows: 50)
         for more in [[], ["--resume"], ["--resume"]] {

@@ -6,8 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct RequestBytesTests {
     /// One connection takes 1,200 rows, then a second is made for the rest by a resume.
-    @Test("First, second and thousandth request, on two connections, keep to the discipline")
-    func representations() throws {
+    @Test func `Requests follow the strict indexing policy on each connection`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 2400)
         let options = ["--connections", "1", "--expiration", "0", "--collapse-id", "score-42"]
@@ -77,8 +76,7 @@ struct RequestBytesTests {
             Representation("without", 0, "apns-priority"),
         ]
 
-    @Test("Optional headers that are not asked for are not sent, nor their names counted")
-    func fewestHeaders() throws {
+    @Test func `Optional headers are sent only if asked for`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 3)
         let sent = try campaign.send(to: server.endpoint, ["--connections", "1"])
@@ -91,8 +89,7 @@ struct RequestBytesTests {
         #expect(Representation(detailed[1][7]) == Representation("without", 62, "apns-id"))
     }
 
-    @Test("Preface and SETTINGS come first, and each request is HEADERS and DATA")
-    func frames() throws {
+    @Test func `Preface and SETTINGS come first, and each request is HEADERS and DATA`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 50)
         let sent = try campaign.send(to: server.endpoint, ["--connections", "2"])
@@ -123,8 +120,7 @@ struct RequestBytesTests {
         stride(from: 0, to: text.count, by: count).map { String(text.dropFirst($0).prefix(count)) }
     }
 
-    @Test("The headers say what the campaign says, and the apns-id leads back to the row")
-    func values() throws {
+    @Test func `Headers are the campaign's, and the apns-id leads back to the row`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 20)
         let sent = try campaign.send(
@@ -157,8 +153,7 @@ struct RequestBytesTests {
         #expect(byToken.output.hasPrefix("row 7 accepted"), "\(byToken.output)")
     }
 
-    @Test("A push type has its own priority; times are relative to the start")
-    func background() throws {
+    @Test func `Priority follows the push type, and expiration counts from the start`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 1)
         let sent = try campaign.send(

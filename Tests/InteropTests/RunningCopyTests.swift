@@ -69,7 +69,9 @@ struct RunningCopyTests {
     }
 
     @Test(arguments: Original.allCases, parts)
-    func `It is refused, and the original continues`(original: Original, part: [String]) throws {
+    func `A copy of a running ledger is refused, and the original continues`(
+        original: Original, part: [String]
+    ) throws {
         let run = try start(part)
         defer { run.send(signal: SIGKILL) }
         try copyLedger(beside: run)
@@ -88,7 +90,7 @@ struct RunningCopyTests {
     }
 
     /// The claim knows what was on disk: what is wrong before that place was not lost with the power.
-    @Test func `A bit that is wrong in what was on disk when rows were sent is damage`() throws {
+    @Test func `A wrong bit in synced data is damage`() throws {
         let run = try start()
         defer { run.send(signal: SIGKILL) }
         try wait(run, for: 500)
@@ -117,7 +119,7 @@ struct RunningCopyTests {
         #expect(Set(sent).count == sent.count && sent.count > 500)
     }
 
-    @Test func `In the place of the original it is refused as well`() throws {
+    @Test func `A copy of a running ledger in the original's place is refused`() throws {
         let run = try start()
         defer { run.send(signal: SIGKILL) }
         try copyLedger(beside: run)
@@ -128,7 +130,7 @@ struct RunningCopyTests {
         #expect(try resume(campaign.ledger).exitCode == 7)
     }
 
-    @Test func `It continues once it was repaired, if a person wants that`() throws {
+    @Test func `A repaired copy of a running ledger can be resumed on request`() throws {
         let run = try start()
         defer { run.send(signal: SIGKILL) }
         try copyLedger(beside: run)

@@ -126,8 +126,8 @@ struct ScenarioTests {
         },
     ]
 
-    @Test("Each scenario ends as it must", arguments: expectations)
-    func scenario(_ expected: Expectation) throws {
+    @Test(arguments: expectations)
+    func `Each scenario ends as expected`(_ expected: Expectation) throws {
         let server = try LocalAPNs(["--scenario", expected.name] + expected.simulate)
         let campaign = try Campaign(rows: Self.rows)
         let sent = try campaign.send(
@@ -150,8 +150,7 @@ struct ScenarioTests {
         }
     }
 
-    @Test("A device token that takes two requests a second gets all of its four in the end")
-    func busyDevice() throws {
+    @Test func `A device token limited to two requests gets all of its four in the end`() throws {
         let server = try LocalAPNs(["--scenario", "busy-device"])
         let campaign = try Campaign(rows: 50)
         let list = campaign.tokens.list()
@@ -165,8 +164,7 @@ struct ScenarioTests {
         #expect(requests.answers["429TooManyRequests"] ?? 0 > 0)
     }
 
-    @Test("A provider token that expires under way is renewed, and the campaign completed")
-    func renewsExpiredToken() throws {
+    @Test func `A provider token that expires during a run is renewed`() throws {
         let server = try LocalAPNs(["--scenario", "expired-token"])
         let campaign = try Campaign(rows: 2000)
         // Two minutes into a window the token is that of the one before: it is renewed.
@@ -182,8 +180,7 @@ struct ScenarioTests {
         #expect(requests.answers["403ExpiredProviderToken"] ?? 0 > 0)
     }
 
-    @Test("There is an expectation for each scenario that ships")
-    func allAreKnown() throws {
+    @Test func `Each shipped scenario has an expectation`() throws {
         let directory = try TemporaryDirectory()
         let listed = try Broadside.run(["simulate", "--scenario", "list"], in: directory)
         #expect(listed.exitCode == 0)
@@ -198,8 +195,7 @@ struct ScenarioTests {
         for name in known { #expect(document.contains("\n| `\(name)` | "), "\(name)") }
     }
 
-    @Test("What is wrong in a scenario is named with line and column")
-    func mistakes() throws {
+    @Test func `A mistake in a scenario is reported with line and column`() throws {
         let directory = try TemporaryDirectory()
         for (text, place, word) in [
             ("{\n  faults: [{ do: \"goawy\" }],\n}", "line 2, column 18", "goaway"),

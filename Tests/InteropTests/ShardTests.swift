@@ -25,9 +25,8 @@ struct ShardTests {
         }
     }
 
-    @Test(
-        "1/7 to 7/7 have each row once, and merge into one", arguments: ["plain", "quoted", "gzip"])
-    func sevenths(form: String) throws {
+    @Test(arguments: ["plain", "quoted", "gzip"])
+    func `Shards 1/7 to 7/7 have each row once and merge into one`(form: String) throws {
         let server = try LocalAPNs(["--unregistered", "0.05"])
         let whole = try Campaign(rows: Self.count)
         let list = try write(form, whole.tokens, in: whole.directory)
@@ -126,8 +125,8 @@ struct ShardTests {
         #expect(pruned[0].map { $0.count == 65 * original.accepted } == true)
     }
 
-    @Test("Short lists and many parts: each row in exactly one", arguments: [1, 2, 3, 5])
-    func manyParts(rows: Int) throws {
+    @Test(arguments: [1, 2, 3, 5])
+    func `A short list in many shards has each row in exactly one`(rows: Int) throws {
         let server = try Nghttpd()
         let campaign = try Campaign(rows: rows)
         let list = try campaign.directory.write(
@@ -163,10 +162,10 @@ struct ShardTests {
     }
 
     /// By bytes a shard's end is known, but for the last one's; by rows the list's end is not.
-    @Test(
-        "What a shard in progress says of its rows is about its own",
-        arguments: [("bytes", "2/3", false), ("bytes", "3/3", true), ("rows", "2/3", true)])
-    func progress(kind: String, shard: String, isEstimate: Bool) throws {
+    @Test(arguments: [("bytes", "2/3", false), ("bytes", "3/3", true), ("rows", "2/3", true)])
+    func `The counts of a shard in progress are about its own rows`(
+        kind: String, shard: String, isEstimate: Bool
+    ) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 30_000)
         let isByBytes = kind == "bytes"
@@ -199,8 +198,7 @@ struct ShardTests {
         #expect(try run.wait().exitCode == 3)
     }
 
-    @Test("What is not a whole campaign is not merged")
-    func refusals() throws {
+    @Test func `Shards that are not a whole campaign are not merged`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 30)
         let path = campaign.directory.path

@@ -20,8 +20,7 @@ struct SilentBurstTests {
         }
     }
 
-    @Test("Silence in a burst is not asked about thousands of times a second, and no row is lost")
-    func silence() throws {
+    @Test func `A silent burst costs few turns and loses no row`() throws {
         let server = try RecordingServer(
             "silent-in-burst", ["--setting", "3=4"], script: "trouble.py")
         let campaign = try Campaign(rows: 6000)

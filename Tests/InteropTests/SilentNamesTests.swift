@@ -67,8 +67,8 @@ struct SilentNamesTests {
 
     private static let limit = 60.0
 
-    @Test("A run gives up when --give-up-after is over", .enabled(if: isAllowed))
-    func givesUp() throws {
+    @Test(.enabled(if: isAllowed))
+    func `A run with a silent name server gives up after --give-up-after`() throws {
         let names = try Names(known: false)
         let campaign = try Campaign(rows: 20)
         let process = try names.start(
@@ -86,8 +86,8 @@ struct SilentNamesTests {
         #expect(access(campaign.ledger, F_OK) != 0)
     }
 
-    @Test("A slow name server is asked once for all reactors", .enabled(if: isAllowed))
-    func asksOnce() throws {
+    @Test(.enabled(if: isAllowed))
+    func `A slow name server is asked once for all reactors`() throws {
         let names = try Names(known: false, after: 3)
         let server = try RecordingServer(identity: TestAuthority.shared().otherName)
         let campaign = try Campaign(rows: 300)
@@ -104,9 +104,9 @@ struct SilentNamesTests {
     }
 
     @Test(
-        "Signals and the deadline end a run before it has an address", .enabled(if: isAllowed),
+        .enabled(if: isAllowed),
         arguments: ["SIGINT", "SIGINT twice", "SIGTERM", "--deadline"])
-    func before(what: String) throws {
+    func `Signals and the deadline end a run that has no address yet`(what: String) throws {
         let names = try Names(known: false)
         let campaign = try Campaign(rows: 20)
         let process = try names.start(
@@ -116,10 +116,9 @@ struct SilentNamesTests {
         try expectEnd(of: process, by: what, campaign)
     }
 
-    @Test(
-        "They end one whose connections are gone and whose name nobody knows any more",
-        .enabled(if: isAllowed), arguments: ["SIGINT", "SIGINT twice", "SIGTERM", "--deadline"])
-    func during(what: String) throws {
+    @Test(.enabled(if: isAllowed), arguments: ["SIGINT", "SIGINT twice", "SIGTERM", "--deadline"])
+    func `Signals and the deadline end a run whose name is no longer resolved`(what: String) throws
+    {
         let names = try Names(known: true)
         let server = try RecordingServer(identity: TestAuthority.shared().otherName)
         let campaign = try Campaign(rows: 20_000)

@@ -6,8 +6,7 @@ import Testing
 /// the documents' listings, and by our own command.
 @Suite(.timeLimit(.minutes(60)))
 struct SimulatedGatewayTests {
-    @Test("All three commands are taken, and each lands in the journal")
-    func commands() throws {
+    @Test func `The simulated gateway takes all three commands and journals each`() throws {
         let fixture = try GatewayFixture()
         let tokens = (0..<3).map { fixture.campaign.tokens.token($0) }
         let reply = try fixture.provide((0..<3).map { gatewayNotification($0, $0 + 5, tokens[$0]) })
@@ -18,8 +17,8 @@ struct SimulatedGatewayTests {
         #expect(journal.map { $0[2] } == ["0", "6", "7"])
     }
 
-    @Test("The bad one is named, what follows it is discarded")
-    func bad() throws {
+    @Test
+    func `The simulated gateway names a bad notification and discards the later ones`() throws {
         let fixture = try GatewayFixture(["--bad-token", "0.2"])
         let tokens = (0..<100).map { fixture.campaign.tokens.token($0) }
         let first = try #require(tokens.firstIndex { fateShare($0) < 0.2 })
@@ -34,8 +33,7 @@ struct SimulatedGatewayTests {
         #expect(journal.map { $0[4] } == Array(tokens[...first]) + Array(tokens[...first]))
     }
 
-    @Test("Each status can be had")
-    func statuses() throws {
+    @Test func `The simulated gateway can send each status`() throws {
         let tokens = (0..<10).map { DeviceTokens(seed: 77, count: 10).token($0) }
         let fixture = try GatewayFixture(
             scenario: """
@@ -82,8 +80,7 @@ struct SimulatedGatewayTests {
             ])
     }
 
-    @Test("Our own campaign: every good token once, the bad ones with their status; then feedback")
-    func campaign() throws {
+    @Test func `A campaign over the simulated gateway and its feedback settle each token`() throws {
         let fixture = try GatewayFixture(
             rows: 3000, ["--bad-token", "0.005", "--unregistered", "0.02"],
             scenario: "{gateway: {shutdown_every: 900, error_delay: '50ms'}}")
@@ -132,8 +129,7 @@ struct SimulatedGatewayTests {
         #expect(Set(taken).count == taken.count)
     }
 
-    @Test("The shipped scenario: shutdowns lose nothing and repeat nothing")
-    func gatewayShutdowns() throws {
+    @Test func `The scenario gateway-shutdowns loses and repeats no row`() throws {
         let fixture = try GatewayFixture(rows: 1600, ["--scenario", "gateway-shutdowns"])
         let sent = try fixture.send(["--connections", "1", "--summary", "-"])
         #expect(sent.exitCode == 0, "\(sent.errors)")
@@ -145,8 +141,7 @@ struct SimulatedGatewayTests {
         #expect(byConnection.values.map(\.count).sorted() == [100, 500, 500, 500])
     }
 
-    @Test("The feedback service's tuples, read by the documents' provider")
-    func feedback() throws {
+    @Test func `The simulated feedback service's tuples are read by a client of its own`() throws {
         let fixture = try GatewayFixture(["--unregistered", "0.5"])
         let tokens = (0..<50).map { fixture.campaign.tokens.token($0) }
         #expect(
@@ -160,8 +155,7 @@ struct SimulatedGatewayTests {
         #expect(tuples.allSatisfy { abs($0.seconds - now) < 600 })
     }
 
-    @Test("A certificate of several topics reads the lists of all of them")
-    func topics() throws {
+    @Test func `A certificate of several topics reads the feedback of all of them`() throws {
         let fixture = try GatewayFixture(["--unregistered", "1"])
         let authority = fixture.campaign.authority
         let directory = fixture.campaign.directory
@@ -177,8 +171,10 @@ struct SimulatedGatewayTests {
         #expect(Set(tuples.map(\.token)) == Set(tokens))
     }
 
-    @Test("Payloads that are not JSON dictionaries are counted, and refused if asked for")
-    func payloads() throws {
+    @Test
+    func `The gateway counts payloads that are no JSON dictionary, and refuses them if asked for`()
+        throws
+    {
         for (options, packet) in [([], nil), (["--payload-lint", "refuse"], [8, 4, 7])]
             as [([String], [Int]?)]
         {
@@ -192,8 +188,8 @@ struct SimulatedGatewayTests {
         }
     }
 
-    @Test("An end by RST comes behind the packet", .timeLimit(.minutes(60)))
-    func reset() throws {
+    @Test(.timeLimit(.minutes(60)))
+    func `The gateway's RST comes behind the error packet`() throws {
         let fixture = try GatewayFixture(
             ["--bad-token", "1"], scenario: "{gateway: {end: 'rst', error_delay: '10ms'}}")
         // What the provider had not read is lost with the connection: the packet, or nothing.
@@ -204,8 +200,7 @@ struct SimulatedGatewayTests {
         #expect(reply.packet == nil || reply.packet == [8, 8, 5])
     }
 
-    @Test("A notification that may not be stored is not, below zero as at zero")
-    func expiry() throws {
+    @Test func `The gateway stores no notification with an expiry of 0 or below`() throws {
         let directory = try TemporaryDirectory()
         let deliveries = "\(directory.path)/deliveries"
         let fixture = try GatewayFixture(["--offline", "1", "--deliveries", deliveries])

@@ -48,8 +48,8 @@ struct SimulatedRequestTests {
             certificate: "client-single", status: 400, reason: "TopicDisallowed"),
     ]
 
-    @Test("Each gets its status and reason", arguments: [[], ["--fast"]])
-    func cases(_ options: [String]) throws {
+    @Test(arguments: [[], ["--fast"]])
+    func `Each request gets its documented status and reason`(_ options: [String]) throws {
         let api = try SimulatedAPI(options)
         let bearer = try api.providerToken()
         let topic = try api.value("topic")
@@ -64,8 +64,8 @@ struct SimulatedRequestTests {
     }
 
     /// RFC 9110 section 9.3.2: "the server MUST NOT send content in the response."
-    @Test("A response to HEAD ends with its headers", arguments: [[], ["--fast"]])
-    func head(_ options: [String]) throws {
+    @Test(arguments: [[], ["--fast"]])
+    func `A response to HEAD ends with its headers`(_ options: [String]) throws {
         let api = try SimulatedAPI(options)
         let seen = try Subprocess(
             "nghttp", ["-v", "-n", "-H", ":method: HEAD", "https://\(api.simulation.endpoint)/"],
@@ -102,10 +102,10 @@ struct SimulatedRequestTests {
         ("zstd", [], [0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, 0x11, 0, 0, 0x7b, 0x7d], "compressed"),
     ]
 
-    @Test(
-        "Bodies that are not JSON dictionaries are counted, and refused if asked for",
-        arguments: ["report", "refuse", "off"])
-    func payloads(mode: String) throws {
+    @Test(arguments: ["report", "refuse", "off"])
+    func `Bodies that are no JSON dictionary are counted, and refused if asked for`(mode: String)
+        throws
+    {
         let api = try SimulatedAPI(mode == "report" ? [] : ["--payload-lint", mode])
         let bearer = try api.providerToken()
         for (name, options, body, finding) in Self.bodies {
@@ -122,15 +122,13 @@ struct SimulatedRequestTests {
         }
     }
 
-    @Test(
-        "iat is a NumericDate; a string of digits is counted, and warned about by send",
-        arguments: [
-            ("NOW", 200, false), ("NOW.0", 200, false), ("NOW.987654", 200, false),
-            ("NOWe0", 200, false), (#""NOW""#, 200, true), (#""NOW.5""#, 403, false),
-            ("NOW000", 403, false), (#""NOW000""#, 403, false), ("-NOW", 403, false),
-            ("[NOW]", 403, false), ("null", 403, false),
-        ])
-    func issueTimes(_ form: String, status: Int, isText: Bool) throws {
+    @Test(arguments: [
+        ("NOW", 200, false), ("NOW.0", 200, false), ("NOW.987654", 200, false),
+        ("NOWe0", 200, false), (#""NOW""#, 200, true), (#""NOW.5""#, 403, false),
+        ("NOW000", 403, false), (#""NOW000""#, 403, false), ("-NOW", 403, false),
+        ("[NOW]", 403, false), ("null", 403, false),
+    ])
+    func `A textual iat is accepted and counted`(_ form: String, status: Int, isText: Bool) throws {
         let api = try SimulatedAPI()
         let now = Int(Date().timeIntervalSince1970)
         let token = try api.providerToken(

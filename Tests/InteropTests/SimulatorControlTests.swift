@@ -5,8 +5,7 @@ import Testing
 /// What can be changed while `simulate` runs, and tokens that it issued.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct SimulatorControlTests {
-    @Test("A scenario is switched on and off while it runs")
-    func switchesScenario() throws {
+    @Test func `A scenario is switched on and off while the simulator runs`() throws {
         let directory = try TemporaryDirectory()
         let control = directory.path + "/socket"
         let server = try LocalAPNs(["--control", control, "--threads", "2"])
@@ -51,8 +50,7 @@ struct SimulatorControlTests {
         #expect(access(control, F_OK) != 0, "the socket's file was left behind")
     }
 
-    @Test("An outage ends connections and lets none in, until it is over")
-    func outage() throws {
+    @Test func `An outage ends connections and accepts none until it is over`() throws {
         let directory = try TemporaryDirectory()
         let control = directory.path + "/socket"
         let server = try LocalAPNs(["--control", control])
@@ -96,8 +94,7 @@ struct SimulatorControlTests {
         _ = try server.finish()
     }
 
-    @Test("Issued device tokens are good, all others are refused with their reason")
-    func issuedTokens() throws {
+    @Test func `Issued device tokens are accepted, and others refused with their reason`() throws {
         let simulation = try Simulation(["--issue-tokens", "300"])
         let ca = try simulation.options(["ca-file"])[1]
         let state = String(ca.dropLast("/ca.pem".count))
@@ -142,8 +139,10 @@ struct SimulatorControlTests {
         }
     }
 
-    @Test("Tokens are the same again with the same state, and of the other environment refused")
-    func issuedTokensAreKept() throws {
+    @Test
+    func `Issued tokens stay the same with the same state, and fail in the other environment`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         let state = directory.path + "/state"
         func issue(_ environment: String) throws -> (String, String) {

@@ -39,9 +39,10 @@ struct SimulatorFilesTests {
         return seen
     }
 
-    @Test(
-        "Somebody else's file ends the start, is named, and stays", arguments: names, Kind.allCases)
-    func foreign(name: String, kind: Kind) throws {
+    @Test(arguments: names, Kind.allCases)
+    func `A file of another program in the state directory ends the start and is kept`(
+        name: String, kind: Kind
+    ) throws {
         let directory = try TemporaryDirectory()
         let state = "\(directory.path)/state"
         let path = "\(state)/\(name)"
@@ -65,10 +66,8 @@ struct SimulatorFilesTests {
         #expect(access("\(directory.path)/nowhere", F_OK) != 0)
     }
 
-    @Test(
-        "A directory that it made is reused as it is, private files are private",
-        arguments: ["000", "077", "022"])
-    func reused(umask: String) throws {
+    @Test(arguments: ["000", "077", "022"])
+    func `A state directory is reused, and its private files are private`(umask: String) throws {
         let directory = try TemporaryDirectory()
         let state = "\(directory.path)/state"
         // An output that can't be written ends the start behind the state directory.
@@ -91,8 +90,7 @@ struct SimulatorFilesTests {
         #expect(try look(state) == made)
     }
 
-    @Test("Lists of issued tokens: its own are replaced, changed and foreign ones are not")
-    func tokenLists() throws {
+    @Test func `Lists of issued tokens replace only unchanged ones`() throws {
         let directory = try TemporaryDirectory()
         let state = "\(directory.path)/state"
         let bad = ["--journal", "\(directory.path)/missing/journal"]
@@ -131,8 +129,8 @@ struct SimulatorFilesTests {
         #expect(try String(contentsOfFile: elsewhere, encoding: .utf8) == text)
     }
 
-    @Test("Other outputs do not destroy what is read, nor what is not a socket")
-    func outputs() throws {
+    @Test
+    func `Outputs of simulate replace neither inputs nor files that are not sockets`() throws {
         let directory = try TemporaryDirectory()
         let state = "\(directory.path)/state"
         let list = try directory.write("abcd\n", to: "offline.txt")

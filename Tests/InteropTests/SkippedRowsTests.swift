@@ -5,8 +5,10 @@ import Testing
 /// Opt-outs and later copies of a token: never sent, whatever happens to the run.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct SkippedRowsTests {
-    @Test("A list that leaves everybody out is told; the list itself is not a list of opt-outs")
-    func everybody() throws {
+    @Test
+    func `A list that suppresses everybody is reported, and the campaign's own list is refused`()
+        throws
+    {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 300)
         let link = campaign.directory.path + "/link.txt"
@@ -105,8 +107,7 @@ struct SkippedRowsTests {
         }
     }
 
-    @Test("They end as skipped, with their reason, over several runs")
-    func severalRuns() throws {
+    @Test func `Suppressed rows and duplicates end as skipped over several runs`() throws {
         let server = try Nghttpd()
         let night = try Night(rows: 3_000)
         for more in [["--limit", "1000"], ["--limit", "2500", "--resume"], ["--resume"]] {
@@ -125,8 +126,7 @@ struct SkippedRowsTests {
         try night.judge(server)
     }
 
-    @Test("A signal and a kill leave none of them in doubt in the end")
-    func interrupted() throws {
+    @Test func `A signal and a kill leave no skipped row in doubt`() throws {
         let server = try Nghttpd()
         let night = try Night(rows: 3_000)
         for (run, signal) in [(0, SIGTERM), (1, SIGKILL)] {
@@ -164,8 +164,9 @@ struct SkippedRowsTests {
         for row in stride(from: 5, to: 3_000, by: 9) { #expect(tally.counts[row] == 0) }
     }
 
-    @Test("A dry run counts them, and another list of opt-outs is another campaign")
-    func dryRun() throws {
+    @Test
+    func `A dry run counts skipped rows, and another suppression list is another campaign`() throws
+    {
         let server = try Nghttpd()
         let night = try Night(rows: 400)
         let directory = night.campaign.directory

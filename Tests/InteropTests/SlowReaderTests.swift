@@ -14,8 +14,7 @@ struct SlowReaderTests {
         try String(contentsOfFile: "\(campaign.ledger)/telemetry.json", encoding: .utf8)
     }
 
-    @Test("A connection that takes 50 bytes a second is closed after 30 s, whatever the timeout")
-    func takesTooSlowly() throws {
+    @Test func `A connection that takes 50 bytes a second is closed after 30 s`() throws {
         let server = try RecordingServer("read-slowly", script: "trouble.py")
         // Streams for more bytes than both kernels hold.
         let campaign = try Campaign(rows: 6000, payload: Self.payload)
@@ -32,8 +31,7 @@ struct SlowReaderTests {
         #expect(try server.tally(campaign.tokens).missing == 0)
     }
 
-    @Test("A connection whose window stays closed is replaced, and no row is lost or repeated")
-    func leavesNoRoom() throws {
+    @Test func `A connection whose window stays closed is replaced without losing a row`() throws {
         let server = try RecordingServer("closed-window", script: "trouble.py")
         let campaign = try Campaign(rows: 200, payload: Self.payload)
         let sent = try campaign.send(

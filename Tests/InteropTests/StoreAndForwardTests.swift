@@ -60,8 +60,8 @@ struct StoreAndForwardTests {
             ], forwarded: []),
     ]
 
-    @Test("Deliveries equal the table", arguments: plans)
-    func deliveries(_ plan: Plan) throws {
+    @Test(arguments: plans)
+    func `Stored deliveries equal the documented table`(_ plan: Plan) throws {
         let directory = try TemporaryDirectory()
         let tokens = DeviceTokens(count: Self.devices)
         let offline = (0..<Self.devices).filter(Self.isOffline)
@@ -165,8 +165,7 @@ struct StoreAndForwardTests {
         text.contains("\"") ? "\"\(text.replacing("\"", with: "\"\""))\"" : text
     }
 
-    @Test("Devices that save power: priority 10 at once, 5 and 1 in a group, or when they wake")
-    func savesPower() throws {
+    @Test func `A device that saves power gets priority 10 at once and others in groups`() throws {
         let directory = try TemporaryDirectory()
         let (deliveries, control) = (directory.path + "/deliveries.csv", directory.path + "/socket")
         let tokens = DeviceTokens(count: 40)
@@ -210,8 +209,7 @@ struct StoreAndForwardTests {
         }
     }
 
-    @Test("The share of devices that are offline is the documented function")
-    func share() throws {
+    @Test func `The share of offline devices is the documented function`() throws {
         let directory = try TemporaryDirectory()
         let deliveries = directory.path + "/deliveries.csv"
         let server = try LocalAPNs([

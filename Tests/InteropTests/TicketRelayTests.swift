@@ -5,10 +5,8 @@ import Testing
 /// Runs whose connections resume TLS sessions, through a relay that does not like it.
 @Suite(.timeLimit(.minutes(60)))
 struct TicketRelayTests {
-    @Test(
-        "Who meets a ticket with anything but a word costs one connection",
-        arguments: ["close", "reset", "silence", "midway"])
-    func oneConnection(_ way: String) throws {
+    @Test(arguments: ["close", "reset", "silence", "midway"])
+    func `A relay that fails resumed sessions costs one connection`(_ way: String) throws {
         let server = try LocalAPNs(["--scenario", "goaway"])
         let campaign = try Campaign(rows: 2_000)
         let directory = try TemporaryDirectory()
@@ -26,8 +24,7 @@ struct TicketRelayTests {
         #expect(hellos.count >= 4)
     }
 
-    @Test("With a certificate each connection shakes hands completely")
-    func certificates() throws {
+    @Test func `With a client certificate each connection makes a full handshake`() throws {
         let server = try LocalAPNs(["--scenario", "goaway"])
         let campaign = try Campaign(rows: 2_000)
         let directory = try TemporaryDirectory()

@@ -14,8 +14,7 @@ struct TokenFileTests {
             to: endpoint, ["--auth-token-file", file] + more, without: Self.keyOptions)
     }
 
-    @Test("A token file carries a campaign; what was made elsewhere is not kept in the ledger")
-    func carries() throws {
+    @Test func `A token file sends a campaign and leaves no token in the ledger`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 500)
         let file = "\(campaign.directory.path)/token"
@@ -35,8 +34,7 @@ struct TokenFileTests {
         }
     }
 
-    @Test("A token that is replaced in mid-run is used from then on; nothing is lost or doubled")
-    func replaced() throws {
+    @Test func `A token file replaced during a run is used from then on`() throws {
         let server = try RecordingServer(
             "plain", ["--detail", (1...1700).map(String.init).joined(separator: ",")])
         let campaign = try Campaign(rows: 1600)
@@ -71,8 +69,8 @@ struct TokenFileTests {
         #expect(used[change...].count { $0 == "bearer \(first)" } < 20)
     }
 
-    @Test("An old token is warned about, and its refusal says what to do")
-    func old() throws {
+    @Test
+    func `An old token in a token file is a warning, and its refusal says what to do`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 5)
         let token = try campaign.authority.providerToken(
@@ -87,13 +85,11 @@ struct TokenFileTests {
         #expect(sent.errors.contains("put a new one there"), "\(sent.errors)")
     }
 
-    @Test(
-        "What is not a provider token is refused",
-        arguments: [
-            "", "abc", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "bearer x.y.z",
-            "-----BEGIN PRIVATE KEY-----\nMIGH",
-        ])
-    func malformed(_ text: String) throws {
+    @Test(arguments: [
+        "", "abc", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "bearer x.y.z",
+        "-----BEGIN PRIVATE KEY-----\nMIGH",
+    ])
+    func `A token file without a provider token is refused`(_ text: String) throws {
         let campaign = try Campaign(rows: 1)
         let file = try campaign.directory.write(text, to: "token")
         let refused = try Broadside.run(

@@ -4,13 +4,11 @@ import Testing
 /// Whole campaigns to sound servers in trouble (`Tests/Servers/trouble.py`): every row arrives.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct TroubledServerTests {
-    @Test(
-        "Every row is accepted in the end",
-        arguments: [
-            "reset-each-thousand", "stall-for-good", "unavailable", "refuse-each-seventh",
-            "changing-limit",
-        ])
-    func everyRowArrives(behaviour: String) throws {
+    @Test(arguments: [
+        "reset-each-thousand", "stall-for-good", "unavailable", "refuse-each-seventh",
+        "changing-limit",
+    ])
+    func `A server in each kind of trouble accepts every row in the end`(behaviour: String) throws {
         let server = try RecordingServer(behaviour, script: "trouble.py")
         // Each behaviour begins within the first 1,000 requests, of a connection or of all.
         let rows = interopRows / 4

@@ -7,8 +7,7 @@ struct WaitingRowsTests {
     /// One of two connections responds 429 to 20 rows and is closed, and no further one is served. The
     /// reactor that has the other one has sent the rest of the list long before these rows are due, and
     /// has to stay for them.
-    @Test("A reactor without rows stays for those of one that can't connect any more")
-    func rowsOfAnotherReactor() throws {
+    @Test func `A reactor without rows waits for those of another that cannot connect`() throws {
         let server = try RecordingServer(
             "busy-then-closed", ["--served", "2", "--retry-after", "6"])
         let campaign = try Campaign(rows: 1500)

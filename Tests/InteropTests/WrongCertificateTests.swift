@@ -15,8 +15,8 @@ struct WrongCertificateTests {
         case noNames = "for no name at all"
     }
 
-    @Test("It is refused", arguments: Fault.allCases)
-    func refused(fault: Fault) throws {
+    @Test(arguments: Fault.allCases)
+    func `A server certificate with each fault is refused`(fault: Fault) throws {
         let maker = try CertificateMaker()
         let server = try RecordingServer(identity: make(fault, maker))
         let campaign = try Campaign(rows: 10)

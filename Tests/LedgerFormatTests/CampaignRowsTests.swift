@@ -9,7 +9,9 @@ import Testing
         firstRow: 10, byteOffset: 650, firstLine: 12, endRow: 40, endByteOffset: 2_600)
 
     @Test(arguments: [1, 2, 3, 7] as [UInt64], [nil, 0, 13, 25, 100] as [UInt64?])
-    func `Rows are counted as they are told one by one`(divisor: UInt64, limit: UInt64?) {
+    func `Rows of a campaign are counted as they are selected one by one`(
+        divisor: UInt64, limit: UInt64?
+    ) {
         for remainder in 0..<divisor {
             let selection = RowSelection(divisor: divisor, remainder: remainder)
             let rows = CampaignRows(part: part, selection: selection, limit: limit)
@@ -32,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `A gap lies between chunks, the part's ends and the limit`() {
+    @Test func `A gap lies between chunks, the part's bounds and the limit`() {
         func gap(
             _ previous: ChunkReservation?, _ next: ChunkReservation?, limit: UInt64? = nil
         ) -> [UInt64?]? {
@@ -55,7 +57,7 @@ import Testing
         #expect(gap(second, nil, limit: 50)?[3] == 40)
     }
 
-    @Test func `What is read of a gap leaves the rest`() {
+    @Test func `Reading a gap's rows leaves the rest of the gap`() {
         #expect(part.rest(behind: testChunk(10, 30)) == nil)
         #expect(part.rest(behind: testChunk(10, 31)) == nil)
         let rest = part.rest(behind: testChunk(10, 29))
@@ -94,7 +96,7 @@ import Testing
             ]
 
     @Test(arguments: changes.indices)
-    func `A campaign that differs in anything is another one, and that is said`(index: Int) {
+    func `A campaign that differs in any field is another one, with the field named`(index: Int) {
         let (change, words) = Self.changes[index]
         var other = testIdentity
         #expect(testIdentity.firstDifference(from: other) == nil)
@@ -103,7 +105,7 @@ import Testing
         #expect(other.firstDifference(from: testIdentity) != nil)
     }
 
-    @Test func `A size that was not known, and a shard by bytes, select nothing`() {
+    @Test func `An unknown size is no difference, and a shard by bytes selects all rows`() {
         var unknown = testIdentity
         unknown.listByteCount = nil
         #expect(testIdentity.firstDifference(from: unknown) == nil)

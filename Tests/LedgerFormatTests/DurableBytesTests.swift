@@ -35,7 +35,7 @@ import Testing
         return segment
     }
 
-    @Test func `What was on disk and is gone is a fault to each reader`() throws {
+    @Test func `Synced data that is gone is a fault to each reader`() throws {
         let (manifest, draft, cut) = killed()
         let all = draft.bytes.count
         for (count, durable, code) in [
@@ -63,7 +63,7 @@ import Testing
 
     /// - Parameter lost: what of the segment is gone: its end, or all of it.
     @Test(arguments: ["end", "all", "nothing"], [false, true])
-    func `What may have been reserved there is in doubt after a repair`(
+    func `Rows that may have been reserved in lost data are in doubt after a repair`(
         lost: String, isNoted: Bool
     ) throws {
         var (manifest, draft, cut) = killed()

@@ -190,7 +190,9 @@ import Testing
     // MARK: Both
 
     @Test(arguments: UInt64(0)..<8, ExportFormat.allCases)
-    func `each row is written as a plain way would`(seed: UInt64, format: ExportFormat) throws {
+    func `The fast export writes each row as the plain one does`(seed: UInt64, format: ExportFormat)
+        throws
+    {
         var random = SeededRandom(seed: seed)
         var rows: [Row] = []
         var line: UInt64 = [1, 900, 999_990, 4_000_000_000].randomElement(using: &random)!

@@ -68,7 +68,7 @@ import Testing
     ]
 
     @Test(arguments: impossible)
-    func `It is a record that makes no sense, to each reader`(
+    func `An impossible record is a fault to each reader`(
         name: String, words: [UInt64]
     ) throws {
         let isOfPlaces = name.hasPrefix("chunks")
@@ -99,7 +99,7 @@ import Testing
         #expect(salvage.losses.map(\.segment) == ["segment-0001-00"])
     }
 
-    @Test func `The largest that a run can write are read`() throws {
+    @Test func `The largest values that a run can write are read`() throws {
         let token = Array(repeating: UInt8(ascii: "a"), count: 200)
         let draft = testDraft()
         draft.writer.reserve(testChunk(0, 4), nowMilliseconds: testTime)
@@ -117,7 +117,7 @@ import Testing
         #expect(try allStates(testIndex([draft])).count == 4)
     }
 
-    @Test func `The highest number of a segment leaves a number for what a repair adds`() throws {
+    @Test func `The highest segment number leaves one for a repair`() throws {
         var manifest = Manifest(
             campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
             listPath: nil)

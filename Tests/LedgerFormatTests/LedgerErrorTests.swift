@@ -13,12 +13,12 @@ import Testing
         (.settledTwice, false), (.unsettledRow, false), (.badManifest, false), (.badList, false),
     ]
 
-    @Test func `Damage is what disks and copies lose, and nothing else`() {
+    @Test func `Only faults of disks and copies count as damage`() {
         for (code, isDamage) in Self.codes { #expect(code.isDamage == isDamage, "\(code)") }
         #expect(Set(Self.codes.map(\.code.message)).count == Self.codes.count)
     }
 
-    @Test func `A fault is one line: where it is, what it is, and what was found`() {
+    @Test func `A fault is described in one line with its place and what was found`() {
         let words = LedgerError.Code.damagedBlock.message
         let segment = "segment-0001-00"
         #expect(LedgerError(.damagedBlock).description == "ledger: \(words)")

@@ -92,7 +92,7 @@ func testIdentifier(_ row: UInt64) -> String {
     }
 
     @Test(arguments: ExportFormat.allCases)
-    func `a part of a merged export has no header, and notes where each row ends`(
+    func `A part of a merged export has no header and notes where each row ends`(
         format: ExportFormat
     ) throws {
         var export = LedgerExport(
@@ -117,7 +117,7 @@ func testIdentifier(_ row: UInt64) -> String {
         #expect(lines == Array(whole.dropFirst(format == .csv ? 1 : 0)))
     }
 
-    @Test func `settled rows come in list order, as CSV`() throws {
+    @Test func `Settled rows come in list order, as CSV`() throws {
         let header =
             "line,token,state,status,reason,apns_timestamp_ms,attempts,apns_id,settled_at_ms"
         let lines = try export(TestList(), .csv)
@@ -155,7 +155,7 @@ func testIdentifier(_ row: UInt64) -> String {
     ]
 
     @Test(arguments: cells)
-    func `cells are UTF-8, and neither a server's nor a list's are formulas`(
+    func `Cells are UTF-8, and neither a server's nor a list's are formulas`(
         cell: (bytes: [UInt8], token: String, reason: String)
     ) {
         var row = ExportRow()
@@ -168,7 +168,7 @@ func testIdentifier(_ row: UInt64) -> String {
                 == ",\(cell.token),remaining,,\(cell.reason),,0,,\n")
     }
 
-    @Test func `rows without a reason are found by the name that they are counted under`() throws {
+    @Test func `Rows without a reason are found by the name that they are counted under`() throws {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         draft.writer.reserve(testChunk(3, 6), nowMilliseconds: testTime)
         draft.writer.accepted(row: 3, fingerprint: 9, attempts: 1, nowMilliseconds: testTime)
@@ -198,7 +198,7 @@ func testIdentifier(_ row: UInt64) -> String {
         }
     }
 
-    @Test func `settled rows come as JSON Lines`() throws {
+    @Test func `Settled rows come as JSON Lines`() throws {
         let lines = try export(TestList(), .jsonl, [.rejected, .invalid])
         #expect(
             lines == [
@@ -215,7 +215,7 @@ func testIdentifier(_ row: UInt64) -> String {
             ])
     }
 
-    @Test func `open rows are found in the ledger and in the list between its chunks`() throws {
+    @Test func `Open rows are found in the ledger and in the list between its chunks`() throws {
         let doubt = try export(TestList(), .csv, [.inDoubt])
         #expect(doubt.dropFirst().map { $0.split(separator: ",")[0] } == ["14", "26", "28"])
         #expect(doubt[1] == "14,0000000000000006,in-doubt,,,,0,\(testIdentifier(6)),")
@@ -229,7 +229,7 @@ func testIdentifier(_ row: UInt64) -> String {
         #expect(try export(NoLedgerList(), .csv, [.remaining]).count == 2)
     }
 
-    @Test func `a resume takes gaps and chunks in list order`() throws {
+    @Test func `A resume takes gaps and chunks in list order`() throws {
         var plan = ResumePlan(index: try index(), lostRows: .record, reopens: .failed)
         var seen: [String] = []
         while let work = try plan.next() {
@@ -267,7 +267,7 @@ func testIdentifier(_ row: UInt64) -> String {
         #expect(work.dispositions.map(\.digit) == [1, 1, 1, 3, 0, 3])
     }
 
-    @Test func `a new ledger has all of the list left`() throws {
+    @Test func `A new ledger has all rows of the list open`() throws {
         let index = try LedgerIndex(segments: [], campaign: testCampaign)
         var plan = ResumePlan(index: index, lostRows: .record, reopens: [])
         guard case .gap(let gap) = try plan.next() else {
@@ -279,7 +279,7 @@ func testIdentifier(_ row: UInt64) -> String {
         if rest != nil { Issue.record("more than the list") }
     }
 
-    @Test func `reasons are counted, by code and by text`() throws {
+    @Test func `Reasons are counted, by code and by text`() throws {
         let summary = try LedgerSummary(index())
         #expect(summary.reservedRowCount == 8 && summary.count(.inDoubt) == 3)
         #expect(summary.counts.reasons.codes == [9: 1, 7: 1])

@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `no cut and no flipped bit makes another verdict`() throws {
+    @Test func `No cut and no flipped bit makes another verdict`() throws {
         let drafts = ledger()
         let whole = try allMeanings(testIndex(drafts))
         let earlier = try allMeanings(testIndex([drafts[0]]))
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `with recorded lengths every cut and every flipped bit is a fault`() throws {
+    @Test func `With recorded lengths every cut and every flipped bit is a fault`() throws {
         let drafts = ledger()
         let lengths = [1: [drafts[0].length], 2: [drafts[1].length]] as [UInt32: [SegmentLength]]
         func isRefused(_ segments: [LedgerSegment]) -> Bool {
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `bytes made at random are read without a crash`() {
+    @Test func `Bytes made at random are read without a crash`() {
         var random = LedgerRandom(seed: 11)
         let drafts = ledger()
         for _ in 0..<3000 {

@@ -17,7 +17,7 @@ import Testing
         return manifest
     }
 
-    @Test func `a manifest comes back as it was`() throws {
+    @Test func `A manifest is read back as it was saved`() throws {
         let original = manifest()
         let read = try Manifest(decoding: original.encoded())
         #expect(read == original)
@@ -26,7 +26,7 @@ import Testing
         #expect(String(decoding: original.encoded(), as: UTF8.self).contains("\"version\" : 2"))
     }
 
-    @Test func `a flipped bit or a cut makes no other manifest`() {
+    @Test func `A flipped bit or a cut never reads as another manifest`() {
         let original = manifest()
         let bytes = original.encoded()
         for count in 0..<(bytes.count - 2) {
@@ -48,7 +48,7 @@ import Testing
             (30, 30, nil, nil), (30, 30, 50, nil), (30, 30, 30, 30), (30, 30, 20, 20),
             (20, 30, nil, 20), (20, 30, 50, 20), (nil, 30, 50, nil),
         ] as [(UInt64?, UInt64?, UInt64?, UInt64?)])
-    func `a run that looks further than the one before does not know the list's end`(
+    func `A run with a higher limit does not know the list's end`(
         known: UInt64?, before: UInt64?, now: UInt64?, expected: UInt64?
     ) {
         var manifest = manifest()
@@ -58,7 +58,7 @@ import Testing
         #expect(manifest.rowCount == expected && manifest.rowsLimit == now)
     }
 
-    @Test func `a newer version is named as such`() {
+    @Test func `A manifest of a newer version is reported as such`() {
         var bytes = manifest().encoded()
         let place = bytes.firstRange(of: Array("\"version\" : 2".utf8))!
         bytes[place.upperBound - 1] = 0x33
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `the first version is read, and saved as the one of today`() throws {
+    @Test func `A manifest of the first version is read and saved in today's`() throws {
         let older = manifest().encoded(version: 1)
         #expect(String(decoding: older, as: UTF8.self).contains("\"version\" : 1"))
         var read = try Manifest(decoding: older)
@@ -81,8 +81,7 @@ import Testing
         #expect(try Manifest(decoding: read.encoded()).version == Manifest.currentVersion)
     }
 
-    @Test("A field more is another format: a version that does not know it must be able to say so")
-    func fields() throws {
+    @Test func `A manifest with one field more has another format version`() throws {
         var manifest = manifest()
         (manifest.name, manifest.shards, manifest.canaryRowCount) = ("n", ["s"], 1)
         (manifest.rowCount, manifest.rowsLimit) = (1, 1)
@@ -117,7 +116,7 @@ import Testing
             ])
     }
 
-    @Test func `a run that is taken up keeps the lengths found, one that ended its own`() {
+    @Test func `A resumed run keeps the lengths found, and an ended one its own`() {
         var manifest = manifest()
         let found = [SegmentLength(reactor: 3, byteCount: 99)]
         #expect(manifest.beginEpoch(atMilliseconds: 1, previousLengths: found) == 3)
@@ -129,7 +128,7 @@ import Testing
         #expect(manifest.recordedLengths[3] == [] && !manifest.isFinished)
     }
 
-    @Test func `the first difference of a campaign is named in words`() {
+    @Test func `The first difference between campaigns is named`() {
         #expect(testIdentity.firstDifference(from: testIdentity) == nil)
         func difference(_ change: (inout CampaignIdentity) -> Void) -> String? {
             var other = testIdentity
@@ -162,7 +161,7 @@ import Testing
                 == "the shard was not set, now it is 2/3 by rows")
     }
 
-    @Test func `verification wants all of a finished ledger, and only then`() throws {
+    @Test func `Verification requires all rows of a finished ledger only`() throws {
         func code(_ manifest: Manifest, _ drafts: [SegmentDraft]) -> LedgerError.Code? {
             do throws(LedgerError) {
                 _ = try LedgerVerification(checking: drafts.map(\.segment), manifest: manifest)

@@ -6,7 +6,7 @@ import Testing
 /// Campaigns made at random, with kills and power cuts, against a dictionary.
 @Suite struct LedgerPropertyTests {
     @Test(arguments: 0..<200)
-    func `replay says what a dictionary says, through every crash`(seed: Int) throws {
+    func `Replay of random ledgers with crashes equals a dictionary`(seed: Int) throws {
         var model = LedgerModel(seed: UInt64(seed))
         try model.run()
     }

@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func `Of a segment that is gone every row is in doubt that no other settles`() throws {
+    @Test func `Rows of a lost segment are in doubt unless another settles them`() throws {
         for segment in 0..<3 {
             let ledger = Ledger(spacing: 1_000)
             let whole = try allMeanings(testIndex(ledger.segments))
@@ -248,7 +248,7 @@ import Testing
         }
     }
 
-    @Test func `A damaged header alone costs nothing`() throws {
+    @Test func `A damaged header alone loses nothing`() throws {
         let ledger = Ledger(spacing: 10)
         let whole = try allMeanings(testIndex(ledger.segments))
         for place in [0, 9, 17, 31] {
@@ -262,7 +262,7 @@ import Testing
         }
     }
 
-    @Test func `Rows that a run gave up unsent stay remaining if its segment is written again`()
+    @Test func `Rows given up unsent remain if their segment is rewritten`()
         throws
     {
         var manifest = Manifest(
@@ -289,7 +289,7 @@ import Testing
         for row in 0..<10 as Range<UInt64> { #expect(repaired.meanings[row] == whole[row]) }
     }
 
-    @Test func `Nothing is done to a ledger that is sound`() throws {
+    @Test func `A repair of a sound ledger changes nothing`() throws {
         let ledger = Ledger(spacing: 10)
         let segments = ledger.segments.map(\.segment)
         let salvage = try LedgerSalvage(segments, manifest: ledger.manifest)
@@ -303,7 +303,7 @@ import Testing
         #expect(try repair(salvage, of: segments).meanings == whole)
     }
 
-    @Test func `A segment of another campaign is named, and holds nothing of this one`() throws {
+    @Test func `A segment of another campaign is named and its rows ignored`() throws {
         let ledger = Ledger(spacing: 10)
         let other = SegmentDraft(campaign: 99, epoch: 1, reactor: 1)
         other.writer.reserve(testChunk(500, 10), nowMilliseconds: testTime)
@@ -315,7 +315,7 @@ import Testing
         #expect(!salvage.knownChunks.contains { $0.firstRow == 500 })
     }
 
-    @Test func `Runs that a copy of the manifest does not know are told`() throws {
+    @Test func `Runs that a copied manifest does not know are reported`() throws {
         let ledger = Ledger(spacing: 10)
         var manifest = Manifest(
             campaign: testCampaign, identity: testIdentity,

@@ -5,7 +5,7 @@ import Testing
 @testable import BroadsideRows
 
 @Suite struct LedgerReplayTests {
-    @Test func `a reserved row without a word is in doubt, a released one remains`() throws {
+    @Test func `A reserved row without verdict is in doubt, and a released one remains`() throws {
         let first = testDraft()
         first.writer.reserve(testChunk(10, 10), nowMilliseconds: testTime)
         accept(first, 10)
@@ -25,7 +25,7 @@ import Testing
         #expect(verdicts[19]?.state == .remaining)
     }
 
-    @Test func `a verdict counts in whichever segment of the run it stands`() throws {
+    @Test func `A verdict counts in whichever segment of the run it stands`() throws {
         let (first, second) = (testDraft(1, 0), testDraft(1, 1))
         second.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         first.writer.reserve(testChunk(10, 10), nowMilliseconds: testTime)
@@ -38,7 +38,7 @@ import Testing
         #expect(states[13] == .inDoubt)
     }
 
-    @Test func `what one chunk needed is forgotten with the next, however many there are`() throws {
+    @Test func `State of a chunk is dropped with the next one`() throws {
         let draft = testDraft()
         for row in 0..<50 as Range<UInt64> {
             draft.writer.reserve(testChunk(row, 1), nowMilliseconds: testTime)
@@ -50,7 +50,7 @@ import Testing
         #expect(places == Array(repeating: 0..<8, count: 50))
     }
 
-    @Test func `a later run opens what is open and what it names, and nothing else`() throws {
+    @Test func `A later run opens open rows and those it names, and no others`() throws {
         let first = testDraft(1)
         first.writer.reserve(testChunk(0, 8), nowMilliseconds: testTime)
         for (row, state) in [RowState.rejected, .failed, .unknown, .skipped].enumerated() {
@@ -83,7 +83,7 @@ import Testing
         #expect(later[6] == .accepted && later[7] == .inDoubt)
     }
 
-    @Test func `extents far apart are found, blocks between them skipped`() throws {
+    @Test func `Extents far apart are found, and blocks between them are skipped`() throws {
         let first = testDraft()
         first.writer.reserve(testChunk(0, 200), nowMilliseconds: testTime)
         first.writer.reserve(testChunk(200, 60_000), nowMilliseconds: testTime)
@@ -108,7 +108,7 @@ import Testing
         #expect(states[150] == .inDoubt)
     }
 
-    @Test func `more extents than a chunk may have are read as one`() throws {
+    @Test func `More extents than a chunk may have are read as one`() throws {
         let first = testDraft()
         first.writer.reserve(testChunk(0, 200), nowMilliseconds: testTime)
         first.writer.reserve(testChunk(200, 60_000), nowMilliseconds: testTime)
@@ -140,7 +140,7 @@ import Testing
         #expect(summary.count(.accepted) == 100 && summary.count(.rejected) == 40_000)
     }
 
-    @Test func `reservations that overlap or change are faults`() throws {
+    @Test func `Reservations that overlap or change are faults`() throws {
         let first = testDraft()
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         first.writer.reserve(testChunk(9, 10), nowMilliseconds: testTime)
@@ -162,7 +162,7 @@ import Testing
         #expect(errorCode { _ = try testIndex([fourth, fifth]) } == .overlappingReservations)
     }
 
-    @Test func `a verdict without a reservation of its run is a fault`() throws {
+    @Test func `A verdict without a reservation of its run is a fault`() throws {
         let first = testDraft(1)
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         accept(first, 10)
@@ -188,7 +188,7 @@ import Testing
         #expect(errorCode { _ = try testIndex([fourth]) } == .unreservedRow)
     }
 
-    @Test func `a row settled twice is a fault, and its first verdict counts`() throws {
+    @Test func `A row settled twice is a fault, and its first verdict counts`() throws {
         let first = testDraft(1)
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         accept(first, 3)

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `chunks of earlier runs are in doubt behind the limit of a later one`(
+    func `Chunks of earlier runs are in doubt behind the limit of a later one`(
         isMissing: Bool
     ) throws {
         var manifest = manifest()
@@ -53,7 +53,7 @@ import Testing
         #expect(salvage.addedReservations(to: salvage.runs[0], gapChunks: []).isEmpty)
     }
 
-    @Test func `what no run has cut of the list is in doubt before the limit alone`() throws {
+    @Test func `What no run has cut of the list is in doubt before the limit alone`() throws {
         var manifest = manifest()
         manifest.look(upTo: 6)
         _ = manifest.beginEpoch(atMilliseconds: 1)
@@ -64,7 +64,7 @@ import Testing
         #expect(salvage.gaps.map(\.endRow) == [6] && salvage.gaps.map(\.firstRow) == [0])
     }
 
-    @Test func `a feedback ledger without reservations has the rows of which verdicts are left`()
+    @Test func `A feedback ledger without reservations has the rows of which verdicts are left`()
         throws
     {
         var identity = testIdentity

@@ -68,7 +68,7 @@ private struct EagerList: LedgerListReader {
     }
 
     @Test(arguments: 0..<24 as Range<UInt64>)
-    func `A row is found by its number, with the list and without`(row: UInt64) throws {
+    func `A row is found by its number, with the list or without`(row: UInt64) throws {
         let states: [UInt64: RowState] = [
             3: .accepted, 4: .accepted, 5: .rejected, 6: .invalid, 7: .inDoubt, 8: .inDoubt,
             12: .skipped, 13: .inDoubt,
@@ -93,7 +93,7 @@ private struct EagerList: LedgerListReader {
         #expect(alone[0].line == nil)
     }
 
-    @Test func `A token is found wherever it is, each time`() throws {
+    @Test func `Each row of a token is found`() throws {
         #expect(try find(byToken(5), TestList()).map(\.row) == [5, 12])
         #expect(try find(byToken(5), NoLedgerList()).map(\.row) == [5, 12])
         for row in [0, 2, 7, 8, 9, 11, 13, 14, 20] {
@@ -110,14 +110,14 @@ private struct EagerList: LedgerListReader {
     }
 
     @Test(arguments: 0..<21)
-    func `A row that a run reserved is not found a second time among those before it`(
+    func `A row that a run reserved is found once`(
         row: Int
     ) throws {
         let found = try find(byToken(row), EagerList()).map(\.row)
         #expect(try found == find(byToken(row), TestList()).map(\.row))
     }
 
-    @Test func `What a row is stands as in an export`() throws {
+    @Test func `A found row is described as in an export`() throws {
         let rejected = try find(.row(5), TestList())[0]
         #expect(rejected.status == 410 && rejected.attempts == 1)
         #expect(String(decoding: rejected.reason, as: UTF8.self) == "Reason7")

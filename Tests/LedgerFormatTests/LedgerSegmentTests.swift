@@ -6,7 +6,7 @@ import Testing
 
 /// What makes a segment whole, torn, damaged or another's.
 @Suite struct LedgerSegmentTests {
-    @Test func `a torn tail ends a segment, damage below a sync does not pass for one`() throws {
+    @Test func `A torn tail ends a segment, and damage below a sync is a fault`() throws {
         let first = testDraft()
         first.writer.reserve(testChunk(0, 100), nowMilliseconds: testTime)
         first.sync()
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a segment of another campaign or run, or of a newer version, is refused`() throws {
+    @Test func `A segment of another campaign or run, or of a newer version, is refused`() throws {
         let first = testDraft()
         first.writer.reserve(testChunk(0, 100), nowMilliseconds: testTime)
         first.write()
@@ -69,7 +69,7 @@ import Testing
         #expect(errorCode { _ = try testIndex([first]) } == .unsupportedVersion)
     }
 
-    @Test func `rows of another shard are nobody's`() throws {
+    @Test func `A row of another shard is remaining`() throws {
         let first = testDraft()
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         for row in [1, 4, 7] as [UInt64] { accept(first, row) }
@@ -90,7 +90,7 @@ import Testing
         #expect(gap.firstRow == 10)
     }
 
-    @Test func `segment names are taken apart as they are made`() {
+    @Test func `A segment's name is parsed into its run and number`() {
         #expect(LedgerFormat.segmentName(epoch: 3, reactor: 7) == "segment-0003-07")
         #expect(LedgerFormat.segmentName(epoch: 12_345, reactor: 123) == "segment-12345-123")
         for name in ["segment-0003-07", "segment-12345-123"] {
@@ -133,7 +133,7 @@ import Testing
     ]
 
     @Test(arguments: nonsense)
-    func `records that make no sense are a fault`(words: [UInt64]) throws {
+    func `Records that make no sense are a fault`(words: [UInt64]) throws {
         let first = testDraft()
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         first.write()

@@ -34,7 +34,7 @@ import Testing
         #expect(summary.counts.reasons.codes == [7: 4, 8: 1])
     }
 
-    @Test func `Every number of two ledgers is added`() throws {
+    @Test func `Every number of two summaries is in their sum`() throws {
         let one = try summary()
         var both = one
         both.add(one)
@@ -44,7 +44,7 @@ import Testing
         #expect(numbers(both) == numbers(one).map { 2 * $0 })
     }
 
-    @Test func `Rows that a run opens again count neither as settled nor under their reason`()
+    @Test func `Reopened rows count neither as settled nor under their reason`()
         throws
     {
         let summary = try summary()

@@ -8,7 +8,7 @@ import Testing
         (0..<8).reduce(0) { $0 | UInt64(bytes[offset + $1]) << UInt64(8 * $1) }
     }
 
-    @Test func `a segment's first bytes are laid out as documented`() {
+    @Test func `A segment's first bytes are as documented`() {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 3, reactor: 2)
         draft.writer.reserve(testChunk(5, 10, reopens: .unknown), nowMilliseconds: testTime)
         draft.writer.accepted(
@@ -34,7 +34,7 @@ import Testing
         #expect(bytes.count == 120)
     }
 
-    @Test func `checksums are zlib's, of the places the format names`() {
+    @Test func `Checksums are zlib's CRC-32 of the documented ranges`() {
         func crc(_ bytes: [UInt8], _ start: UInt32 = 0) -> UInt32 {
             var crc = ~start
             for byte in bytes {
@@ -53,7 +53,7 @@ import Testing
         #expect(word(draft.bytes, 32) & 0xFFFF_FFFF == UInt64(block))
     }
 
-    @Test func `positions tell when a reservation is written and synced`() {
+    @Test func `Positions tell when a reservation is written and synced`() {
         var writer = LedgerWriter(campaign: 1, epoch: 1, reactor: 0)
         let position = writer.reserve(testChunk(0, 100), nowMilliseconds: testTime)
         #expect(writer.appendedPosition == position)
@@ -79,7 +79,8 @@ import Testing
         #expect(writer.pendingByteCount == 0)
     }
 
-    @Test func `a turn with one verdict costs 24 bytes, a full block little over 16`() {
+    @Test func `A turn with one verdict writes 24 bytes, and a full block little over 16 for each`()
+    {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         for chunk in 0..<10 {
             draft.writer.reserve(testChunk(UInt64(chunk) * 1000, 1000), nowMilliseconds: testTime)
@@ -102,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: [1, 7, 4096, Int.max])
-    func `rows in many blocks come back, whatever the size of writes`(most: Int) throws {
+    func `Rows in many blocks are read back, whatever the size of writes`(most: Int) throws {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         let count: UInt64 = 20_000
         draft.writer.reserve(testChunk(0, Int(count)), nowMilliseconds: testTime)
@@ -128,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `a segment can be gone on with, whatever its clock`() throws {
+    @Test func `A segment can be continued, whatever its clock`() throws {
         for time in [3, testTime] {
             let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
             draft.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
@@ -143,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `a backlog is told, and nothing is lost of it`() throws {
+    @Test func `A backlog is reported, and nothing of it is lost`() throws {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         for chunk in 0..<UInt64(5) {
             draft.writer.reserve(testChunk(chunk * 30_000, 30_000), nowMilliseconds: testTime)
@@ -168,7 +169,7 @@ import Testing
         (0..<count).map { 0x61 + UInt8(($0 * 5 + $0 / 6 + row) % 6) }
     }
 
-    @Test func `an acceptance reads the same after any number of attempts`() throws {
+    @Test func `An acceptance reads the same after any number of attempts`() throws {
         let attempts = [1, 2, 14, 15, 16, 17, 400, 65_535, 70_000]
         let draft = testDraft()
         draft.writer.reserve(testChunk(0, attempts.count), nowMilliseconds: testTime)
@@ -191,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func `tokens, texts and times come back`() throws {
+    @Test func `Tokens, texts and times are read back`() throws {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         draft.writer.reserve(testChunk(0, 300), nowMilliseconds: testTime)
         // Every length of token and of reason's text, digits, and text where digits do not pair up.
@@ -228,7 +229,7 @@ import Testing
         if case .text = verdicts.rows[65].token {} else { Issue.record("odd digits were packed") }
     }
 
-    @Test func `a token is packed if it is hexadecimal digits, whichever byte is not one`() throws {
+    @Test func `A token is packed exactly if all bytes are hexadecimal digits`() throws {
         let digits = Array("0123456789abcdef0123456789ABCDEF".utf8)
         let hexadecimal = Set("0123456789abcdefABCDEF".utf8)
         let draft = testDraft()

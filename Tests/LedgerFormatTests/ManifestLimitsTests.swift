@@ -81,7 +81,7 @@ import Testing
     ]
 
     @Test(arguments: impossible)
-    func `An impossible value is a damaged manifest`(
+    func `An impossible value makes a manifest damaged`(
         field: String, other: String, says: String
     ) throws {
         let bytes = manifest().encoded()
@@ -95,7 +95,7 @@ import Testing
         #expect(problem(sealed)?.hasSuffix(" \(says)") == true, "\(problem(sealed) ?? "")")
     }
 
-    @Test func `What lies within the bounds is read`() throws {
+    @Test func `Values within the bounds are read from a manifest`() throws {
         var manifest = manifest()
         manifest.rowCount = LedgerFormat.rowLimit
         manifest.part = ListExtent(

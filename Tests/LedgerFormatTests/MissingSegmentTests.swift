@@ -35,7 +35,7 @@ import Testing
         errorCode { _ = try LedgerIndex(segments: segments, manifest: manifest) }
     }
 
-    @Test func `a run that was killed before its segments were on disk has begun nothing`() throws {
+    @Test func `A run killed before its segments were synced has begun nothing`() throws {
         for moment in [Moment.unknown, .beforeSegments] {
             let manifest = manifest(moment)
             for segments in [
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `a segment that is not there, or lacks its header, is damage once all were made`()
+    @Test func `A segment that is missing or lacks its header is damage once all were made`()
         throws
     {
         let manifest = manifest(.afterSegments)
@@ -76,7 +76,7 @@ import Testing
         #expect(code(manifest, [header(0), strange]) == .badSegmentHeader)
     }
 
-    @Test func `a copy of the manifest may be older than the segments`() throws {
+    @Test func `A copy of the manifest may be older than the segments`() throws {
         var copy = manifest(.beforeSegments)
         copy.assumeSegmentsMade()
         #expect(code(copy, []) == .missingSegment)

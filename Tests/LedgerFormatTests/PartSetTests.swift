@@ -38,12 +38,12 @@ import Testing
         }
     }
 
-    @Test func `All parts of a campaign, in any order`() throws {
+    @Test func `All parts of a campaign in any order are a set`() throws {
         let parts = [part(3, of: 3), part(1, of: 3), part(2, of: 3)]
         #expect(try PartSet(parts).order == [1, 2, 0])
     }
 
-    @Test func `Each thing that does not fit is named`() {
+    @Test func `A part that does not fit is refused with its difference`() {
         let (one, two) = (part(1, of: 2, hash: "1"), part(2, of: 2, hash: "2"))
         #expect(problem([one]) == .missing(index: 2, count: 2))
         #expect(problem([two]) == .missing(index: 1, count: 2))
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `What parts say adds up in the merged ledger's manifest`() throws {
+    @Test func `The merged manifest has the sums of the parts`() throws {
         var parts = [part(1, of: 2), part(2, of: 2)]
         for index in parts.indices {
             parts[index].counters.retries = UInt64(index + 1)
@@ -83,7 +83,7 @@ import Testing
         #expect(read == whole && !parts[0].holdsParts)
     }
 
-    @Test func `A segment of one part is not taken for another's`() throws {
+    @Test func `A segment of one part does not replace another's`() throws {
         let numbers = Set(
             (0...CampaignPart.countMax).map { Manifest.segmentNumber(campaign: 9, part: $0) })
         #expect(numbers.count == 1024 && Manifest.segmentNumber(campaign: 9, part: 0) == 9)

@@ -5,7 +5,7 @@ import Testing
 
 /// Every row that was not accepted is counted under some reason.
 @Suite struct ReasonCountsTests {
-    @Test func `rows without a reason are counted, long texts as the ledger keeps them`() {
+    @Test func `Rows without a reason are counted, and long reasons as the ledger keeps them`() {
         var counts = ReasonCounts()
         counts.add(code: 0)
         let empty: [UInt8] = []

@@ -42,7 +42,7 @@ import Testing
         return seen
     }
 
-    @Test func `what was released behind the limit is not sent, and released again`() throws {
+    @Test func `Released rows behind the limit are not sent and released again`() throws {
         #expect(
             try plan(limit: nil, .record)
                 == ["0: 1011222222, 1 sent", "10: 1011222222, 1 sent"])
@@ -54,7 +54,7 @@ import Testing
                 == ["0: 1611222222, 0 sent", "10: 1611222222, 0 sent"])
     }
 
-    @Test func `what is in doubt behind the limit is not sent again by resend either`() throws {
+    @Test func `Rows in doubt behind the limit are not resent`() throws {
         #expect(
             try plan(limit: nil, .resend)
                 == ["0: 1011333333, 7 sent", "10: 1011333333, 7 sent"])
@@ -63,7 +63,7 @@ import Testing
         #expect(try plan(limit: 6, .resend) == ["0: 1011331111, 3 sent"])
     }
 
-    @Test func `what is opened again behind the limit is not sent`() throws {
+    @Test func `Reopened rows behind the limit are not sent`() throws {
         #expect(
             try plan(limit: 2, .record, [.failed, .unknown])
                 == ["0: 1026222222, 1 sent", "10: 1626222222, 0 sent"])
@@ -71,7 +71,7 @@ import Testing
             try plan(limit: 4, .resend, [.failed, .unknown]) == ["0: 1030111111, 3 sent"])
     }
 
-    @Test func `a row that failed and may have been processed stays in doubt while it is not sent`()
+    @Test func `A failed row that may have been processed stays in doubt until it is sent`()
         throws
     {
         func plan(limit: UInt64?) throws -> String {
@@ -96,7 +96,7 @@ import Testing
         #expect(try plan(limit: 1) == "022")
     }
 
-    @Test func `the rows of a campaign are those before the limit, and those that may be sent`()
+    @Test func `A campaign's rows are those before the limit and those that may be sent`()
         throws
     {
         func counts(_ limit: UInt64?) throws -> [UInt64] {

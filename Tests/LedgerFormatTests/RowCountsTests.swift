@@ -30,7 +30,7 @@ import Testing
         #expect(both[.remaining] == 6 && both[.inDoubt] == 8 && both != counts)
     }
 
-    @Test func `Growth is never less than nothing, and has no reasons`() {
+    @Test func `Growth is never negative and has no reasons`() {
         var (early, late) = (RowCounts(), RowCounts())
         early[.failed] = 5
         late[.failed] = 2

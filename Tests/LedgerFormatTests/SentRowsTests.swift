@@ -32,7 +32,7 @@ import Testing
         return SentRows(try LedgerSummary(testIndex([draft])))
     }
 
-    @Test func `All rows are refused only if some were sent, and each of them was`() throws {
+    @Test func `All rows count as refused only if some were sent and each was refused`() throws {
         #expect(try rows(rejected: 1).areAllRefused)
         #expect(try rows(rejected: 40, others: [.invalid, .skipped]).areAllRefused)
         #expect(try rows(rejected: 40).refused == 40)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `A device that is gone is known to APNs for this topic`() throws {
+    @Test func `A 410 shows that APNs knows the device for this topic`() throws {
         #expect(try !rows(rejected: 40, gone: 1).areAllRefused)
         #expect(try !rows(gone: 3).areAllRefused)
     }

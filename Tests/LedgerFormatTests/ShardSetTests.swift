@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `All shards of a campaign, in any order`() throws {
+    @Test func `All shards of a campaign in any order are a set`() throws {
         let set = try ShardSet([
             shard(3, of: 3, rows: 4..<9), shard(1, of: 3, rows: 0..<2),
             shard(2, of: 3, rows: 2..<4),
@@ -43,7 +43,7 @@ import Testing
         #expect(try ShardSet([shard(1, of: 1, isByRow: true)]).isByRow)
     }
 
-    @Test func `Each thing that does not fit is named`() {
+    @Test func `A shard that does not fit is refused with its difference`() {
         let one = shard(1, of: 2, rows: 0..<2)
         let two = shard(2, of: 2, rows: 2..<4)
         #expect(problem([one]) == .missing(index: 2, count: 2))
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `What shards say adds up in the merged ledger's manifest`() {
+    @Test func `The merged manifest has the sums of the shards`() {
         func part(_ index: UInt32, rowCount: UInt64?) -> Manifest {
             var part = shard(index, of: 3, isByRow: true)
             part.firstStartedAtMilliseconds = 70 - UInt64(index) * 10

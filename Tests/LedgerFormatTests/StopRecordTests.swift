@@ -30,7 +30,7 @@ import Testing
             .listChanged(detail: "longer"),
             .failed(detail: "ring"),
         ] as [StopCause])
-    func `A cause is read as it was stored`(cause: StopCause) throws {
+    func `A stop cause is read as it was saved`(cause: StopCause) throws {
         let record = StopRecord(cause, wasAnswered: true)
         let data = try JSONEncoder().encode(record)
         let read = try JSONDecoder().decode(StopRecord.self, from: data)
@@ -50,7 +50,7 @@ import Testing
             ("expired-token", .expiredToken(isSupplied: false)),
             ("ledger-failed", .ledgerFailed(detail: "")), ("failed", .failed(detail: "")),
         ] as [(String, StopCause)])
-    func `What a record does not say is nothing, and a refusal without more the credential's`(
+    func `A missing field of a stop record is nil, and a refusal without more is the credential's`(
         kind: String, cause: StopCause
     ) throws {
         let text = #"{"kind":"\#(kind)","wasAnswered":false}"#
@@ -58,7 +58,7 @@ import Testing
         #expect(read.cause == cause && !read.wasAnswered)
     }
 
-    @Test func `Of what happened 500 characters are kept`() {
+    @Test func `A stop record keeps 500 characters of its text`() {
         let long = String(repeating: "é", count: 501)
         for cause in [
             .failed(detail: long), .ledgerFailed(detail: long), .gaveUp(.init(.resolve, long)),
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `A manifest keeps the cause of each run, and one without any is read`() throws {
+    @Test func `A manifest keeps the stop cause of each run`() throws {
         var manifest = Manifest(
             campaign: 7,
             identity: CampaignIdentity(

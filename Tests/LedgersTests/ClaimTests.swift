@@ -73,7 +73,7 @@ struct ClaimTests {
     }
 
     @Test(arguments: steps, [false, true])
-    func `A start that crashed behind a step is followed by another`(
+    func `A start that crashed at any step is followed by another`(
         step: LedgerDirectory.ClaimStep, isPart: Bool
     ) throws {
         #expect(try start("one/ledger", isPart: isPart, crash: step) == -1)
@@ -97,7 +97,7 @@ struct ClaimTests {
     }
 
     @Test(arguments: steps)
-    func `Of a moved copy that crashed behind a step and the ledger, one continues`(
+    func `Of a moved copy that crashed and the ledger one continues`(
         step: LedgerDirectory.ClaimStep
     ) throws {
         #expect(try start("one/ledger") == 0)
@@ -112,7 +112,7 @@ struct ClaimTests {
     }
 
     @Test(arguments: ["one", "other"])
-    func `Of several copies that start at a time one continues`(folder: String) throws {
+    func `Of several copies that start at once one continues`(folder: String) throws {
         for round in 0..<20 {
             let place = "round-\(round)"
             for name in ["one", "other"] {
@@ -161,7 +161,8 @@ struct ClaimTests {
         try file.close()
     }
 
-    @Test func `A ledger whose segments lack what was durable is refused, and claims nothing`()
+    @Test
+    func `A ledger with segments shorter than their synced length is refused and claims nothing`()
         throws
     {
         #expect(try start("one/ledger") == 0)
@@ -195,7 +196,7 @@ struct ClaimTests {
     }
 
     /// A copy from the moment in which the segments were made: who reads them finds none, or an empty one.
-    @Test func `Segments that are not known to be made count as short, others as lost`() throws {
+    @Test func `Segments not known to be made count as short, others as lost`() throws {
         #expect(try start("one/ledger") == 0)
         try note(DurablePosition(epoch: 1, reactor: 0, position: 152), claim: 1)
         let ledger = try LedgerDirectory.openForRun(
@@ -219,7 +220,7 @@ struct ClaimTests {
         }
     }
 
-    @Test func `What is not a claim of the ledger's own number is another copy's`() throws {
+    @Test func `A claim with another number is another copy's`() throws {
         #expect(try start("one/ledger") == 0)
         let claim = "\(directory.path)/one/.broadside-0123456789abcdef-2-3.1"
         for text in ["0123456789abcdef /somewhere/ledger\n", "something else\n"] {
@@ -235,7 +236,7 @@ struct ClaimTests {
         #expect(try start("one/ledger") == 5)
     }
 
-    @Test func `A missing claim: a campaign of one list continues, a part does not`() throws {
+    @Test func `Without its claim a campaign of one list continues and a part does not`() throws {
         for isPart in [false, true] {
             let ledger = isPart ? "one/part" : "one/ledger"
             #expect(try start(ledger, isPart: isPart) == 0)
@@ -270,7 +271,7 @@ struct ClaimTests {
         #expect(throws: Never.self) { try newer.checkClaim() }
     }
 
-    @Test func `A damaged record of attempts is named, and nothing is claimed`() throws {
+    @Test func `A damaged record of attempts is reported, and nothing is claimed`() throws {
         #expect(try start("one/ledger") == 0)
         let before = try claims("one")
         for text in ["", "1", "2 1 0123456789abcdef /a\n", "1 4294967295 0123456789abcdef /a\n"] {

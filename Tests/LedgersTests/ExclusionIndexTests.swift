@@ -74,7 +74,7 @@ import Testing
 
     @Test(
         arguments: [(0, true), (1, false), (700, false), (700, true)], [1, 7, 1_000, Int.max])
-    func `Each row is marked as a simple reading says`(
+    func `Each skipped row is marked as a plain reading marks it`(
         what: (suppress: Int, duplicates: Bool), rowLimit: Int
     ) throws {
         let place = try Place(rows: 5_000, suppress: what.suppress, duplicates: what.duplicates)
@@ -86,8 +86,7 @@ import Testing
         #expect(try dispositions(list, skips, rowLimit: 100) == place.expected)
     }
 
-    @Test func `What an earlier run found is used again, unless it is damaged or another's`() throws
-    {
+    @Test func `A saved index is used again unless it is damaged or another list's`() throws {
         let place = try Place(rows: 500, suppress: 50, duplicates: true)
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
         let search = try #require(try place.search())
@@ -113,7 +112,7 @@ import Testing
         #expect(FileManager.default.contents(atPath: file) == written)
     }
 
-    @Test func `Opt-outs without any token are refused`() throws {
+    @Test func `A suppression list without any token is refused`() throws {
         let place = try Place(rows: 5, suppress: 1, duplicates: false)
         try Data("name\nmail\n".utf8).write(to: URL(fileURLWithPath: place.path + "/opt-outs"))
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
@@ -125,7 +124,7 @@ import Testing
         #expect(message.contains("--suppress") && message.contains("line 1"), "\(message)")
     }
 
-    @Test func `A signal that waits ends the search, and what else comes before the first row`()
+    @Test func `A pending signal ends the search for skipped rows`()
         throws
     {
         let place = try Place(rows: 100, suppress: 10, duplicates: true)

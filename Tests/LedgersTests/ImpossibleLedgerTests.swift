@@ -53,7 +53,9 @@ struct ImpossibleLedgerTests {
         (#""index" : 1"#, #""index" : 0"#), (#""count" : 1"#, #""count" : 0"#),
         (#""listByteCount" : 65"#, #""listByteCount" : 18446744073709551615"#),
     ])
-    func `In a manifest they are damage`(field: String, other: String) throws {
+    func `Impossible values in a manifest are damage to each reader`(field: String, other: String)
+        throws
+    {
         try DraftedLedger.write(ledger, part: CampaignPart(index: 1, count: 1))
         let file = URL(filePath: "\(ledger)/manifest.json")
         let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
@@ -66,7 +68,9 @@ struct ImpossibleLedgerTests {
         try expectDamage(field, repairs: 5)
     }
 
-    @Test func `In a segment they are damage, of which a repair keeps nothing`() throws {
+    @Test func `Impossible values in a segment are damage, and a repair keeps nothing of them`()
+        throws
+    {
         for (what, time, byte) in [
             ("time", UInt64.max, UInt64(0)), ("place", DraftedLedger.time, UInt64.max - 65),
             ("half", DraftedLedger.time, UInt64(Int64.max)),

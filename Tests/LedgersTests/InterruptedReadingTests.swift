@@ -8,7 +8,7 @@ import Testing
 
 /// Reading a ledger of hundreds of millions of rows ends where somebody wants the run to stop.
 struct InterruptedReadingTests {
-    @Test func `A signal that waits ends the reading of a ledger, where a run is prepared by it`()
+    @Test func `A pending signal ends the reading of a ledger for a run`()
         throws
     {
         let path = FileManager.default.temporaryDirectory.path + "/\(UUID())"

@@ -24,7 +24,7 @@ struct LedgerContentTests {
 
     private static let prepared = "broadside ledger\n"
 
-    @Test func `Names alone make no ledger of a directory`() throws {
+    @Test func `File names alone make no ledger of a directory`() throws {
         #expect(try content([:]) == .nothing)
         for name in ["tokens", "skips", ".tokens.new", "telemetry.json", "epoch"] {
             #expect(try content([name: ""]) == .foreign, "\(name)")
@@ -35,7 +35,7 @@ struct LedgerContentTests {
         #expect(try content(["manifest.json": "{}", "lock": "4711\n"]) == .foreign)
     }
 
-    @Test func `A lock that says so proves that nothing was sent`() throws {
+    @Test func `A lock file with the mark of preparation proves that nothing was sent`() throws {
         let lock = ["lock": Self.prepared]
         #expect(try content(lock) == .preparation(isProven: true))
         for name in ["tokens", "skips", ".manifest.json.new"] {
@@ -46,7 +46,7 @@ struct LedgerContentTests {
         #expect(try content(["lock": ""]) == .preparation(isProven: false))
     }
 
-    @Test func `Anything behind that, and a segment, tell of a campaign`() throws {
+    @Test func `A lock file with other content, or a segment, shows a campaign`() throws {
         for text in ["begun\n", "beg", "\0\0"] {
             let lock = ["lock": Self.prepared + text]
             #expect(try content(lock) == .lostManifest)
@@ -58,7 +58,7 @@ struct LedgerContentTests {
         #expect(try content(["segment-0001-00": "", "manifest.json": ""]) == .ledger)
     }
 
-    @Test func `The lock tells of a campaign as soon as its manifest is saved`() throws {
+    @Test func `The lock file shows a campaign as soon as its manifest is saved`() throws {
         let path = directory.fresh("ledger")
         let ledger = try LedgerDirectory.openForRun(path, resumes: true)
         #expect(try ledger.content() == .preparation(isProven: true))

@@ -19,7 +19,7 @@ struct LedgerPlaceTests {
         return (ledger, ledger.location)
     }
 
-    @Test func `A directory that stays is there`() throws {
+    @Test func `A ledger directory that stays is found`() throws {
         let (ledger, place) = try place()
         #expect(!place.isVacant)
         // Files come and go in it.
@@ -27,7 +27,7 @@ struct LedgerPlaceTests {
         #expect(!place.isVacant)
     }
 
-    @Test func `One that was removed is not, nor one whose folder was`() throws {
+    @Test func `A ledger directory that was removed, or whose folder was, is not found`() throws {
         for lost in ["folder/ledger", "folder"] {
             let (ledger, place) = try place()
             try FileManager.default.removeItem(atPath: "\(directory.path)/\(lost)")
@@ -37,7 +37,7 @@ struct LedgerPlaceTests {
         }
     }
 
-    @Test func `Another directory, or a file, in its place is not the ledger; it may come back`()
+    @Test func `Another directory or file in its place is not the ledger`()
         throws
     {
         let (ledger, place) = try place()

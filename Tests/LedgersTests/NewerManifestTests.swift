@@ -56,7 +56,7 @@ struct NewerManifestTests {
         #expect(try reader.find(notificationID: nil, token: token, tokens: nil).isEmpty)
     }
 
-    @Test func `Runs that began after the manifest was read are no damage`() throws {
+    @Test func `Runs begun after the manifest was read are no damage`() throws {
         let reader = try LedgerReader(path: path)
         for number in 2...4 {
             try run(UInt32(number))
@@ -66,7 +66,7 @@ struct NewerManifestTests {
         }
     }
 
-    @Test func `A segment that no manifest knows is damage, in every reader`() throws {
+    @Test func `A segment that no manifest knows is damage to each reader`() throws {
         let reader = try LedgerReader(path: path)
         try makeSegment(2)
         let error = #expect(throws: BroadsideError.self) { try read(reader) }
@@ -75,7 +75,7 @@ struct NewerManifestTests {
         #expect(error?.message.contains("ledger repair") == true)
     }
 
-    @Test func `Another campaign's manifest is not taken for a newer one`() throws {
+    @Test func `Another campaign's manifest does not count as a newer one`() throws {
         let reader = try LedgerReader(path: path)
         try FileManager.default.removeItem(atPath: "\(path)/segment-0001-00")
         var other = Manifest(

@@ -29,7 +29,7 @@ struct OpenFilesTests {
         }
     }
 
-    @Test func `However many there are, each is read, and few are open`() throws {
+    @Test func `Any number of segments is read with few open files`() throws {
         var all = try (0..<40).map { try file(UInt8($0)) }
         #expect(all.allSatisfy { $0.byteCount == 8_000 })
         for round: UInt64 in 0..<3 {
@@ -45,7 +45,7 @@ struct OpenFilesTests {
         #expect(files.count == 0)
     }
 
-    @Test func `What has the name of a file that was closed meanwhile is not read`() throws {
+    @Test func `A replaced file of the same name is not read`() throws {
         let first = try file(0)
         let others = try (1..<9).map { try file(UInt8($0)) }
         let path = "\(directory.path)/0"
@@ -65,7 +65,7 @@ struct OpenFilesTests {
         #expect(others.count == 8)
     }
 
-    @Test func `Several threads may read them`() throws {
+    @Test func `Several threads may read segments`() throws {
         let all = try (0..<12).map { try file(UInt8($0)) }
         let wrong = Atomic<Int>(0)
         DispatchQueue.concurrentPerform(iterations: 8) { thread in
@@ -106,7 +106,7 @@ struct OpenFilesTests {
         }
     }
 
-    @Test func `What was used longest ago is closed, and what is not read any more`() {
+    @Test func `The least recently used file is closed`() {
         let all = (0..<6).map { _ in OpenedFile() }
         for file in all.prefix(4) { files.add(file.descriptor, of: file.identifier) }
         #expect(files.use(all[0].identifier, open: { -1 }) { $0 } == all[0].descriptor)
@@ -116,7 +116,7 @@ struct OpenFilesTests {
         #expect(files.count == 0 && !all.contains { $0.isOpen })
     }
 
-    @Test func `A file that is being read stays open, however many there are`() {
+    @Test func `A file that is being read stays open`() {
         let one = OpenFiles(limit: 1)
         let all = (0..<3).map { _ in OpenedFile() }
         let isOpen = one.use(all[0].identifier, open: { all[0].descriptor }) { _ in
@@ -129,7 +129,7 @@ struct OpenFilesTests {
         one.remove(all[2].identifier)
     }
 
-    @Test func `Of two threads that open a file at a time one descriptor is left`() {
+    @Test func `Two threads that open one file leave one descriptor`() {
         let (first, second) = (OpenedFile(), OpenedFile())
         let used = files.use(
             first.identifier,
@@ -142,7 +142,7 @@ struct OpenFilesTests {
     }
 
     @Test(arguments: [EMFILE, EIO])
-    func `Where no more can be open the others are closed, and it is tried again`(number: Int32) {
+    func `If no more files can be opened the others are closed and it is retried`(number: Int32) {
         let (idle, file) = (OpenedFile(), OpenedFile())
         files.add(idle.descriptor, of: idle.identifier)
         var attempts = 0
@@ -161,7 +161,7 @@ struct OpenFilesTests {
         if !isRepeated { close(file.descriptor) }
     }
 
-    @Test func `A share of what the process may have open`() {
+    @Test func `The limit of open files is a share of the process's`() {
         #expect(OpenFiles.share(of: 20) == 16)
         #expect(OpenFiles.share(of: 256) == 64)
         #expect(OpenFiles.share(of: 1_024) == 256)

@@ -7,7 +7,7 @@ import Testing
 /// Long outputs: they appear whole, and do not fill the system's memory meanwhile.
 @Suite(.timeLimit(.minutes(60)))
 struct OutputFileTests {
-    @Test func `A long file leaves memory while it is written, and is whole`() throws {
+    @Test func `A long output leaves memory while it is written and is whole`() throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/long.txt"
         let pieces = 80

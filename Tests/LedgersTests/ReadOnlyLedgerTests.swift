@@ -40,7 +40,7 @@ struct ReadOnlyLedgerTests {
     /// - Parameter hasLock: Without one the directory was copied.
     @Test(
         .enabled(if: canMount, "mounting is not allowed here"), arguments: [true, false])
-    func `They are repaired, merged and read`(hasLock: Bool) throws {
+    func `A read-only ledger is repaired, merged and read`(hasLock: Bool) throws {
         try FileManager.default.createDirectory(
             atPath: path("disk"), withIntermediateDirectories: false)
         let parts = [path("disk/one"), path("disk/two")]
@@ -68,7 +68,7 @@ struct ReadOnlyLedgerTests {
     }
 
     @Test(.enabled(if: canMount, "mounting is not allowed here"))
-    func `A run that goes on elsewhere has it locked`() throws {
+    func `A read-only ledger whose run continues elsewhere is locked`() throws {
         try FileManager.default.createDirectory(
             atPath: path("disk"), withIntermediateDirectories: false)
         let ledger = path("disk/ledger")

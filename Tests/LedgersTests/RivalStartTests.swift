@@ -64,7 +64,7 @@ struct RivalStartTests {
         return rounds
     }
 
-    @Test func `Of three starts at a new ledger one has it, and the others are exit 7`() throws {
+    @Test func `Of three starts at a new ledger one gets it, and the others are exit 7`() throws {
         let rounds = try rounds(60) { ledger, round in
             // All that a run makes before its manifest, and behind it.
             for name in ["skips", "manifest.json", "manifest.copy", "epoch", "segment-0001-00"] {
@@ -77,7 +77,7 @@ struct RivalStartTests {
         for round in rounds { #expect(round.codes.withLock { $0.sorted() } == [0, 7, 7]) }
     }
 
-    @Test func `A start that takes the place away again keeps none from it, nor lets two into it`()
+    @Test func `A start that gives its directory up keeps no other start out`()
         throws
     {
         let rounds = try rounds(300) { ledger, _ in
@@ -94,7 +94,7 @@ struct RivalStartTests {
         }
     }
 
-    @Test func `A place that is taken away while it is looked at is no disk that fails`() throws {
+    @Test func `A directory removed during the check is no disk failure`() throws {
         let path = "\(directory.path)/place"
         let isOver = Atomic<Bool>(false)
         let other = try WorkerThread {
@@ -118,7 +118,7 @@ struct RivalStartTests {
         #expect(!codes.contains(ExitCode.disk))
     }
 
-    @Test func `A lock that was removed is no lock: the next start finds another file`() throws {
+    @Test func `A removed lock file is no lock`() throws {
         let path = "\(directory.path)/ledger"
         let first = try LedgerDirectory.openForRun(path, resumes: true)
         #expect(unlink("\(path)/lock") == 0)
@@ -130,7 +130,7 @@ struct RivalStartTests {
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test func `Where there are other files nothing is locked, or made`() throws {
+    @Test func `A directory with other files is neither locked nor filled`() throws {
         let path = "\(directory.path)/mine"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: false)

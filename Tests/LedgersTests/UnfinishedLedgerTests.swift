@@ -37,7 +37,7 @@ struct UnfinishedLedgerTests {
     }
 
     @Test(arguments: [false, true])
-    func `Where its process is killed nothing is in its place, and no run begins beside it`(
+    func `A ledger of a killed writer is not at its output path, and no run begins in it`(
         hasSegment: Bool
     ) throws {
         do {
@@ -76,7 +76,7 @@ struct UnfinishedLedgerTests {
         #expect(collection.leftOut == [place])
     }
 
-    @Test func `Finished, it is a ledger in its place, and nothing is beside it`() throws {
+    @Test func `A finished ledger is at its output path alone`() throws {
         let unfinished = try UnfinishedLedger(at: output)
         try unfinished.directory.save(manifest())
         #expect(try names() != ["output"])
@@ -88,7 +88,7 @@ struct UnfinishedLedgerTests {
                 == ["lock", "manifest.copy", "manifest.json"])
     }
 
-    @Test func `What failed leaves nothing, and is told of the place that was named`() throws {
+    @Test func `A failed write of a ledger leaves nothing and names the output path`() throws {
         let unfinished = try UnfinishedLedger(at: output)
         let place = unfinished.directory.path
         _ = try LedgerDirectory.create("\(place)/part-0001")
@@ -101,7 +101,7 @@ struct UnfinishedLedgerTests {
         #expect(nowhere?.message.hasPrefix("--output \(directory.path)/none/output: ") == true)
     }
 
-    @Test func `What another process put in its place meanwhile stays`() throws {
+    @Test func `A file that another process put at the output path stays`() throws {
         let unfinished = try UnfinishedLedger(at: output)
         try unfinished.directory.save(manifest())
         try FileManager.default.createDirectory(

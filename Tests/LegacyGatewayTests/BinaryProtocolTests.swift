@@ -40,8 +40,8 @@ struct BinaryProtocolTests {
         ),
     ]
 
-    @Test("Each command is written and read as its vector has it", arguments: 0..<3)
-    func vectors(_ number: Int) {
+    @Test(arguments: 0..<3)
+    func `Each command is written and read as its vector`(_ number: Int) {
         let (notification, bytes) = Self.forms[number]
         #expect(notification.encoded == bytes)
         #expect(
@@ -53,8 +53,7 @@ struct BinaryProtocolTests {
         #expect(reader.next() == nil)
     }
 
-    @Test("The stream may be cut anywhere")
-    func pieces() {
+    @Test func `A stream of notifications is read in pieces of any size`() {
         let stream = Self.forms.flatMap(\.1)
         for size in [1, 7, 61, 62, 63] {
             var reader = BinaryNotificationReader()
@@ -69,8 +68,7 @@ struct BinaryProtocolTests {
         }
     }
 
-    @Test("What is wrong with a notification is said by its status")
-    func malformed() {
+    @Test func `A malformed notification has its status`() {
         let long = [UInt8](repeating: 1, count: 101)
         let large = [UInt8](repeating: 1, count: 2049)
         func status(_ bytes: [UInt8]) -> BinaryNotificationReader.Event? {
@@ -108,8 +106,7 @@ struct BinaryProtocolTests {
                 == .malformed(.invalidPayloadSize, identifier: 9))
     }
 
-    @Test("Error packets, and what their statuses mean")
-    func packets() {
+    @Test func `Error packets are read with the meaning of their status`() {
         #expect(
             BinaryErrorPacket([8, 8, 0, 0, 4, 0xd2]) == .init(status: 8, identifier: 1234))
         #expect(BinaryErrorPacket([8, 10, 0, 0, 4, 0xd2])?.meaning == .shutdown)
@@ -124,8 +121,8 @@ struct BinaryProtocolTests {
         #expect(BinaryStatus.missingTopic.campaign == .refusesCredential)
     }
 
-    @Test("Feedback tuples, in reads of any size", arguments: [1, 7, 38, 4096])
-    func feedback(_ size: Int) throws {
+    @Test(arguments: [1, 7, 38, 4096])
+    func `Feedback tuples are read in pieces of any size`(_ size: Int) throws {
         let stream =
             Self.hexBytes("56ef39800020\(Self.body)")
             + Self.hexBytes(

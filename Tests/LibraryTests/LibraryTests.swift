@@ -4,8 +4,8 @@ import Foundation
 import Testing
 
 /// What the README shows of the library: public names alone, as a program of anyone's uses them.
-@Test("A program runs a local APNs and a campaign", .timeLimit(.minutes(60)))
-func campaignAgainstLocalAPNs() throws {
+@Test(.timeLimit(.minutes(60)))
+func `A program runs a local APNs and a campaign`() throws {
     let folder = NSTemporaryDirectory() + "/broadside-library-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -43,8 +43,8 @@ private struct Choice {
     var command: BinaryCommand
 }
 
-@Test("All that an option can be is named with the library's import alone")
-func namesOfOptions() {
+@Test
+func `Each option's type is usable with the library's import alone`() {
     let choice = Choice(
         pushType: PushType.background, priority: Priority.considerate,
         expiration: Expiration("+2h"), environment: Endpoints.Environment.development,

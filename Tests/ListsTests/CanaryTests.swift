@@ -29,7 +29,7 @@ import Testing
     private func count(_ ranges: [Range<UInt64>]) -> Int { ranges.reduce(0) { $0 + $1.count } }
 
     @Test(arguments: [(10_000, 250), (10_000, 7), (300, 100), (50, 50), (20, 60), (5000, 1)])
-    func `Rows come from all over the list, each once`(size: Int, canary: Int) throws {
+    func `Canary rows come from all over the list, each once`(size: Int, canary: Int) throws {
         let gate = CanaryGate(rows: UInt64(canary), maximumRefusedPercent: 20)
         let source = try source(rows: size, gate: gate)
         let first = try rows(source)
@@ -52,7 +52,7 @@ import Testing
         #expect(try source.countRows { false } == UInt64(size))
     }
 
-    @Test func `Once its rows are handed out nobody asks for more before it is decided`() throws {
+    @Test func `A canary whose rows are handed out asks for no more until it is decided`() throws {
         let gate = CanaryGate(rows: 10, maximumRefusedPercent: 20)
         let source = try source(rows: 1000, gate: gate)
         #expect(!gate.isHolding)
@@ -62,7 +62,7 @@ import Testing
         #expect(!gate.isHolding)
     }
 
-    @Test func `With a limit the first rows are taken`() throws {
+    @Test func `With a limit the canary takes the first rows`() throws {
         let gate = CanaryGate(rows: 10, maximumRefusedPercent: 20)
         let source = try source(rows: 1000, gate: gate, limit: 100)
         #expect(try rows(source) == [0..<10])
@@ -75,7 +75,7 @@ import Testing
         #expect(try source.countRows { false } == 1000)
     }
 
-    @Test func `More than P percent refused stop it, P percent don't`() {
+    @Test func `More than P percent refused stop the canary, and P percent do not`() {
         for (refused, verdict) in [
             (20, CanaryGate.Verdict.passed), (21, .refused(count: 21, answered: 100)),
         ] {
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `Answers of the run before count, and are not asked for again`() {
+    @Test func `Responses of an earlier run count for the canary and are not asked for again`() {
         let gate = CanaryGate(
             rows: 100, maximumRefusedPercent: 20, answered: 100, refused: 30)
         #expect(gate.rowsWanted == 0)
@@ -100,7 +100,7 @@ import Testing
                 == .refused(count: 30, answered: 100))
     }
 
-    @Test func `Rows that could not be sent have others take their place`() throws {
+    @Test func `Canary rows that could not be sent are replaced`() throws {
         let gate = CanaryGate(rows: 10, maximumRefusedPercent: 20)
         let source = try source(rows: 1000, gate: gate)
         let first = try rows(source)
@@ -117,7 +117,7 @@ import Testing
         (0, 20, CanaryGate.Verdict.passed), (0, 21, .unanswered), (0, 50, .unanswered),
         (10, 10, .passed), (10, 11, .unanswered), (19, 5, .refused(count: 19, answered: 90)),
     ])
-    func `Rows that were not answered are not success`(
+    func `Canary rows without response are not a success`(
         refused: Int, lost: Int, verdict: CanaryGate.Verdict
     ) {
         let rows: UInt64 = refused == 19 ? 95 : 100
@@ -130,7 +130,7 @@ import Testing
                 lost: UInt64(lost)) == verdict)
     }
 
-    @Test func `Where no row was answered it does not pass`() {
+    @Test func `A canary without any response does not pass`() {
         let gate = CanaryGate(rows: 2, maximumRefusedPercent: 100)
         gate.handedOut(2)
         gate.exhausted(isListOver: false)

@@ -74,7 +74,7 @@ import Testing
     ]
 
     @Test(arguments: [1, 2, 3, 100])
-    func `Chunks have the same place when they are read again`(rowLimit: Int) throws {
+    func `Chunks have the same bounds when they are read again`(rowLimit: Int) throws {
         let list = try open(text)
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(
@@ -172,7 +172,7 @@ import Testing
 
     /// A carriage return is the last byte of what is read at once, and the first of the next.
     @Test(arguments: [0, 1, 2])
-    func `Line ends are read alike wherever pieces end`(shift: Int) throws {
+    func `Line ends are read alike however the bytes arrive`(shift: Int) throws {
         let count = (ListCursor.readSize / 66 + 2) * 2
         let ends = ["\r", "\r\n"]
         for first in [0, 1] {

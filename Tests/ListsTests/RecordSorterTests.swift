@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct RecordSorterTests {
     @Test(arguments: [0, 1, 63, 64, 65, 5_000])
-    func `records come sorted, spilled or not`(count: Int) throws {
+    func `Sorted records come in order, spilled or not`(count: Int) throws {
         var sorter = RecordSorter(directory: temporaryDirectory(), limit: 64)
         var expected: [RecordSorter.Record] = []
         for _ in 0..<count {
@@ -21,7 +21,7 @@ import Testing
         #expect(merged == expected)
     }
 
-    @Test func `a directory that can't be written to is named`() throws {
+    @Test func `A directory for spilled records that cannot be written is named`() throws {
         var sorter = RecordSorter(directory: "/nowhere", limit: 1)
         let record = RecordSorter.Record(first: 0, second: 0, third: 0, fourth: 0)
         try sorter.append(record)

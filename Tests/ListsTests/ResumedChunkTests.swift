@@ -29,14 +29,14 @@ import Testing
     }
 
     /// `--max-attempts` allows 1,000, a ledger's record 65,535.
-    @Test func `Attempts of earlier runs are kept as they were counted`() throws {
+    @Test func `Attempts of earlier runs are kept`() throws {
         let chunk = try readAgain(
             [.send, .settled, .beyondLimit, .sendAgain], attempts: [300, 0, 65_535, 255])
         #expect(chunk.attempts == [300, 0, 65_535, 255])
         #expect(chunk.dispositions == [.send, .settled, .beyondLimit, .sendAgain])
     }
 
-    @Test func `Rows of which none was sent before take no memory for attempts`() throws {
+    @Test func `Rows without earlier attempts take no memory for them`() throws {
         let chunk = try readAgain(
             [.send, .send, .skipped(.suppressed), .send], attempts: [0, 0, 0, 0])
         #expect(chunk.attempts == nil)

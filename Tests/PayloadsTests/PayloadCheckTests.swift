@@ -14,14 +14,14 @@ import Testing
         problem(text).map { [$0.line, $0.column] } ?? []
     }
 
-    @Test func acceptsObjects() {
+    @Test func `A JSON object is accepted, with placeholders or without`() {
         #expect(problem("{ \"aps\" : { \"alert\" : \"Hello\" } }") == nil)
         #expect(problem("{}\n") == nil)
         #expect(
             problem("{\"aps\":{\"alert\":\"{{name|friend}}\",\"badge\":\"{{badge:int}}\"}}") == nil)
     }
 
-    @Test func namesLineAndColumn() {
+    @Test func `A syntax error names its line and column in characters`() {
         #expect(place("{\"a\":1,}") == [1, 8])
         #expect(place("{\n  \"é€😀\": x\n}") == [2, 10])
         #expect(place("\r\n {") == [2, 3])
@@ -46,7 +46,7 @@ import Testing
             ("{} {}", 4, "JSON"), ("{\"a\" 1}", 6, "JSON"), ("{\"a\":1", 7, "JSON"),
             (" ", 2, "JSON"), ("{\"é\":\u{1f389}}", 6, "JSON"),
         ] as [(String, Int?, String)])
-    func `Each mistake is named for what it is, where it is`(
+    func `Each mistake in a payload is reported with its place`(
         text: String, column: Int?, words: String
     ) {
         let problem = problem(text)
@@ -55,7 +55,7 @@ import Testing
             problem?.message.contains(words) == true || words == "JSON", "\(problem as Any)")
     }
 
-    @Test func `What rows fill in comes on top of a template's constant part`() throws {
+    @Test func `Filled-in values add to the size of a template's constant part`() throws {
         func problem(_ filler: Int, _ text: String) throws -> PayloadCheck.Problem? {
             let bytes = Array((text + String(repeating: "x", count: filler) + "\"}").utf8)
             let template = try PayloadTemplate(bytes.span.bytes)
@@ -74,14 +74,15 @@ import Testing
         }
     }
 
-    @Test func knowsTheLimits() {
+    @Test
+    func `An alert of more than 4,096 bytes and a voip payload of more than 5,120 are too large`() {
         #expect(PayloadCheck.sizeProblem(count: 4_096, pushType: .alert) == nil)
         #expect(PayloadCheck.sizeProblem(count: 4_097, pushType: .alert) != nil)
         #expect(PayloadCheck.sizeProblem(count: 5_120, pushType: .voip) == nil)
         #expect(PayloadCheck.sizeProblem(count: 5_121, pushType: .voip) != nil)
     }
 
-    @Test func takesBlanksOut() {
+    @Test func `Minifying removes the blanks between tokens and none within strings`() {
         let text = "{ \"a b\" :\t[ 1.50 , \"x \\\" y\\\\\" ]\r\n}\n"
         let bytes = Array(text.utf8)
         let minified = PayloadMinifier.minify(bytes.span.bytes)

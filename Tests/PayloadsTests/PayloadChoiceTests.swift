@@ -49,7 +49,7 @@ import Testing
         return outcome
     }
 
-    @Test func `A row gets the payload of its value, or of ever less of it`() throws {
+    @Test func `A row gets the payload of its value, or of its shorter forms`() throws {
         let names = ["de", "de-AT", "en", "en_GB", "fr", "pt-BR", "pt_BR", "x", "zh_Hant"]
         let expected = [
             ("de", "de"), ("de-AT", "de-AT"), ("de_AT", "de-AT"), ("de-CH", "de"), ("de_CH", "de"),
@@ -70,7 +70,7 @@ import Testing
         #expect(found.counts.rows == UInt64(expected.count { $0.1.isEmpty }))
     }
 
-    @Test func `Each of many names is found, and nothing between them`() throws {
+    @Test func `Each of many names is found, and no text between them`() throws {
         for count in [1, 2, 3, 7, 64, 201] {
             let names = (0..<count).map { "n\(3 * $0 + 1)" }
             let found = try choose(names, names: names)
@@ -91,7 +91,9 @@ import Testing
         }
     }
 
-    @Test func `A row that is not sent for another reason is not counted`() throws {
+    @Test func `A row that is not sent for another reason is not counted as without payload`()
+        throws
+    {
         // No value of the column is a boolean.
         let found = try choose(["it", "en"], names: ["en"]) {
             $0.isEmpty ? "{\"n\":\"{{lang:bool}}\"}" : "{}"
@@ -100,7 +102,7 @@ import Testing
         #expect(found.counts == FallbackCounts())
     }
 
-    @Test func `Only so many values are told apart, and the others are counted together`() throws {
+    @Test func `Distinct values are limited, and the others are counted together`() throws {
         let limit = FallbackTally.valueLimit
         let values = (0..<limit + 3).map { "v\($0)" }
         let found = try choose(values + values, names: ["en"], hasFallback: false)
@@ -116,7 +118,7 @@ import Testing
         #expect(sum.others == 12 && sum.byValue["v1"] == 4)
     }
 
-    @Test func `A long value is shown by its beginning, and no character is cut in two`() throws {
+    @Test func `A long value is shown by its beginning without splitting a character`() throws {
         let long = String(repeating: "x", count: 40)
         for (value, shown) in [
             (String(repeating: "x", count: 32), String(repeating: "x", count: 32)),

@@ -28,7 +28,7 @@ import Testing
             ("es-ES", "es"), ("es", "es"), ("sr-ME", "sr-Latn"), ("sh", "sr-Latn"),
             ("sr", "sr-Cyrl"), ("sr-RS", "sr-Cyrl"), ("tl", "fil"), ("ji", "yi"),
         ])
-    func `A value finds the payload of its language`(value: String, name: String) {
+    func `A language tag finds the payload of its language`(value: String, name: String) {
         let names = [
             "de", "en", "en-GB", "es", "es-419", "fil", "he", "id", "nb", "pt-BR", "sr-Cyrl",
             "sr-Latn", "yi", "zh-Hans", "zh-Hant", "default",
@@ -39,7 +39,7 @@ import Testing
         #expect(find(value, underscored) == name.replacing("-", with: "_"))
     }
 
-    @Test func `Files may have the older name, or the longer one`() {
+    @Test func `Payload files may have old or long language codes`() {
         for (name, value) in [
             ("iw", "he"), ("in", "id"), ("no", "nb"), ("zh-CN", "zh-Hans"), ("zh-TW", "zh-Hant"),
             ("zh-Hans-CN", "zh"), ("pt-br", "pt-BR"), ("he-IL", "he"), ("en-US", "en"),
@@ -52,7 +52,7 @@ import Testing
         #expect(find("zh-HK", ["zh"]) == "zh")
     }
 
-    @Test func `What is another language, another script or no language finds none`() {
+    @Test func `Another language or script finds no payload`() {
         let names = ["de", "en-US", "pt-BR", "zh-Hant", "gold", "ca-ES-valencia"]
         for value in [
             "fr", "zh", "zh-CN", "zh-Hans", "pt-PT", "en-GB", "", " ", "-", "d", "dee", "Gold", "é",
@@ -63,7 +63,7 @@ import Testing
         #expect(find("de", []) == nil)
     }
 
-    @Test func `Countries are no languages`() {
+    @Test func `A country code finds no payload`() {
         // India and Norway.
         for column in ["country", "countryCode", "Region", "market"] {
             #expect(find("in", ["id", "us"], column: column) == nil)

@@ -66,8 +66,8 @@ import Testing
         (#"{"aps":{"content-changed":"{{changed:bool}}"}}"#, .widgets),
     ]
 
-    @Test("Good payloads have no findings", arguments: good)
-    func acceptsGood(payload: String, pushType: PushType) {
+    @Test(arguments: good)
+    func `A valid payload has no findings`(payload: String, pushType: PushType) {
         let bytes = Array(payload.utf8)
         #expect(PayloadLint.findings(bytes.span.bytes, pushType: pushType) == [])
     }
@@ -158,8 +158,8 @@ import Testing
         .init(#"{"aps":{"content-changed":"{{changed:bool|false}}"}}"#, .widgets, says: "changed"),
     ]
 
-    @Test("What Apple's rules forbid is found where it stands", arguments: bad)
-    func findsBad(test: Case) {
+    @Test(arguments: bad)
+    func `A payload against Apple's rules has its finding at its place`(test: Case) {
         let bytes = Array(test.payload.utf8)
         let findings = PayloadLint.findings(bytes.span.bytes, pushType: test.pushType)
         let found = findings.first {
@@ -172,8 +172,7 @@ import Testing
         }
     }
 
-    @Test("Findings come in the order of the text, those about the whole last")
-    func order() {
+    @Test func `Findings come in the order of the text, and those about the whole last`() {
         let text = #"{"aps":{"alert":"x","badge":-1,"colour":1,"sound":5},"id":null,"id":1}"#
         let findings = PayloadLint.findings(Array(text.utf8).span.bytes, pushType: .alert)
         #expect(findings.map(\.problem.column) == [29, 32, 51, 59, 64])
@@ -184,7 +183,6 @@ import Testing
     }
 
     @Test(
-        "A payload without a push type is taken for what it shows",
         arguments: [
             (#"{"aps":{"alert":"x"}}"#, .alert), (#"{"aps":{"content-available":1}}"#, .background),
             (#"{"aps":{"content-available":1,"badge":1}}"#, .alert),
@@ -192,7 +190,9 @@ import Testing
             (#"{"aps":{"content-available":1,"alert":"x"}}"#, .alert), (#"{"mdm":"m"}"#, .mdm),
             (#"{"aps":{"badge":0},"mdm":"m"}"#, .alert), ("{}", .alert), ("[", .alert),
         ] as [(String, PushType)])
-    func withoutPushType(payload: String, pushType: PushType) {
+    func `A payload without push type is taken for the type that its keys show`(
+        payload: String, pushType: PushType
+    ) {
         #expect(PayloadLint.legacyPushType(Array(payload.utf8).span.bytes) == pushType)
     }
 }

@@ -54,8 +54,8 @@ import Testing
         return result
     }
 
-    @Test("What is not a template stays, but for blanks between tokens")
-    func constant() throws {
+    @Test
+    func `A payload without placeholders keeps its text but for blanks between tokens`() throws {
         let text = #"{ "a b" : "{ {x} } }} \"{ {\"" , "n": [ 1.50 , -0e1 ] }"#
         let template = try compile(text)
         #expect(!template.isPersonal)
@@ -65,8 +65,7 @@ import Testing
         #expect(template.constantPayload == PayloadMinifier.minify(Array(text.utf8).span.bytes))
     }
 
-    @Test("Values, types, defaults and doubled braces")
-    func values() throws {
+    @Test func `Placeholders take values, types and defaults, and doubled braces stay`() throws {
         #expect(
             try rendered(
                 #"{"a":"{{{{{{x}}{{{{", "b": "{{y:int|5}}", "{{{{k": "{{ x | z}}"}"#,
@@ -77,8 +76,7 @@ import Testing
                 ])
     }
 
-    @Test("Numbers are written with all of their digits")
-    func numbers() throws {
+    @Test func `Integers are written with all of their digits`() throws {
         var random = SeededRandom(seed: 1)
         let values =
             [0, 9, 10, 99, 100, -1, -10, 1_234_567_890, .max, .min]
@@ -94,8 +92,7 @@ import Testing
                 == [#"{"a":true}"#, #"{"a":false}"#, "BadValue"])
     }
 
-    @Test("A row is as long as the limit allows, and no longer")
-    func limit() throws {
+    @Test func `A filled payload above the limit is PayloadTooLarge`() throws {
         let csv = "x\n" + "ab\nabc\n\"a\"\"\"\n"
         #expect(
             try rendered(#"{"a":"{{x}}"}"#, csv: csv, limit: 10)
@@ -103,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: [1, 255, 256])
-    func `As many placeholders as there may be leave room for a payload as long as may be`(
+    func `The largest number of placeholders leaves room for the longest payload`(
         count: Int
     ) throws {
         let text = "{\"a\":\"\(String(repeating: "{{x}}", count: count))\"}"
@@ -121,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func `What JSON does not allow in a string is escaped, and nothing else`() throws {
+    @Test func `Exactly what JSON forbids in a string is escaped`() throws {
         for (value, escaped) in [
             ("\u{1}\u{b}\u{1f}", "\\u0001\\u000b\\u001f"), ("\u{10}\u{1a}", "\\u0010\\u001a"),
             ("\u{8}\t\u{c}", "\\b\\t\\f"), ("\\/", "\\\\/"),
@@ -132,8 +129,7 @@ import Testing
         }
     }
 
-    @Test("Text that is not UTF-8 is no value")
-    func encoding() throws {
+    @Test func `A value that is not UTF-8 makes the row invalid`() throws {
         let set = PayloadSet(
             templates: [try compile(#"{"a":"{{x}}"}"#)], choice: nil, collapse: nil, limit: 100)
         let layout = try RowLayout(format: .csv, names: ["x"], header: Array("x".utf8))
@@ -151,8 +147,10 @@ import Testing
         }
     }
 
-    @Test("A collapse ID has its own limits; an empty one is none")
-    func collapse() throws {
+    @Test
+    func `A collapse ID above 64 bytes or with control characters is BadValue, an empty one none`()
+        throws
+    {
         let long = String(repeating: "é", count: 31)
         #expect(
             try rendered(
@@ -160,8 +158,7 @@ import Testing
                 == ["{}\(long){{", "BadValue", "BadValue", "BadValue", "{}{{"])
     }
 
-    @Test("A column that a collapse ID lacks is named as the collapse ID's")
-    func collapseCulprit() throws {
+    @Test func `A column that a collapse ID lacks is reported as the collapse ID's`() throws {
         let set = PayloadSet(
             templates: [try compile(#"{"a":"{{y}}"}"#)], choice: nil,
             collapse: try TextTemplate("id-{{x}}"), limit: 4096)
@@ -184,20 +181,20 @@ import Testing
         #expect(renderer.culprit == .init(field: 2, use: .collapseID))
     }
 
-    @Test(
-        "Mistakes have their place",
-        arguments: [
-            (#"{"a":"x {{name"}"#, 9, "not closed"),
-            ("{\"a\":\n\"ä{{}}\"}", 3, "names no column"),
-            (#"{"{{a}}":1}"#, 3, "keys may not hold templates"),
-            (#"{"a":"{{n:float}}"}"#, 7, "':float' is not a type"),
-            (#"{"a":"x{{n:int}}"}"#, 8, "write {{n}}"),
-            (#"{"a":"{{n:int|x}}"}"#, 7, "default 'x' is not a whole number"),
-            (#"{"a":"{{n:bool|2}}"}"#, 7, "default '2' is not true or false"),
-            (#"{"a":"{{{n}}}"}"#, 7, "write {{{{ for {{"),
-            (#"{"a":"{{n|x{{y}}"}"#, 7, "the default of {{n}} holds {{"),
-        ])
-    func mistakes(text: String, column: Int, says: String) throws {
+    @Test(arguments: [
+        (#"{"a":"x {{name"}"#, 9, "not closed"),
+        ("{\"a\":\n\"ä{{}}\"}", 3, "names no column"),
+        (#"{"{{a}}":1}"#, 3, "keys may not hold templates"),
+        (#"{"a":"{{n:float}}"}"#, 7, "':float' is not a type"),
+        (#"{"a":"x{{n:int}}"}"#, 8, "write {{n}}"),
+        (#"{"a":"{{n:int|x}}"}"#, 7, "default 'x' is not a whole number"),
+        (#"{"a":"{{n:bool|2}}"}"#, 7, "default '2' is not true or false"),
+        (#"{"a":"{{{n}}}"}"#, 7, "write {{{{ for {{"),
+        (#"{"a":"{{n|x{{y}}"}"#, 7, "the default of {{n}} holds {{"),
+    ])
+    func `A mistake in a payload template is reported with line and column`(
+        text: String, column: Int, says: String
+    ) throws {
         do {
             _ = try compile(text)
             Issue.record("this is not a template: \(text)")
@@ -208,14 +205,14 @@ import Testing
         }
     }
 
-    @Test(
-        "A header's mistakes have their place, and it has no types",
-        arguments: [
-            ("ab{{n", 3, "not closed"), ("é–{{n", 3, "not closed"), ("{{}}", 1, "names no column"),
-            ("x{{n:int}}", 2, "without types: write {{n}}"),
-            ("{{a}}{{n:bool}}", 6, "without types: write {{n}}"),
-        ])
-    func headerMistakes(text: String, character: Int, says: String) {
+    @Test(arguments: [
+        ("ab{{n", 3, "not closed"), ("é–{{n", 3, "not closed"), ("{{}}", 1, "names no column"),
+        ("x{{n:int}}", 2, "without types: write {{n}}"),
+        ("{{a}}{{n:bool}}", 6, "without types: write {{n}}"),
+    ])
+    func `A mistake in a header template is reported with its character`(
+        text: String, character: Int, says: String
+    ) {
         do {
             _ = try TextTemplate(text)
             Issue.record("this is not a template: \(text)")
@@ -225,23 +222,20 @@ import Testing
         }
     }
 
-    @Test("A header's columns, and what is the same for all rows")
-    func header() throws {
+    @Test func `A header template has its columns and its constant text`() throws {
         let template = try TextTemplate("a-{{x}}-{{y|z}}-{{{{")
         #expect(template.isPersonal && template.columns == ["x", "y"])
         #expect(String(decoding: template.constant, as: UTF8.self) == "a---{{")
         #expect(try !TextTemplate("a").isPersonal)
     }
 
-    @Test("A column's name has 256 bytes at most")
-    func longNames() throws {
+    @Test func `A column's name in a template has at most 256 bytes`() throws {
         let name = String(repeating: "n", count: 256)
         #expect(try compile("{\"a\":\"{{\(name)}}\"}").uses.map(\.column) == [name])
         #expect(throws: PayloadCheck.Problem.self) { try compile("{\"a\":\"{{\(name)n}}\"}") }
     }
 
-    @Test("Columns are named as JSON has them, each once, where it first stands")
-    func uses() throws {
+    @Test func `A template names each column once, with its first place`() throws {
         let template = try compile("{\"a\":\"{{n}}{{n\\u0065}}\",\n \"b\":\"{{n:int}}\"}")
         #expect(template.uses.map(\.column) == ["n", "ne"])
         #expect(template.uses.map(\.character) == [7, 12])

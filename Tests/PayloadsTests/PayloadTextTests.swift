@@ -13,7 +13,7 @@ import Testing
     private func payload(_ text: String) -> String { #"{"aps":{"alert":"\#(text)"}}"# }
 
     @Test(arguments: [#"\ud83d"#, #"x\ude00"#, #"\ud83d x"#, #"\ud83d\u0041"#, #"\ude00\ud83d"#])
-    func `Half of a character is an error with its place`(text: String) throws {
+    func `Half of a surrogate pair is an error with its place`(text: String) throws {
         let errors = findings(payload(text)).filter(\.isError)
         #expect(errors.allSatisfy { $0.problem.message.contains("half of a character") })
         let first = try #require(errors.first)
@@ -22,7 +22,7 @@ import Testing
         #expect(first.problem.column == 18 + text.distance(from: text.startIndex, to: place))
     }
 
-    @Test func `Half of a character is found in keys and beside aps, too`() {
+    @Test func `Half of a surrogate pair is found in keys and beside aps`() {
         for text in [
             #"{"aps":{"alert":"x"},"k\ud83d":1}"#, #"{"aps":{"alert":"x"},"k":["\udc00"]}"#,
             #"{"aps":{"alert":"{{name|\ud83d}}"}}"#, #"{"aps":{"alert":"\ud83d{{name}}"}}"#,
@@ -37,7 +37,7 @@ import Testing
             (#"one\\r\\ntwo"#, "no line break"), (#"caf\u00e9"#, "4 bytes larger"),
             (#"\ud83d\ude00"#, "8 bytes larger"), (#"\u003cb\u003e"#, "10 bytes larger"),
         ])
-    func `Escapes that are not what they seem are warnings`(text: String, says: String) throws {
+    func `Escapes that are probably a mistake are warnings`(text: String, says: String) throws {
         let found = findings(payload(text))
         #expect(found.count == 1 && found[0].isError == false, "\(found)")
         #expect(found[0].problem.message.contains(says), "\(found)")
@@ -50,11 +50,11 @@ import Testing
             #"\\u00g9"#,
             #"\"\/\t"#, #"\\x"#,
         ])
-    func `Escapes that are in order are none`(text: String) {
+    func `Valid escapes are no warning`(text: String) {
         #expect(findings(payload(text)).isEmpty)
     }
 
-    @Test func `A path beside aps is no line break`() {
+    @Test func `A path beside aps is not taken for a line break`() {
         #expect(findings(#"{"aps":{"alert":"x"},"path":"C:\\new"}"#).isEmpty)
     }
 }

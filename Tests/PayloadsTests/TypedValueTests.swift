@@ -17,7 +17,7 @@ import Testing
             ("0x1", nil),
             ("\t7", nil), ("７", nil),
         ] as [(String, Int64?)])
-    func `A whole number of 64 bits is read, and nothing else`(text: String, value: Int64?) {
+    func `A 64-bit integer is read, and no other text`(text: String, value: Int64?) {
         #expect(TypedValue.integer(Array(text.utf8).span.bytes) == value)
         let written = value.map { Array("\($0)".utf8) }
         #expect(TypedValue.written(Array(text.utf8), as: .integer) == written)
@@ -47,7 +47,7 @@ import Testing
             (#"\ud800x"#, "\u{fffd}x"), (#"\udf89\u0041"#, "\u{fffd}A"), (#"é\u0041é"#, "éAé"),
             ("", ""), (#"\u0000"#, "\u{0}"),
         ])
-    func `A JSON string says what it is without its escapes`(inside: String, text: String) {
+    func `A JSON string is read without its escapes`(inside: String, text: String) {
         #expect(JSONText.decoded(Array(inside.utf8)) == text)
     }
 }

@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func `Three in a row are enough, and an accepted row breaks the row`() {
+    @Test func `Three violations in a row stop a run, and an accepted row restarts the count`() {
         var guardian = BrokenServerGuard()
         for start in [0, 1000, 2000] as [UInt64] {
             let both = verdicts(&guardian, [start * second, (start + 100) * second])
@@ -27,7 +27,9 @@ import Testing
     }
 
     @Test(arguments: [(60, true), (61, false)] as [(UInt64, Bool)])
-    func `Ten within a minute are enough, whatever came between`(span: UInt64, isEnough: Bool) {
+    func `Ten violations within a minute stop a run, whatever came between`(
+        span: UInt64, isEnough: Bool
+    ) {
         var guardian = BrokenServerGuard()
         // Long ago, and not within a minute.
         let early = verdicts(
@@ -41,7 +43,7 @@ import Testing
         #expect(last == [isEnough, true, false])
     }
 
-    @Test func `A clock that was read a moment earlier changes nothing`() {
+    @Test func `A time slightly before the last one changes nothing`() {
         var guardian = BrokenServerGuard()
         let nine = verdicts(&guardian, (0..<9).map { 100 * second - $0 }, accepted: true)
         let tenth = verdicts(&guardian, [99 * second], accepted: true)

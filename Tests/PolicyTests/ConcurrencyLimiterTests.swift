@@ -6,10 +6,10 @@ import Testing
 @testable import BroadsidePolicy
 
 @Suite struct ConcurrencyLimiterTests {
-    @Test(
-        "A server with a knee is held near it, at its full rate",
-        arguments: [(500.0, 20.0), (800, 40), (1000, 100), (4000, 40), (1000, 300)])
-    func knee(capacity: Double, milliseconds: Double) {
+    @Test(arguments: [(500.0, 20.0), (800, 40), (1000, 100), (4000, 40), (1000, 300)])
+    func `A server with limited capacity is held near it at its full rate`(
+        capacity: Double, milliseconds: Double
+    ) {
         var server = PacedServer(milliseconds: milliseconds)
         server.capacity = capacity
         // From above: everything goes out first, and waits.
@@ -26,10 +26,8 @@ import Testing
         #expect(server.findings.first?.inFlight == 1000)
     }
 
-    @Test(
-        "A latency that does not depend on the load never limits",
-        arguments: [1.0, 7, 40, 500, 4000])
-    func constant(milliseconds: Double) {
+    @Test(arguments: [1.0, 7, 40, 500, 4000])
+    func `A latency that does not depend on load never limits`(milliseconds: Double) {
         var server = PacedServer(milliseconds: milliseconds)
         if milliseconds < 10 { server.streams = 100 }
         for _ in 0..<(milliseconds < 10 ? 5 : 20) {
@@ -39,8 +37,8 @@ import Testing
         #expect(server.findings.isEmpty)
     }
 
-    @Test("Nor does jitter", arguments: [7, 40, 100, 1000])
-    func jitter(streams: Int) {
+    @Test(arguments: [7, 40, 100, 1000])
+    func `A latency with random jitter never limits`(streams: Int) {
         let shapes: [(inout SeededRandom) -> Double] = [
             { Double.random(in: 10...15, using: &$0) },
             { Double.random(in: 10...110, using: &$0) },
@@ -69,8 +67,8 @@ import Testing
         return sqrt(-2 * log(1 - first)) * cos(2 * Double.pi * second)
     }
 
-    @Test("A path that becomes longer for good is taken for what it is", arguments: [0, 1])
-    func longerPath(way: Int) {
+    @Test(arguments: [0, 1])
+    func `A path that becomes longer for good is not limited`(way: Int) {
         var server = PacedServer(milliseconds: 40)
         server.run(seconds: 10)
         server.latency = { _ in way == 0 ? 400 : 90 + 60 }
@@ -82,8 +80,8 @@ import Testing
         #expect(server.findings.isEmpty)
     }
 
-    @Test("A held connection follows its path and its server", arguments: [100.0, 150, 10])
-    func heldPath(milliseconds: Double) {
+    @Test(arguments: [100.0, 150, 10])
+    func `A limited connection follows changes of its path and server`(milliseconds: Double) {
         var server = PacedServer(milliseconds: 40)
         server.capacity = 800
         server.run(seconds: 15)
@@ -98,7 +96,7 @@ import Testing
         #expect(Double(server.median) <= 2 * max(40, milliseconds) + 22)
     }
 
-    @Test func aServerThatBecomesFasterIsFilledAgain() {
+    @Test func `A server that becomes faster again gets requests at its full rate`() {
         var server = PacedServer(milliseconds: 40)
         server.capacity = 500
         server.run(seconds: 15)
@@ -111,7 +109,7 @@ import Testing
         #expect(server.rate > 24_000)
     }
 
-    @Test func nothingIsLimitedWhereTheConnectionIsNotFull() {
+    @Test func `Nothing is limited while the connection's streams are mostly unused`() {
         var server = PacedServer(milliseconds: 20)
         server.demand = 300
         server.run(seconds: 10)
@@ -123,8 +121,7 @@ import Testing
         }
     }
 
-    @Test("A latency below the base moves it by a quarter of the difference")
-    func luckyAnswer() {
+    @Test func `A latency below the base moves it by a quarter of the difference`() {
         var limiter = ConcurrencyLimiter(now: 1)
         var bases: [UInt64] = []
         for (window, latency) in [100, 60, 200, 20].enumerated() {
@@ -136,10 +133,8 @@ import Testing
         #expect(bases == [100, 90, 90, 73])
     }
 
-    @Test(
-        "Fewer requests are tried where there are enough to tell anything by",
-        arguments: [(39, false), (40, true)])
-    func leastTried(streams: Int, isTried: Bool) {
+    @Test(arguments: [(39, false), (40, true)])
+    func `Fewer requests are tried only with at least 40 streams`(streams: Int, isTried: Bool) {
         var server = PacedServer(milliseconds: 20)
         server.streams = streams
         server.run(seconds: 2)
@@ -148,8 +143,8 @@ import Testing
         #expect(server.findings.isEmpty != isTried)
     }
 
-    @Test("Connections that share a server share its queue", arguments: [2, 4, 16])
-    func shared(connections: Int) {
+    @Test(arguments: [2, 4, 16])
+    func `Connections that share a server share its queue`(connections: Int) {
         var server = PacedServer(connections: connections, milliseconds: 40)
         server.capacity = 4000
         server.run(seconds: 40)
@@ -160,8 +155,8 @@ import Testing
         #expect(server.median < 130 * max(1, connections / 4), "\(server.median) ms")
     }
 
-    @Test("The engine's own absence is not evidence", arguments: [0, 2])
-    func absence(offset: Int) {
+    @Test(arguments: [0, 2])
+    func `An absence of the engine is no evidence of slow responses`(offset: Int) {
         var server = PacedServer(milliseconds: 5)
         server.run(seconds: 1)
         for _ in 0..<40 {
@@ -173,7 +168,7 @@ import Testing
         #expect(server.findings.isEmpty)
     }
 
-    @Test func theLimitNeverFallsBelowTheFloor() {
+    @Test func `The limit never falls below 32 requests in flight`() {
         var server = PacedServer(milliseconds: 20)
         server.capacity = 80
         for _ in 0..<1200 {
@@ -186,14 +181,14 @@ import Testing
         #expect(server.rate > 78)
     }
 
-    @Test func aLatecomerTakesTheBaseOfOthers() {
+    @Test func `A new connection takes a lower base latency from the others`() {
         var pace = ConcurrencyLimiter(now: 1_000_000)
         for _ in 0..<64 { pace.recordResponse(sent: 1_000_000, now: 401_000_000) }
         _ = pace.endWindow(now: 401_000_000, allowed: 1000, hint: 40_000_000, lag: 0)
         #expect(pace.base == 40_000_000)
     }
 
-    @Test func fewerAreTriedOnlyAfterSeveralSlowWindows() {
+    @Test func `The limit is lowered only after several slow windows with the connection full`() {
         var pace = ConcurrencyLimiter(now: 0)
         var now: UInt64 = 0
         func window(_ milliseconds: UInt64, full: Bool = true) {

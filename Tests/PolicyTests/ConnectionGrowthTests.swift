@@ -52,7 +52,7 @@ import Testing
         var isSettled: Bool { growth.isSettled }
     }
 
-    @Test func `Connections double while all of them are held up and each step pays`() {
+    @Test func `Connections double while all are full and each step pays`() {
         var run = Run()
         run.pass(60)
         #expect(run.steps == [8, 16, 32, 64])
@@ -65,7 +65,7 @@ import Testing
         #expect(times[3] - times[2] >= 5)
     }
 
-    @Test func `A step that brings too little is the last one, after a second measurement`() {
+    @Test func `A step that brings too little is the last one after a second measurement`() {
         var run = Run()
         run.perSecond = { 100 * UInt64(min($0, 8)) }
         run.pass(60) { $0.isSettled }
@@ -78,15 +78,15 @@ import Testing
         #expect(run.steps == [8, 16] && run.isSettled)
     }
 
-    @Test("What a doubling has to bring", arguments: [(1249, false), (1250, true)])
-    func gain(carried: UInt64, pays: Bool) {
+    @Test(arguments: [(1249, false), (1250, true)])
+    func `A doubling of connections has to bring a quarter more`(carried: UInt64, pays: Bool) {
         var run = Run()
         run.perSecond = { $0 == 4 ? 1000 : carried }
         run.pass(30) { $0.isSettled }
         #expect((run.steps.count > 1) == pays)
     }
 
-    @Test func `One poor measurement does not decide`() {
+    @Test func `One poor measurement does not end the growth`() {
         var run = Run()
         run.pass(60) { $0.steps == [8] }
         run.perSecond = { _ in 400 }
@@ -96,7 +96,7 @@ import Testing
         #expect(run.steps == [8, 16, 32, 64])
     }
 
-    @Test func `Nothing grows where something else holds the run up`() {
+    @Test func `Nothing grows while something else limits the run`() {
         var run = Run()
         run.held = 0.75
         run.pass(60)
@@ -107,7 +107,7 @@ import Testing
         #expect(run.steps == [8])
     }
 
-    @Test func `A rate that is kept needs no more connections; one that is not, does`() {
+    @Test func `A kept rate needs no more connections, and a missed one does`() {
         var run = Run()
         run.sample.rateLimit = 420
         run.pass(60)
@@ -135,7 +135,7 @@ import Testing
         #expect(slow.steps == [2, 4, 8])
     }
 
-    @Test func `Nothing is measured before a notification was accepted and the canary is home`() {
+    @Test func `Nothing is measured before the first acceptance and the canary's end`() {
         var run = Run()
         run.sample.growthSuspended = true
         run.pass(60)
@@ -147,7 +147,7 @@ import Testing
         #expect(run.steps.first == 8)
     }
 
-    @Test func `Trouble puts growth off, and ends it where it comes again and again`() {
+    @Test func `Trouble postpones growth, and repeated trouble ends it`() {
         var run = Run()
         run.sample.pausedAddresses = 1
         run.pass(30)
@@ -170,7 +170,7 @@ import Testing
         #expect(run.decisions.last == .settled(.repeatedTrouble))
     }
 
-    @Test func `A list that is nearly over gets no more connections`() {
+    @Test func `A list near its end gets no more connections`() {
         // Four more connections cost as much as 4,000 notifications.
         var few = Run()
         few.sample.rowsLeft = 3_999
@@ -190,7 +190,7 @@ import Testing
         #expect(quick.steps == [] && quick.decisions.last == .settled(.fewRows))
     }
 
-    @Test func `A step is measured over two latencies, and once all are open`() {
+    @Test func `A step is measured over two latencies once all connections are open`() {
         var run = Run()
         run.sample.latencyNanoseconds = 4_000_000_000
         run.opening = 0
@@ -206,7 +206,7 @@ import Testing
         #expect(run.decisions.last == .settled(.notAllOpen))
     }
 
-    @Test func `A busy thread gets help from another reactor`() {
+    @Test func `A busy thread gets another reactor`() {
         var run = Run(4, reactorsMost: 3)
         run.sample.busiestThread = 0.9
         run.held = 0.2
@@ -224,7 +224,7 @@ import Testing
         #expect(idle.steps == [])
     }
 
-    @Test func `A busy thread alone is not a reason for more connections`() {
+    @Test func `A busy thread alone is no reason for more connections`() {
         var run = Run()
         run.sample.busiestThread = 0.9
         run.pass(30)
@@ -239,7 +239,7 @@ import Testing
         return !run.steps.isEmpty
     }
 
-    @Test func `What lies exactly at a bound counts`() {
+    @Test func `A value exactly at a bound of growth counts`() {
         // Four fifths of the connections' time.
         #expect(grows { $0.held = 0.8 } && !grows { $0.held = 0.79 })
         // Nine tenths of the operator's rate.
@@ -281,7 +281,7 @@ import Testing
     }
 
     @Test(arguments: 0..<300)
-    func `Whatever a run does, the limits hold`(seed: Int) {
+    func `The limits of growth hold in random runs`(seed: Int) {
         var random = SplitMix64(seed: UInt64(seed))
         func draw(_ limit: UInt64) -> UInt64 { random.next() % limit }
         let first = Int(1 + draw(4))

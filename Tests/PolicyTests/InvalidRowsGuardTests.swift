@@ -14,7 +14,7 @@ import Testing
         return (nil, rows.finish())
     }
 
-    @Test func `It is judged after 1,000 rows, every 10,000 further ones, and at the end`() {
+    @Test func `Invalid rows are judged after 1,000 rows, every 10,000 more, and at the end`() {
         // The first 900 are good, all that follow are not: 10 percent at row 1,000.
         let late = read(20_000) { $0 >= 900 }
         #expect(late.row == 11_000 && late.verdict == .tooMany(invalid: 10_100, rows: 11_000))
@@ -34,13 +34,13 @@ import Testing
         (1, 0, 0, nil), (1_000_000, 1, 0, .tooMany(invalid: 1, rows: 1_000_000)),
         (1_000, 999, 100, nil),
     ])
-    func `Short lists count as well`(
+    func `Invalid rows of a short list count`(
         rows: UInt64, invalid: UInt64, percent: Double, verdict: InvalidRowsGuard.Verdict?
     ) {
         #expect(read(rows, percent: percent) { $0 >= rows - invalid }.verdict == verdict)
     }
 
-    @Test func `Rows of earlier runs count, and move the judgements`() {
+    @Test func `Invalid rows of earlier runs count`() {
         var rows = InvalidRowsGuard(maximumPercent: 10, rows: 12_345, invalid: 1_000)
         #expect(rows.rowsUntilCheck == 21_000 - 12_345)
         #expect(rows.note(rows: 8_654, invalid: 8_654) == nil)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `What was found wrong is told once, and kept`() {
+    @Test func `A judgement about invalid rows is reported once and kept`() {
         var rows = InvalidRowsGuard(maximumPercent: 10)
         #expect(rows.note(rows: 1_000, invalid: 500) == .tooMany(invalid: 500, rows: 1_000))
         #expect(rows.note(rows: 10_000, invalid: 0) == nil)

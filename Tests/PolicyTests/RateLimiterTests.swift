@@ -6,7 +6,7 @@ import Testing
 @Suite struct RateLimiterTests {
     let start: UInt64 = 1_000_000_000_000
 
-    @Test func bursts() {
+    @Test func `A burst is ten milliseconds of the rate, at least one request`() {
         #expect(RateLimiter.burst(1_000_000) == 10)
         #expect(RateLimiter.burst(50_000) == 1)
         #expect(RateLimiter.burst(1) == 1)
@@ -16,7 +16,9 @@ import Testing
     /// Half of a burst is kept for requests that arrive later than they were let through: shifted
     /// by up to four of its ten milliseconds each, no window gets more than the contract allows.
     @Test(arguments: [500_000, 1_000_000, 50_000_000] as [UInt64], [1, 2] as [UInt64])
-    func holdsTheRateWhereRequestsArriveLate(milliRate: UInt64, seed: UInt64) {
+    func `Requests that leave up to four milliseconds late exceed the rate in no window`(
+        milliRate: UInt64, seed: UInt64
+    ) {
         var random = SeededRandom(seed: seed)
         var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         var now = start
@@ -39,7 +41,8 @@ import Testing
 
     /// A fast pace is waited for a millisecond at a time, and not a nanosecond longer.
     @Test(arguments: [999_000, 2_000_000, 50_000_001, 100_000_000_000] as [UInt64])
-    func waitsForAQuantum(milliRate: UInt64) {
+    func `A high rate waits for a millisecond's worth of requests and no longer`(milliRate: UInt64)
+    {
         var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         #expect(rateLimiter.quantum == max(1, Int(milliRate / 1_000_000)))
         rateLimiter.take(rateLimiter.allowance(now: start), now: start)
@@ -54,7 +57,9 @@ import Testing
     @Test(
         arguments: [500, 1_000, 99_000, 333_333, 1_000_000, 40_000_000, 100_000_000_000]
             as [UInt64], [1, 2, 3] as [UInt64])
-    func holdsTheRateInEveryWindow(milliRate: UInt64, seed: UInt64) {
+    func `No window of 100 ms gets more than its share of the rate and one burst`(
+        milliRate: UInt64, seed: UInt64
+    ) {
         var random = SeededRandom(seed: seed)
         var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         var now = start
@@ -108,7 +113,9 @@ import Testing
     /// A timer fires late, each time by up to a third of an interval: the rate is reached, and no
     /// window of 100 ms gets more than it may.
     @Test(arguments: [50_000, 33_000, 120_000, 195_000, 7_000] as [UInt64])
-    func latenessIsMadeGood(milliRate: UInt64) {
+    func `A timer that fires late still reaches the rate, and no window gets too much`(
+        milliRate: UInt64
+    ) {
         var random = SeededRandom(seed: milliRate)
         var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         let interval = 1_000_000_000_000 / milliRate
@@ -126,7 +133,7 @@ import Testing
     }
 
     /// What was idle is not caught up: two requests stay half an interval apart.
-    @Test func idlenessIsNotMadeGood() {
+    @Test func `Idle time gives no credit where a burst is one request`() {
         var rateLimiter = RateLimiter(milliRate: 50_000, now: start)
         rateLimiter.take(1, now: start + 10_000_000_000)
         #expect(rateLimiter.nextAllowed(now: start + 10_000_000_000) == start + 10_010_000_000)
@@ -136,7 +143,9 @@ import Testing
 
     /// Up to there waiting makes room for more requests, from there on for none.
     @Test(arguments: [200_000, 1_000_000, 50_000_000] as [UInt64])
-    func holdsUntilItsBurstIsWhole(milliRate: UInt64) {
+    func `A limiter holds until its burst is whole, and waiting longer allows no more`(
+        milliRate: UInt64
+    ) {
         var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         rateLimiter.take(rateLimiter.allowance(now: start), now: start)
         let end = rateLimiter.holdsUntil
@@ -154,7 +163,7 @@ import Testing
     }
 
     @Test(arguments: [1_000, 7_777, 1_000_000, 3_000_001, 1_000_000_000] as [UInt64])
-    func reachesTheRate(milliRate: UInt64) {
+    func `The rate is reached within one percent`(milliRate: UInt64) {
         var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         var now = start
         var total = 0
@@ -168,7 +177,7 @@ import Testing
         #expect(abs(rate / (Double(milliRate) / 1_000) - 1) < 0.01)
     }
 
-    @Test func doesNotCatchUp() {
+    @Test func `After a minute of idleness only half of a burst is allowed at once`() {
         var rateLimiter = RateLimiter(milliRate: 1_000_000, now: start)
         #expect(rateLimiter.allowance(now: start + 60_000_000_000) == 5)
         rateLimiter.take(5, now: start + 60_000_000_000)
@@ -178,7 +187,7 @@ import Testing
     }
 
     /// Fractions of a nanosecond add up: one by one is as exact as all at once.
-    @Test func losesNoFraction() {
+    @Test func `Fractions of a nanosecond add up to the same time one by one as all at once`() {
         var rateLimiter = RateLimiter(milliRate: 70_000_000_001, now: start)
         let burst = Int(rateLimiter.burst)
         for _ in 0..<burst { rateLimiter.take(1, now: start) }
@@ -191,7 +200,7 @@ import Testing
         )
     }
 
-    @Test func changesAndPauses() {
+    @Test func `A changed rate applies from then on, 0 pauses and nil removes the limit`() {
         var rateLimiter = RateLimiter(milliRate: 1_000_000, now: start)
         rateLimiter.take(5, now: start)
         rateLimiter.setRate(milliRate: 0, now: start)
@@ -212,7 +221,7 @@ import Testing
     }
 
     /// What a pause is worth is its time at the rate before it: a short one gives no burst.
-    @Test func `A pause forgives nothing but its time`() {
+    @Test func `A pause gives no credit beyond its time`() {
         var rateLimiter = RateLimiter(milliRate: 20_000, now: start)
         rateLimiter.take(1, now: start)
         rateLimiter.setRate(milliRate: 0, now: start + 1_000_000)

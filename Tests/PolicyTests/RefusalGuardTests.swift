@@ -21,7 +21,9 @@ import Testing
         return (nil, answers)
     }
 
-    @Test func countsRefusalsInARow() {
+    @Test
+    func `A run of refusals as long as --abort-after stops, and an acceptance restarts the count`()
+    {
         #expect(causes([(.refusesRequest, 60)]) == (.refusedInARow, 50))
         #expect(
             causes([(.accepted, 1), (.refusesRequest, 30), (.refusesCredential, 30)])
@@ -34,7 +36,7 @@ import Testing
         #expect(causes(abortAfter: 1, [(.refusesRequest, 1)]) == (.refusedInARow, 1))
     }
 
-    @Test func firstResponsesAreNotJudgedOnceACanaryHasPassedElsewhere() {
+    @Test func `Where a canary passed elsewhere, only bad tokens at first do not stop the run`() {
         var watch = RefusalGuard(
             abortAfter: 50, maximumBadTokensPercent: 50, judgesFirst: false)
         for _ in 0..<9_999 {
@@ -51,7 +53,7 @@ import Testing
         #expect(refused == .refusedInARow)
     }
 
-    @Test func aWrongTopicIsStoppedEvenIfACanaryHasPassedElsewhere() {
+    @Test func `Where a canary passed elsewhere, only wrong topics at first still stop the run`() {
         var watch = RefusalGuard(
             abortAfter: 50, maximumBadTokensPercent: 50, judgesFirst: false)
         for _ in 0..<49 { #expect(watch.note(.wrongTopicToken) == nil) }
@@ -64,7 +66,7 @@ import Testing
         for _ in 0..<100 { #expect(mixed.note(.wrongTopicToken) == nil) }
     }
 
-    @Test func saysWhatItCounted() {
+    @Test func `The counts are those of responses, refusals in a row and bad tokens so far`() {
         var watch = RefusalGuard(abortAfter: 50, maximumBadTokensPercent: 50)
         #expect(
             watch.counts
@@ -91,9 +93,7 @@ import Testing
                     badTokens: 0, windowResponses: 10_000))
     }
 
-    @Test(
-        "Payloads of rows that are too large stop a campaign only as long as nothing was accepted")
-    func countsPayloads() {
+    @Test func `Rows with too large payloads stop a campaign only until something was accepted`() {
         #expect(causes([(.refusesPayload, 60)]) == (.refusedInARow, 50))
         #expect(causes([(.refusesPayload, 20), (.refusesRequest, 40)]) == (.refusedInARow, 50))
         #expect(causes([(.accepted, 1), (.refusesPayload, 9_000)]).cause == nil)
@@ -105,7 +105,10 @@ import Testing
         #expect(causes(abortAfter: 0, [(.refusesPayload, 9_000)]).cause == nil)
     }
 
-    @Test func noticesAWrongEnvironment() {
+    @Test
+    func
+        `Only bad tokens in the first responses stop the run, and one other response prevents that`()
+    {
         #expect(causes([(.badDeviceToken, 25), (.wrongTopicToken, 30)]) == (.onlyBadTokens, 50))
         #expect(
             causes([(.badDeviceToken, 49), (.accepted, 1), (.badDeviceToken, 500)]).cause == nil)
@@ -120,7 +123,8 @@ import Testing
         .none, .pauseAddress, .renewProviderToken, .freezeRenewal,
     ]
 
-    @Test(arguments: silent) func `A response whose row is sent again interrupts nothing`(
+    @Test(arguments: silent)
+    func `A response whose row is retried does not restart the count of refusals`(
         signal: ResponseClass.CampaignSignal
     ) {
         for refusal: ResponseClass.CampaignSignal in [.refusesRequest, .refusesCredential] {
@@ -138,7 +142,7 @@ import Testing
         #expect(watch.refusalCount == 0 && watch.counts.areOnlyBadTokens == nil)
     }
 
-    @Test func `A dead token proves nothing before the first 200`() {
+    @Test func `A dead token proves nothing before the first acceptance`() {
         #expect(
             causes([(.badDeviceToken, 49), (.deadToken, 1), (.badDeviceToken, 1)])
                 == (.onlyBadTokens, 51))
@@ -154,7 +158,9 @@ import Testing
         }
     }
 
-    @Test func looksBackOnTenThousand() {
+    @Test
+    func `More than the allowed share of bad tokens among the last 10,000 responses stops the run`()
+    {
         // Not before 10,000 answers, whatever their share.
         #expect(
             causes([(.accepted, 1), (.badDeviceToken, 20_000)]) == (.tooManyBadTokens, 10_000))

@@ -4,7 +4,7 @@ import Testing
 @testable import BroadsidePolicy
 
 @Suite struct RetryTests {
-    @Test func failsOnlyWhenBothAreUsedUp() {
+    @Test func `A row fails only when both its attempts and its time are used up`() {
         let policy = RetryPolicy(maximumAttempts: 3, retryForNanoseconds: 1_000_000_000)
         var random = SplitMix64(seed: 1)
         func verdict(_ attempts: Int, _ now: UInt64) -> RetryPolicy.Verdict {
@@ -16,7 +16,7 @@ import Testing
         #expect(verdict(2, 9_000_000_000) != .failed)
     }
 
-    @Test func `By default a row has five attempts and 15 minutes at least`() {
+    @Test func `A row has at least five attempts and 15 minutes by default`() {
         var random = SplitMix64(seed: 1)
         func verdict(_ attempts: Int, seconds: Double) -> RetryPolicy.Verdict {
             RetryPolicy().verdict(
@@ -38,7 +38,7 @@ import Testing
             ])
     }
 
-    @Test func backsOffWithJitter() {
+    @Test func `Each delay doubles up to a minute, less a random part of at most half`() {
         let policy = RetryPolicy()
         var random = SplitMix64(seed: 2)
         var whole: UInt64 = 500_000_000
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// A run that gives up after so long without a response is not kept waiting for longer by its own delays.
-    @Test func delaysStayBelowThePatienceOfTheRun() {
+    @Test func `The longest delay is three quarters of --give-up-after, at most a minute`() {
         #expect(RetryPolicy.longestDelay(giveUpAfter: 600_000_000_000) == 60_000_000_000)
         for giveUpAfter in [UInt64(60), 40, 1].map({ $0 * 1_000_000_000 }) {
             let longest = RetryPolicy.longestDelay(giveUpAfter: giveUpAfter)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func retryAfterWins() {
+    @Test func `Retry-After replaces the computed delay, and the due time saturates`() {
         var random = SplitMix64(seed: 4)
         let verdict = RetryPolicy().verdict(
             attempts: 1, firstAttempt: 0, now: 7, retryAfterNanoseconds: 90_000_000_000,
@@ -85,13 +85,14 @@ import Testing
         #expect(late == .again(dueNanoseconds: .max))
     }
 
-    @Test func seedZeroIsTheKnownSequence() {
+    @Test func `The generator with seed 0 starts with the published value`() {
         var random = SplitMix64(seed: 0)
         #expect(random.next() == 0xe220_a839_7b1d_cdaf)
     }
 
     /// The queue against a sorted array.
-    @Test(arguments: 0..<10 as Range<UInt64>) func queueKeepsOrder(seed: UInt64) {
+    @Test(arguments: 0..<10 as Range<UInt64>)
+    func `A retry queue returns random entries in the order of a sorted array`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var queue = RetryQueue(capacity: 64)
         var model: [RetryQueue.Entry] = []

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: 0..<40 as Range<UInt64>)
-    func `The first of two bytes is found wherever it is`(seed: UInt64) {
+    func `The first of two bytes is found at any offset`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let text = Self.text(&random)
         let (one, other) = (
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: 0..<40 as Range<UInt64>)
-    func `Plain ASCII ends at a quote, a backslash, a control character and beyond ASCII`(
+    func `A scan of plain ASCII ends at quotes, backslashes, control and other characters`(
         seed: UInt64
     ) {
         var random = SeededRandom(seed: seed)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `Every byte is told apart, in a vector and behind the last one`() {
+    @Test func `Each byte is classified in a vector and behind the last one`() {
         for count in [16, 1] {
             for byte in UInt8.min...UInt8.max {
                 let text = [UInt8](repeating: byte, count: count)

@@ -50,28 +50,27 @@ import Testing
         "{\"a\":{\"b\":[{}]}}", "/**/1", "[1,\r\n2]", "12.50",
     ]
 
-    @Test("Foundation reads the same", arguments: good)
-    func agrees(text: String) throws {
+    @Test(arguments: good)
+    func `JSON5 is read as Foundation reads it`(text: String) throws {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         let other = try decoder.decode(Plain.self, from: Data(text.utf8))
         #expect(Plain(try JSON5Reader.read(Array(text.utf8))) == other)
     }
 
-    @Test(
-        "What is not JSON5 is refused where it stands",
-        arguments: [
-            ("", 1, 1), ("{", 1, 2), ("{a}", 1, 3), ("{a:1 b:2}", 1, 6), ("[1 2]", 1, 4),
-            ("{,}", 1, 2), ("[,]", 1, 2), ("[1,,2]", 1, 4), ("'a", 1, 1), ("'a\nb'", 1, 1),
-            ("1 2", 1, 3), ("{\n a: tru\n}", 2, 5), ("01", 1, 1), ("0x", 1, 1), ("1e", 1, 1),
-            (".", 1, 1), ("+", 1, 1), ("--1", 1, 1), ("1.2.3", 1, 1), (#"'\1'"#, 1, 2),
-            (#"'\x4'"#, 1, 2), (#"'\ud83d'"#, 1, 2), ("/* a", 1, 1), ("{a-b:1}", 1, 3),
-            ("{1a:1}", 1, 2), ("[\r\n1\r\n2]", 3, 1), ("{a:[1}", 1, 6), ("#", 1, 1), ("}", 1, 1),
-            ("[1", 1, 3), ("{a:}", 1, 4), ("+-1", 1, 1), ("0x+1", 1, 1), ("hello", 1, 1),
-            ("\n\n  'open", 3, 3), ("/x", 1, 1), (#"'\ud800'"#, 1, 2), ("{a:1,\r\n  a:2}", 2, 3),
-            ("\r\r\n\n?", 4, 1), ("{'a':1,\"a\":1}", 1, 8),
-        ])
-    func refused(text: String, line: Int, column: Int) {
+    @Test(arguments: [
+        ("", 1, 1), ("{", 1, 2), ("{a}", 1, 3), ("{a:1 b:2}", 1, 6), ("[1 2]", 1, 4),
+        ("{,}", 1, 2), ("[,]", 1, 2), ("[1,,2]", 1, 4), ("'a", 1, 1), ("'a\nb'", 1, 1),
+        ("1 2", 1, 3), ("{\n a: tru\n}", 2, 5), ("01", 1, 1), ("0x", 1, 1), ("1e", 1, 1),
+        (".", 1, 1), ("+", 1, 1), ("--1", 1, 1), ("1.2.3", 1, 1), (#"'\1'"#, 1, 2),
+        (#"'\x4'"#, 1, 2), (#"'\ud83d'"#, 1, 2), ("/* a", 1, 1), ("{a-b:1}", 1, 3),
+        ("{1a:1}", 1, 2), ("[\r\n1\r\n2]", 3, 1), ("{a:[1}", 1, 6), ("#", 1, 1), ("}", 1, 1),
+        ("[1", 1, 3), ("{a:}", 1, 4), ("+-1", 1, 1), ("0x+1", 1, 1), ("hello", 1, 1),
+        ("\n\n  'open", 3, 3), ("/x", 1, 1), (#"'\ud800'"#, 1, 2), ("{a:1,\r\n  a:2}", 2, 3),
+        ("\r\r\n\n?", 4, 1), ("{'a':1,\"a\":1}", 1, 8),
+    ])
+    func `Text that is not JSON5 fails at its line and column`(text: String, line: Int, column: Int)
+    {
         do {
             let value = try JSON5Reader.read(Array(text.utf8))
             Issue.record("\(text) was read as \(value)")
@@ -82,32 +81,29 @@ import Testing
     }
 
     /// Here Foundation's reader does not follow the specification.
-    @Test(
-        "What spec.json5.org says of escapes, lines that go on and blanks",
-        arguments: [
-            ("'a\\\nb\\\r\nc'", "abc"), (#"'\v\0\q\''"#, "\u{b}\0q'"),
-            ("\u{feff}\u{a0}'x'\u{2003}\u{2028}", "x"),
-        ])
-    func specification(text: String, value: String) throws {
+    @Test(arguments: [
+        ("'a\\\nb\\\r\nc'", "abc"), (#"'\v\0\q\''"#, "\u{b}\0q'"),
+        ("\u{feff}\u{a0}'x'\u{2003}\u{2028}", "x"),
+    ])
+    func `Escapes, continued lines and blanks are read as spec.json5.org says`(
+        text: String, value: String
+    ) throws {
         #expect(try JSON5Reader.read(Array(text.utf8)).content == .string(value))
     }
 
-    @Test(
-        "Numbers are kept as JSON writes them",
-        arguments: [
-            ("0xDEC", "3564"), ("-0x10", "-16"), ("+.5", "0.5"), ("5.", "5"),
-            ("-.25e+2", "-0.25e+2"),
-            ("18446744073709551615", "18446744073709551615"), ("Infinity", "Infinity"),
-            ("-Infinity", "-Infinity"), ("NaN", "NaN"),
-        ])
-    func numbers(text: String, kept: String) throws {
+    @Test(arguments: [
+        ("0xDEC", "3564"), ("-0x10", "-16"), ("+.5", "0.5"), ("5.", "5"),
+        ("-.25e+2", "-0.25e+2"),
+        ("18446744073709551615", "18446744073709551615"), ("Infinity", "Infinity"),
+        ("-Infinity", "-Infinity"), ("NaN", "NaN"),
+    ])
+    func `JSON5 numbers are kept as JSON writes them`(text: String, kept: String) throws {
         let value = try JSON5Reader.read(Array(text.utf8))
         #expect(value.content == .number(kept))
         #expect(value.number?.isNaN == (text == "NaN"))
     }
 
-    @Test("Values know their place; what is not UTF-8 is told; nesting has an end")
-    func places() throws {
+    @Test func `JSON5 values know their place, and nesting has a limit`() throws {
         let value = try JSON5Reader.read(Array("// x\n{ä: 'ö', b:\r\n  [1]}".utf8))
         guard case .object(let members) = value.content else { return #expect(Bool(false)) }
         #expect(members.map(\.position) == [.init(line: 2, column: 2), .init(line: 2, column: 10)])

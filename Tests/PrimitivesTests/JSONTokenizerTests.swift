@@ -22,7 +22,7 @@ import Testing
         return nil
     }
 
-    @Test func readsEveryKind() {
+    @Test func `Each kind of JSON token is read`() {
         let text = #" {"a" : [1, -0.5e+3, "x\"\u00e9", true,false , null], "b":{}, "c":[] } "#
         #expect(
             kinds(Array(text.utf8))
@@ -34,7 +34,7 @@ import Testing
         #expect(kinds(Array("7".utf8)) == .success([.number]))
     }
 
-    @Test func namesTheFirstBadPlace() {
+    @Test func `A syntax error has the offset of its first bad byte`() {
         #expect(failure("") == JSONError(.unexpectedEnd, at: 0))
         #expect(failure("{") == JSONError(.unexpectedEnd, at: 1))
         #expect(failure("{\"a\":1,}") == JSONError(.unexpectedCharacter, at: 7))
@@ -53,7 +53,7 @@ import Testing
         #expect(failure("\u{feff}{}") == JSONError(.unexpectedCharacter, at: 0))
     }
 
-    @Test func checksUTF8() {
+    @Test func `UTF-8 sequences are accepted exactly if they are well-formed`() {
         for good in ["é", "€", "😀", "\u{10ffff}", "\u{d7ff}\u{e000}"] {
             #expect(failure("\"\(good)\"") == nil)
         }
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func limitsDepth() {
+    @Test func `Nesting deeper than the limit fails`() {
         let deepest = JSONTokenizer.maximumDepth
         let text = String(repeating: "[", count: deepest)
         #expect(failure(text + String(repeating: "]", count: deepest)) == nil)
@@ -74,7 +74,8 @@ import Testing
     }
 
     /// Random bytes and mutilated JSON must end in a value or an error inside the text.
-    @Test(arguments: 0..<10 as Range<UInt64>) func survivesAnything(seed: UInt64) {
+    @Test(arguments: 0..<10 as Range<UInt64>)
+    func `Random and damaged JSON ends in a value or an error inside the text`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let sample = Array(#"{"aps":{"alert":"é\n","badge":1.5e3},"x":[true,null,"\u0041"]}"#.utf8)
         for _ in 0..<1_000 {

@@ -4,7 +4,7 @@ import Testing
 @testable import BroadsideRing
 
 @Suite("Multishot receive") struct ReceiveTests {
-    @Test func oneArmedReceiveBringsManyCompletions() throws {
+    @Test func `One multishot receive completes for each of 50 messages`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         harness.ring.receiveMultishot(pair.near, userData: 7)
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func receivedBytesAsASpan() throws {
+    @Test func `The bytes of a completion can be read as a span`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         harness.ring.receiveMultishot(pair.near, userData: 7)
@@ -33,7 +33,7 @@ import Testing
         #expect(count == 3 && sum == 6)
     }
 
-    @Test func aLongMessageFillsSeveralBuffers() throws {
+    @Test func `A message longer than a buffer fills several`() throws {
         var harness = try RingHarness(bufferCount: 4, bufferSize: 100)
         let pair = SocketPair()
         let sent = (0..<250).map { UInt8($0) }
@@ -49,7 +49,7 @@ import Testing
         #expect(got == sent && identifiers.count == 3)
     }
 
-    @Test func whenBuffersRunOutItEndsWithENOBUFSAndCanBeArmedAgain() throws {
+    @Test func `A receive without free buffers ends with ENOBUFS and can be armed again`() throws {
         var harness = try RingHarness(bufferCount: 2, bufferSize: 16)
         let pair = SocketPair()
         pair.write([UInt8](repeating: 1, count: 64))
@@ -65,7 +65,7 @@ import Testing
         #expect(try #require(try harness.next(2)).result == 16)
     }
 
-    @Test func thePeersEndIsAResultOfZero() throws {
+    @Test func `The end of the peer completes a receive with 0`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         harness.ring.receiveMultishot(pair.near, userData: 1)
@@ -80,7 +80,7 @@ import Testing
         #expect(lent == 0)
     }
 
-    @Test func cancellingEverythingOnADescriptorEndsIt() throws {
+    @Test func `Cancelling all operations on a descriptor completes each with ECANCELED`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         harness.ring.receiveMultishot(pair.near, userData: 1)
@@ -92,7 +92,7 @@ import Testing
         #expect(try #require(try harness.next(2)).result == -ECANCELED)
     }
 
-    @Test func aRingDroppedWithReceivesInFlightLeavesNothingBehind() throws {
+    @Test func `A ring that is dropped with receives in flight consumes nothing later`() throws {
         let pair = SocketPair()
         for _ in 0..<20 {
             var harness = try RingHarness(bufferCount: 64)

@@ -78,7 +78,9 @@ final class PosixThread: @unchecked Sendable {
         }
     }
 
-    @Test func aSeccompFilterIsNamedWithItsMend() throws {
+    @Test func `An EPERM at set-up names the seccomp profile and the sysctl that may cause it`()
+        throws
+    {
         let error = try #require(try error(whenSetUpFailsWith: EPERM))
         #expect(error == RingError(.setUp, code: EPERM))
         #expect(error.description.contains("seccomp profile"))
@@ -86,14 +88,14 @@ final class PosixThread: @unchecked Sendable {
         #expect(!error.description.contains("\n"))
     }
 
-    @Test func aSandboxWithoutItIsNamedWithItsMend() throws {
+    @Test func `An ENOSYS at set-up names gVisor`() throws {
         let error = try #require(try error(whenSetUpFailsWith: ENOSYS))
         #expect(error.code == ENOSYS)
         #expect(error.description.contains("gVisor"))
     }
 
     @Test(arguments: [EINVAL, ENOMEM, EMFILE, EIO])
-    func everyRefusalIsOneLine(code: Int32) {
+    func `Each other set-up error is one line with the system's text`(code: Int32) {
         let text = RingError(.setUp, code: code).description
         #expect(!text.contains("\n") && !text.hasSuffix("."))
         #expect(text.contains(String(cString: strerror(code))))

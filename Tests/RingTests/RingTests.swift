@@ -4,7 +4,7 @@ import Testing
 @testable import BroadsideRing
 
 @Suite("The ring itself") struct RingTests {
-    @Test func queuedOperationsGoOutTogether() throws {
+    @Test func `Ten queued operations are submitted with one call`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         let bytes = StableBytes([1, 2, 3])
@@ -24,7 +24,7 @@ import Testing
         #expect(batch.count == 0)
     }
 
-    @Test func aFullSubmissionQueueSubmitsAndGoesOn() throws {
+    @Test func `A full submission queue is submitted, and all 100 operations complete`() throws {
         var harness = try RingHarness(entries: 4, bufferCount: 0, bufferSize: 0)
         let pair = SocketPair()
         let bytes = StableBytes([1])
@@ -36,7 +36,7 @@ import Testing
         #expect(pair.read(200).count == 100)
     }
 
-    @Test func aSmallBatchLeavesTheRest() throws {
+    @Test func `A batch smaller than the completions leaves the rest for the next`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         let bytes = StableBytes([1])
@@ -52,7 +52,7 @@ import Testing
         #expect(order == [0, 1, 2, 3, 4])
     }
 
-    @Test func anOpenFileIsWrittenToAndThenKnownToBeRemoved() throws {
+    @Test func `A write reports its file's status, and that it was removed`() throws {
         var harness = try RingHarness()
         let path = "/tmp/ring-status-\(getpid())"
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// Where the two would not fit into the queue together, they would not be linked.
-    @Test func aWriteAndItsStatusAreSubmittedTogether() throws {
+    @Test func `A write and its status are linked although only one entry was free`() throws {
         var harness = try RingHarness()
         let path = "/tmp/ring-full-\(getpid())"
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -110,7 +110,7 @@ import Testing
         #expect(status.byteCount == 16)
     }
 
-    @Test func theWaitEndsInTime() throws {
+    @Test func `A wait ends at its timeout, with something to submit and without`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         harness.ring.receiveMultishot(pair.near, userData: 1)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func waitingForNothingReturnsAtOnceAndStillPosts() throws {
+    @Test func `A wait for no completion returns at once and still submits`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         let start = monotonicNanoseconds()
@@ -142,7 +142,7 @@ import Testing
         #expect(monotonicNanoseconds() - start < 30_000_000_000)
     }
 
-    @Test func aTimeoutCompletesWithETIME() throws {
+    @Test func `A timeout completes with ETIME, and a cancelled one with ECANCELED`() throws {
         var harness = try RingHarness()
         let start = monotonicNanoseconds()
         harness.ring.timeout(nanoseconds: 30_000_000, userData: 2)
@@ -156,7 +156,7 @@ import Testing
         #expect(try #require(try harness.next(5)).result == -ENOENT)
     }
 
-    @Test func anEventDescriptorWakesTheRing() async throws {
+    @Test func `A signalled event descriptor completes a poll of the ring`() async throws {
         let event = try EventDescriptor()
         let descriptor = event.descriptor
         var harness = try RingHarness()
@@ -180,7 +180,7 @@ import Testing
         #expect(counter.memory.load(as: UInt64.self) == 1)
     }
 
-    @Test func filesAreWrittenSyncedAndRead() throws {
+    @Test func `Bytes that are written and synced are read back at their offset`() throws {
         var path = Array("/tmp/ring-XXXXXX".utf8CString)
         let descriptor = mkstemp(&path)
         try #require(descriptor >= 0)

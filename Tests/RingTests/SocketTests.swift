@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Sockets on the ring") struct SocketTests {
     @Test(arguments: [SocketAddress.loopback(port: 0), .v6(high: 0, low: 1, scope: 0, port: 0)])
-    func connectAcceptSendReceiveClose(address: SocketAddress) throws {
+    func `Connect, accept, send, receive and close work over IPv4 and IPv6`(address: SocketAddress)
+        throws
+    {
         var harness = try RingHarness()
         let listener = try Socket.listen(on: address)
         let bound = try Socket.localAddress(of: listener)
@@ -43,7 +45,7 @@ import Testing
         Socket.close(listener)
     }
 
-    @Test func aRefusedConnectionIsAResult() throws {
+    @Test func `A refused connection completes with ECONNREFUSED`() throws {
         var harness = try RingHarness()
         let listener = try Socket.listen(on: .loopback(port: 0))
         let address = try Socket.localAddress(of: listener)
@@ -55,7 +57,7 @@ import Testing
     }
 
     /// Each queued connect keeps its own address until the kernel took it.
-    @Test func queuedConnectsKeepTheirAddresses() throws {
+    @Test func `Each of eight queued connects reaches its own address`() throws {
         var harness = try RingHarness()
         var listeners: [(descriptor: Int32, address: SocketAddress)] = []
         for _ in 0..<8 {
@@ -85,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func aSendMayComeBackShort() throws {
+    @Test func `A send that does not wait for all completes with the bytes that fit`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         let bytes = StableBytes((0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -95,7 +97,7 @@ import Testing
         #expect(pair.read(1000) == Array(bytes.bytes[..<1000]))
     }
 
-    @Test func aWaitingSendGoesOnUntilAllIsSent() throws {
+    @Test func `A send that waits for all completes after the last byte`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         let bytes = StableBytes((0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -112,7 +114,7 @@ import Testing
     }
 
     /// A cancelled send says how much went out, which may be part of a record.
-    @Test func aCancelledSendReportsWhatWasSent() throws {
+    @Test func `A cancelled send completes with the number of bytes that were sent`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         let bytes = StableBytes(count: 4_000_000)
@@ -124,7 +126,7 @@ import Testing
         #expect(sent > 0 && sent < 4_000_000)
     }
 
-    @Test func sendingToAClosedPeerIsAResultAndNoSignal() throws {
+    @Test func `A send on a closed socket completes with EPIPE and raises no signal`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         shutdown(pair.near, Int32(SHUT_WR))
@@ -133,7 +135,7 @@ import Testing
         #expect(try #require(try harness.next(1)).result == -EPIPE)
     }
 
-    @Test func shuttingDownTellsThePeer() throws {
+    @Test func `A shutdown ends the peer's reading`() throws {
         var harness = try RingHarness()
         let pair = SocketPair()
         harness.ring.shutdown(pair.near, how: Int32(SHUT_WR), userData: 1)
@@ -141,7 +143,7 @@ import Testing
         #expect(pair.read(1).isEmpty)
     }
 
-    @Test func socketsAreMadeForTheJob() throws {
+    @Test func `A stream socket has TCP_NODELAY and close-on-exec`() throws {
         let descriptor = try Socket.stream(for: .loopback(port: 0))
         defer { Socket.close(descriptor) }
         var on: Int32 = 0
@@ -150,7 +152,7 @@ import Testing
         #expect(on != 0 && fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0)
     }
 
-    @Test func severalListenersShareAPortOnlyWhereAskedTo() throws {
+    @Test func `Several listeners share a port only if both asked for it`() throws {
         let first = try Socket.listen(on: .loopback(port: 0), sharedPort: true)
         let address = try Socket.localAddress(of: first)
         let second = try Socket.listen(on: address, sharedPort: true)

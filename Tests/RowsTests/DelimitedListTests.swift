@@ -4,7 +4,9 @@ import Testing
 @testable import BroadsideRows
 
 @Suite struct DelimitedListTests {
-    @Test func readsRFC4180() throws {
+    @Test func `Quoted fields, line breaks and short records of CSV are read as RFC 4180 says`()
+        throws
+    {
         let list =
             "id,\"token\", name \r\n1,aa,Ann\r\n\r\n2,\"bb\",\"two\r\nlines, \"\"quoted\"\"\"\r\n"
             + "3,cc,5\" disk\r\n4\r\n5,\"dd\"x,\r\n6,ee,\"\",more\n"
@@ -26,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func readsTabs() throws {
+    @Test func `Tab-separated rows are read with blank fields and quotes`() throws {
         let found = try rows(
             "\u{feff}\n name\ttoken\nAnn, B.\taa\n\t\n\"t\tb\"\t\"bb\"", format: .tsv,
             columns: ["token", "name"])
@@ -38,7 +40,7 @@ import Testing
             ])
     }
 
-    @Test func namesTheMissingColumn() {
+    @Test func `A column that the header lacks is named with the columns there are`() {
         #expect(
             throws: RowLayout.HeaderError.missing("device", columns: ["token", "name"])
         ) { try rows("token,name\naa,b\n", format: .csv, columns: ["device"]) }
@@ -48,7 +50,7 @@ import Testing
             ])
     }
 
-    @Test func marksAHeaderThatIsTooLong() {
+    @Test func `A header longer than the limit is marked, and the next row starts behind it`() {
         let header = [UInt8](repeating: 0x78, count: 1_100_000)
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(format: .csv, pool: pool)
@@ -61,7 +63,7 @@ import Testing
         #expect(starts == [ListPosition(byteOffset: 1_100_001, row: 0, line: 2)])
     }
 
-    @Test func noticesAnOpenQuote() {
+    @Test func `A quote that is never closed is a fault with its line`() {
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(format: .csv, pool: pool)
         var count = 0
@@ -77,7 +79,7 @@ import Testing
             ("\"a\n\n\"\n\"b\n\",c\nd,\"e", 7), ("\"a\n\",\"b\n\n\",\"c\n", 5), ("a\n\"", 3),
             ("\"a\nb\",c\n", nil), ("a\n\"b\nb\"x,\"\n", nil), ("5\" disk", nil), ("", nil),
         ] as [(String, UInt64?)])
-    func `An unclosed quote is told by the line on which it opens`(
+    func `An unclosed quote is reported with the line on which it opens`(
         rows: String, line: UInt64?
     ) {
         let list = Array("token,name\n\(rows)".utf8)
@@ -93,7 +95,10 @@ import Testing
     }
 
     /// Records written by the grammar and read again, with any chunk limit and any pieces.
-    @Test(arguments: 0..<20 as Range<UInt64>) func readsWhatTheGrammarWrites(seed: UInt64) throws {
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func `Records written by the grammar are read back with any chunk limit and pieces`(
+        seed: UInt64
+    ) throws {
         var random = SeededRandom(seed: seed)
         let (format, separator): (ListFormat, Character) =
             Bool.random(using: &random) ? (.csv, ",") : (.tsv, "\t")
@@ -132,7 +137,9 @@ import Testing
         }
     }
 
-    @Test func readsJSONLines() throws {
+    @Test func `JSON Lines are read by key, and a line that is not an object is its own token`()
+        throws
+    {
         let list =
             "{\"name\":\"A\\n\",\"token\":\"aa\",\"x\":{\"token\":\"no\"}}\n\n"
             + "{\"token\":null}\r\n{\"token\":7,\"name\":[1]}\nnonsense\n"
@@ -146,7 +153,7 @@ import Testing
             ])
     }
 
-    @Test func detectsTheFormat() {
+    @Test func `The format follows the file's name, else its first bytes`() {
         func detect(_ name: String, _ content: String) -> ListFormat {
             ListFormat.detect(
                 fileName: name, firstBytes: Array(content.utf8), tokenColumn: "token")

@@ -18,7 +18,7 @@ import Testing
     ]
 
     @Test(arguments: files.indices)
-    func `A file that is not a list is known`(index: Int) {
+    func `A file that is not a list is recognized`(index: Int) {
         let (text, kind) = Self.files[index]
         #expect(ForeignFile.detect(Array(text.utf8), isDelimited: false) == kind, "\(text)")
         // The first row of a table may begin with a bracket.
@@ -27,7 +27,7 @@ import Testing
             ForeignFile.detect(Array(text.utf8), isDelimited: true) == (isJSON ? nil : kind))
     }
 
-    @Test func `Binary files and UTF-16 are known`() {
+    @Test func `Binary files and UTF-16 are recognized`() {
         for (bytes, kind) in [
             ([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1, 0], .oldExcelWorkbook),
             ([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a], nil),
@@ -51,7 +51,7 @@ import Testing
             ForeignFile.detect(Array(long.prefix(62)) + [0x61, 0x61], isDelimited: false) == nil)
     }
 
-    @Test func `Each kind has a name, and a remedy that names the file where it has to`() {
+    @Test func `Each kind of foreign file has a name and a remedy`() {
         let names = Set(ForeignFile.allCases.map(\.name))
         #expect(names.count == ForeignFile.allCases.count)
         let command = ListCommand(file: "my list")
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `A text that is not a token is known for what people call it`() {
+    @Test func `A text that is not a token is recognized as what people call it`() {
         let token = String(repeating: "0a1B", count: 16)
         let base64 = "q8xQ+/3m" + String(repeating: "Ab1z", count: 8)
         let pairs = Array(repeating: "aB", count: 32)
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `A tar archive is known by the sum in its header`() {
+    @Test func `A tar archive is recognized by its header's checksum`() {
         var header = [UInt8](repeating: 0, count: 512)
         header.replaceSubrange(0..<5, with: "a.csv".utf8)
         header.replaceSubrange(148..<156, with: "        ".utf8)
@@ -156,7 +156,7 @@ import Testing
             (#"{"a":1,"b":"c"}"#, .other), (#"{"a\"":[{"#, .other), (#"{"it's":[{"#, .other),
             ("{\"\(String(repeating: "aB", count: 32))\":1}", .tokenKeys), (#"{"ad":1}"#, .other),
         ] as [(String, ForeignJSON?)])
-    func `The rows in a JSON document are found`(text: String, kind: ForeignJSON?) {
+    func `Rows in a JSON document are found`(text: String, kind: ForeignJSON?) {
         #expect(ForeignJSON.detect(Array(text.utf8)) == kind, "\(text)")
     }
 
@@ -171,7 +171,7 @@ import Testing
         #expect(TitleLines.headerLine(Array(text.utf8), tokenColumn: "token") == line, "\(text)")
     }
 
-    @Test func `Commands read the file as it is, and write another one`() {
+    @Test func `Printed commands read the file unchanged and write another one`() {
         for (file, compression, command) in [
             ("a.csv", nil, "x < a.csv > a.fixed.csv"), ("-", nil, "... | x > list.fixed.txt"),
             ("", .gzip, "... | gzip -dc | x > list.fixed.txt"),
@@ -197,7 +197,7 @@ import Testing
             ("sep=", nil), ("sep=;;", nil), ("xsep=;", nil), ("sep;;", nil), ("", nil),
             ("sep=;              token", nil),
         ] as [(String, Character?)])
-    func `A first line names the separator`(line: String, separator: Character?) {
+    func `A first line sep= names the separator`(line: String, separator: Character?) {
         let found = SeparatorLine.separator(Array(line.utf8))
         #expect(found == separator?.asciiValue, "\(line)")
     }
@@ -215,11 +215,11 @@ import Testing
         ("{}", []), ("[1]", []), ("7", []), ("nonsense", []), (#"{"a":1,"#, []),
         (#"{"a":1} x"#, []),
     ])
-    func `The keys of a row are named for advice, as paths`(text: String, keys: [String]) {
+    func `The keys of a row are named as paths`(text: String, keys: [String]) {
         #expect(JSONKeys.read(Array(text.utf8).span.bytes) == keys)
     }
 
-    @Test func `Only so many keys are read`() {
+    @Test func `The number of keys that are read has a limit`() {
         let object = "{" + (0..<150).map { "\"k\($0)\":\($0)" }.joined(separator: ",") + "}"
         #expect(JSONKeys.read(Array(object.utf8).span.bytes) == (0..<100).map { "k\($0)" })
     }

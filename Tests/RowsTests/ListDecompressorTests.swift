@@ -60,7 +60,9 @@ import Testing
     }
 
     @Test(arguments: ListCompression.allCases, [0, 1, 5, 4_999, 5_000, 5_001, 300_000])
-    func `What was packed comes out again`(compression: ListCompression, count: Int) {
+    func `A compressed list is decompressed into the original`(
+        compression: ListCompression, count: Int
+    ) {
         let text = Self.text(count)
         let packed = pack(text, compression)
         #expect(ListCompression.detect(Array(packed.prefix(4))) == compression)
@@ -69,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: ListCompression.allCases)
-    func `Pieces of any size make no difference`(compression: ListCompression) {
+    func `Pieces of any size decompress alike`(compression: ListCompression) {
         let text = Self.text(3_000)
         let packed = pack(text, compression) + pack([], compression) + pack([1], compression)
         for input in [1, 2, 3, 7, 100] {
@@ -81,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: ListCompression.allCases)
-    func `Members and frames follow one another`(compression: ListCompression) {
+    func `Members and frames are decompressed one after the other`(compression: ListCompression) {
         var text: [UInt8] = []
         var packed: [UInt8] = []
         for number in 0..<20 {
@@ -97,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: ListCompression.allCases)
-    func `Wherever it is cut off is told, and nothing comes that was not there`(
+    func `A compressed list cut at any byte is an error after the right prefix`(
         compression: ListCompression
     ) {
         let text = Self.text(2_000)
@@ -114,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: ListCompression.allCases)
-    func `Damage never passes for the list`(compression: ListCompression) {
+    func `Damage in a compressed list is never read as the list`(compression: ListCompression) {
         let text = Self.text(3_000)
         let packed = pack(text, compression)
         for place in packed.indices {
@@ -129,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `What follows gzip data is zeros or another member`() {
+    @Test func `Only zeros or another member may follow gzip data`() {
         let text = Self.text(100)
         let packed = pack(text, .gzip)
         #expect(unpack(packed + [0, 0, 0], .gzip) == .whole(text))
@@ -143,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `A zstd frame that looks back too far is refused`() {
+    @Test func `A zstd frame with a too large window is refused`() {
         // A frame header (RFC 8878, section 3.1.1.1) with a window of 2^24 bytes, and one of 2^23.
         let mark: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0x00]
         let emptyBlock: [UInt8] = [0x01, 0x00, 0x00]
@@ -151,7 +153,7 @@ import Testing
         #expect(unpack(mark + [13 << 3] + emptyBlock, .zstd) == .whole([]))
     }
 
-    @Test func `Names and first bytes tell how a file is packed`() {
+    @Test func `Names and first bytes tell the compression`() {
         #expect(ListCompression.named("a.CSV.GZ") == .gzip)
         #expect(ListCompression.named("a.zst") == .zstd)
         #expect(ListCompression.named("gz") == nil)

@@ -111,12 +111,12 @@ import Testing
         (.rowInQuotes, "line 7 opens a quote that is not closed before the next row, "),
         (.loneReturn, "line 7 has a carriage return without a line feed, "),
     ])
-    func `Each kind is told with its line`(kind: ListFault.Kind, beginning: String) {
+    func `Each kind of fault is reported with its line`(kind: ListFault.Kind, beginning: String) {
         #expect(ListFault(kind, line: 7).message.hasPrefix(beginning))
     }
 
     @Test(arguments: cases)
-    func `A cutter stops at a fault, with all rows before it`(entry: Case) throws {
+    func `A splitter stops at a fault with all rows before it`(entry: Case) throws {
         let layout = try Self.layout(entry.format)
         for mark in [false, true] {
             let list = Self.whole(entry, mark: mark)
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func `A pruner finds the same, and consumes nothing behind it`(entry: Case) throws {
+    func `A pruner finds the same fault and consumes nothing behind it`(entry: Case) throws {
         for mark in [false, true] {
             let list = Self.whole(entry, mark: mark)
             for windowSize in [1, 3, 10, 100, 10_000] {
@@ -169,7 +169,7 @@ import Testing
     /// A row that is longer than rows may be is not stored: what is inside its quotes is looked at all the
     /// same.
     @Test(arguments: [100, 70_000, 1_048_500, 1_048_577, 1_500_000])
-    func `What a long row hides is found`(count: Int) throws {
+    func `A fault within a long row is found`(count: Int) throws {
         let layout = try Self.layout(.csv)
         let filler = String(repeating: "x y\n", count: count / 4)
         for (text, fault) in [
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test func `A cutter that goes on in the middle counts lines from there`() throws {
+    @Test func `A splitter that starts in the middle counts lines from there`() throws {
         let layout = try Self.layout(.csv)
         let list = Array("\(Self.token),a\n\(Self.token),\"b\n\(Self.other),c\n".utf8)
         let pool = ChunkPool(limit: 2)

@@ -22,10 +22,8 @@ import Testing
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    @Test(
-        "It is the documented one, however the list comes",
-        arguments: [0, 1, 65_535, 65_536, 65_537, 200_000])
-    func pieces(count: Int) {
+    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 200_000])
+    func `The list's hash is the documented one however the bytes arrive`(count: Int) {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 7) }
         let whole = hash([bytes[...]])
         #expect(whole == documented(bytes))
@@ -37,8 +35,7 @@ import Testing
         }
     }
 
-    @Test("Each byte and the number of them count")
-    func differences() {
+    @Test func `The list's hash differs for each byte and length`() {
         let bytes = [UInt8](repeating: 0x61, count: 70_000)
         let whole = hash([bytes[...]])
         for place in [0, 65_535, 65_536, 69_999] {

@@ -94,7 +94,7 @@ import Testing
     ]
 
     @Test(arguments: tabbed.indices)
-    private func `Between tabs quotes never span lines`(index: Int) throws {
+    private func `Quotes in tab-separated rows never span lines`(index: Int) throws {
         let entry = Self.tabbed[index]
         for pieceSize in [1, 2, 3, 1_000] {
             for rowLimit in [1, .max] {
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `What is too long for a token is cut so that it is none`() {
+    @Test func `A text too long for a token is cut so that it is not one`() {
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(layout: .lines, pool: pool)
         let texts = [200, 201, 202, 400].map { String(repeating: "a", count: $0) }
@@ -124,7 +124,7 @@ import Testing
         #expect(text == Array(marked.utf8))
     }
 
-    @Test func `A header with tabs has names in quotes, or quotes in names`() {
+    @Test func `A header with tabs has quoted names, or quotes in names`() {
         func columns(_ header: String) -> [String] {
             RowLayout.columns(Array(header.utf8), separator: 0x09)
         }
@@ -155,13 +155,13 @@ import Testing
     ]
 
     @Test(arguments: objects.indices)
-    private func `Keys may be paths, and escapes count`(index: Int) throws {
+    private func `Keys may be paths, with escapes`(index: Int) throws {
         let entry = Self.objects[index]
         let found = try read(Array(entry.text.utf8), .jsonl, ["z", "a.b"], 1_000, .max)
         #expect(found == [Expected(1, [nil, entry.value])])
     }
 
-    @Test func `The last of equal keys wins, however it is written`() throws {
+    @Test func `The last of equal keys counts, however it is escaped`() throws {
         for (text, value) in [
             (#"{"token":"A","\u0074oken":"B"}"#, "B"), (#"{"\u0074oken":"B","token":"A"}"#, "A"),
             (#"{"token":"A","token":null}"#, nil), (#"{"token":"\u002B\u0041"}"#, "+A"),
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test(arguments: ["\n", "\r\n"], [ListFormat.lines, .jsonl])
-    func `A row is all of its line but the end, whatever it says`(
+    func `A row of lines is all of its line but the end`(
         end: String, format: ListFormat
     ) throws {
         let lines = [#"{"token":"aa"}"#, "oops", #"["x"]"#]
@@ -204,7 +204,7 @@ import Testing
         #expect(texts == lines)
     }
 
-    @Test func `A row that is too long is where it begins`() throws {
+    @Test func `A row that is too long counts where it begins`() throws {
         let good = String(repeating: "ab", count: 32) + "\n"
         let long = String(repeating: "x", count: RowChunk.rowByteCountMax + 1) + "\n"
         let chunks = cut(Array((good + "\n" + good + long + long + good).utf8))
@@ -262,7 +262,7 @@ import Testing
         }
     }
 
-    @Test func `Columns are found without regard to case if only one is meant`() throws {
+    @Test func `A column is found in another case if only one matches`() throws {
         func layout(_ header: String, _ names: [String]) throws(RowLayout.HeaderError) -> RowLayout
         {
             try RowLayout(format: .csv, names: names, header: Array(header.utf8))
@@ -284,7 +284,7 @@ import Testing
         #expect(try layout("token,,", ["token"]).columnIndices == [0])
     }
 
-    @Test func `A semicolon is found in the header, outside quotes`() {
+    @Test func `A semicolon is found as separator in the header outside quotes`() {
         for (header, format) in [
             ("id;token\n1,2", ListFormat.semicolonCSV), ("id,token\n1;2", .csv),
             ("\"a;b\",token\n", .csv), ("\"a,b\";token\n", .semicolonCSV), ("token\n1;2", .csv),

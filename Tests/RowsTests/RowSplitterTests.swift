@@ -5,7 +5,7 @@ import Testing
 @testable import BroadsideRows
 
 @Suite struct RowSplitterTests {
-    @Test func blankLinesAreNoRows() throws {
+    @Test func `Blank lines are not rows, and lines still count them`() throws {
         let list = "\n  \naa\r\n\r\n\t\nbb\n\ncc"
         let expected = [
             RowFacts(number: 0, line: 3, fields: ["aa"]),
@@ -22,7 +22,7 @@ import Testing
         #expect(cut(Array("\n\n".utf8)) == [])
     }
 
-    @Test func skipsAMarkAtTheStartOnly() throws {
+    @Test func `A byte order mark is skipped at the start of the list only`() throws {
         for pieceSize in [1, 2, 3, 100] {
             #expect(
                 try rows("\u{feff}aa\n\u{feff}bb\n", pieceSize: pieceSize) == [
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func aFirstLineThatNamesTheSeparatorIsNotTheHeader() throws {
+    @Test func `A first line sep=; is skipped before the header, and only there`() throws {
         for mark in ["", "\u{feff}"] {
             for pieceSize in [1, 2, 3, 7, 100] {
                 for rowLimit in [1, 100] {
@@ -101,7 +101,8 @@ import Testing
         return rows
     }
 
-    @Test(arguments: 0..<12 as Range<UInt64>) func tilesAnyListAlikeHoweverItArrives(seed: UInt64) {
+    @Test(arguments: 0..<12 as Range<UInt64>)
+    func `Chunks of a list are the same however the bytes arrive`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let list = anyList(&random)
         let rowLimit = [1, 7, 300, .max].randomElement(using: &random)!
@@ -128,7 +129,8 @@ import Testing
         #expect(row == UInt64(plainRows(list).count))
     }
 
-    @Test(arguments: 0..<6 as Range<UInt64>) func numbersRowsAndLines(seed: UInt64) throws {
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `Rows and lines are numbered as a plain reader numbers them`(seed: UInt64) throws {
         var random = SeededRandom(seed: 100 + seed)
         let list = anyList(&random)
         let found = try rows(String(decoding: list, as: UTF8.self), rowLimit: 100, pieceSize: 1_000)
@@ -137,7 +139,8 @@ import Testing
     }
 
     /// A resumed run cuts the chunks of the first run again, whatever its own limits are.
-    @Test(arguments: 0..<12 as Range<UInt64>) func cutsKnownChunksAgain(seed: UInt64) {
+    @Test(arguments: 0..<12 as Range<UInt64>)
+    func `A resumed run cuts the chunks of the first run again with other limits`(seed: UInt64) {
         var random = SeededRandom(seed: 200 + seed)
         let list = anyList(&random)
         let known = cut(list, rowLimit: [50, 1_000, .max].randomElement(using: &random)!)
@@ -168,7 +171,7 @@ import Testing
         #expect(again == Array(known[from...]))
     }
 
-    @Test func smallerChunksEndAtABoundary() {
+    @Test func `A chunk ends at a boundary that is asked for`() {
         let list = Array(String(repeating: "abcdefgh\n", count: 100).utf8)
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(format: .lines, pool: pool, rowLimit: 7)
@@ -179,7 +182,7 @@ import Testing
         #expect(counts.reduce(0, +) == 100)
     }
 
-    @Test func waitsForThePool() {
+    @Test func `Without a free chunk the splitter waits for the pool`() {
         let list = [UInt8](repeating: 0x61, count: 40_000) + [0x0a]
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(format: .lines, pool: pool)
@@ -203,7 +206,8 @@ import Testing
         pool.giveBack(second)
     }
 
-    @Test func hashTellsChunksApart() {
+    @Test func `The hash of a chunk differs if a byte differs, and never changes between versions`()
+    {
         let long = [UInt8](repeating: 0x61, count: 100_000)
         var other = long
         other[99_999] = 0x62

@@ -4,12 +4,12 @@ import Testing
 
 @Suite struct SeedTests {
     @Test(arguments: UInt64(0)..<12)
-    func invariantsHold(seed: UInt64) {
+    func `A seed's run violates no invariant`(seed: UInt64) {
         let result = runSeed(seed)
         #expect(result.failure == nil)
     }
 
-    @Test func `Runs grow, and those that do keep to the limits`() {
+    @Test func `Runs grow within their limits in all seeds`() {
         var grown = 0
         for seed in UInt64(120)..<134 {
             let result = runSeed(seed)
@@ -20,20 +20,20 @@ import Testing
     }
 
     @Test(arguments: [UInt64(21), 37, 45, 117])
-    func `Campaigns to a legacy gateway are checked, too`(seed: UInt64) {
+    func `Legacy gateway campaigns violate no invariant`(seed: UInt64) {
         let result = runSeed(seed)
         #expect(result.failure == nil)
         #expect(result.coverage.hasGateways)
     }
 
     @Test(arguments: [UInt64(3), 17, 21])
-    func aSeedAlwaysTellsTheSameStory(seed: UInt64) {
+    func `A seed gives the same result in each run`(seed: UInt64) {
         let first = runSeed(seed)
         let second = runSeed(seed)
         #expect(first == second)
     }
 
-    @Test func `Several senders have a campaign at a time, and send no row twice`() {
+    @Test func `Several senders of one campaign send no row twice`() {
         var overlapping = 0
         for seed in UInt64(0)..<30 {
             let result = runSeed(seed, hasSenders: true)

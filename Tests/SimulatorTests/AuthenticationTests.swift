@@ -50,7 +50,9 @@ import Testing
             ("bearer " + raw, -3600, nil),
             ("bearer " + raw, -3601, .invalidProviderToken),
         ] as [(String?, Int, Reason?)])
-    func publishedToken(_ authorization: String?, _ later: Int, _ reason: Reason?) throws {
+    func `The published token is accepted until it is too old, and wrong ones are refused`(
+        _ authorization: String?, _ later: Int, _ reason: Reason?
+    ) throws {
         let key = try VerifyingKey(pem: Array(Self.publicKey.utf8))
         var verifier = ProviderTokenVerifier(keys: [
             ProviderKey(keyID: "ABC123DEFG", teamID: "DEF123GHIJ") { message, signature in
@@ -76,7 +78,9 @@ import Testing
             // A connection is bound by its first accepted token, not by a refused one.
             (["X1", "B1"], nil),
         ] as [([String], Reason?)])
-    func binding(_ names: [String], _ last: Reason?) {
+    func `A connection is bound to the key, then the team, of its first token`(
+        _ names: [String], _ last: Reason?
+    ) {
         var verifier = Self.verifier(["A1", "A2", "B1"])
         var credential = ConnectionCredential(hasCertificate: false)
         var reason: Reason?
@@ -86,21 +90,21 @@ import Testing
         #expect(reason == last)
     }
 
-    @Test func unknownTeamOfKnownKey() {
+    @Test func `A token of a known key and another team is InvalidProviderToken`() {
         var verifier = Self.verifier(["A1"])
         var credential = ConnectionCredential(hasCertificate: false)
         let token = Self.token("A1", team: "B")
         #expect(Self.refusal(token, &credential, &verifier) == .invalidProviderToken)
     }
 
-    @Test func certificateMakesAuthorizationIrrelevant() {
+    @Test func `With a client certificate authorization is ignored`() {
         var verifier = Self.verifier([])
         var credential = ConnectionCredential(hasCertificate: true)
         #expect(Self.refusal(nil, &credential, &verifier) == nil)
         #expect(Self.refusal("bearer nonsense", &credential, &verifier) == nil)
     }
 
-    @Test func cacheForgetsTheOldest() {
+    @Test func `200 different tokens of a key are accepted in turn`() {
         var verifier = Self.verifier(["A1"])
         for age in 0..<200 {
             var credential = ConnectionCredential(hasCertificate: false)

@@ -6,7 +6,9 @@ import Testing
 /// Other clients that nobody here wrote.
 @Suite struct ClientTests {
     @Test(.enabled(if: isInstalled("nghttp"), "nghttp is not installed"))
-    func nghttpSeesTheStreamLimitRise() throws {
+    func `nghttp sees the stream limit rise from 1 to --max-streams after its first request`()
+        throws
+    {
         let harness = try EndpointHarness { $0.maxStreams = 1234 }
         let payload = try harness.folder.write("payload.json", "{\"aps\":{}}")
         let token = try harness.providerToken()
@@ -31,7 +33,7 @@ import Testing
     @Test(
         .enabled(if: isInstalled("nghttp"), "nghttp is not installed"),
         arguments: [false, true])
-    func nghttpWithCertificateMaySendAtOnce(isFast: Bool) throws {
+    func `nghttp with a certificate gets no stream limit of 1`(isFast: Bool) throws {
         let harness = try EndpointHarness { $0.isFast = isFast }
         let payload = try harness.folder.write("payload.json", "{\"aps\":{}}")
         let result = try run([
@@ -47,7 +49,7 @@ import Testing
     @Test(
         .enabled(if: isInstalled("h2load"), "h2load is not installed"),
         arguments: [false, true], [0, 3_000_000] as [UInt64])
-    func h2loadGetsAnAnswerToEachRequest(isFast: Bool, latency: UInt64) throws {
+    func `h2load gets one response to each request`(isFast: Bool, latency: UInt64) throws {
         let folder = Folder()
         let harness = try EndpointHarness {
             $0.isFast = isFast
@@ -88,7 +90,7 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("h2load"), "h2load is not installed"))
-    func lintRefuses() throws {
+    func `--lint refuse refuses a client that inserts :authority into the table`() throws {
         let harness = try EndpointHarness { $0.lint = .refuse }
         let payload = try harness.folder.write("payload.json", "{\"aps\":{}}")
         let result = try run([
@@ -105,7 +107,7 @@ import Testing
     @Test(
         .enabled(if: isInstalled("openssl"), "openssl is not installed"),
         arguments: ["-tls1_2", "-tls1_3"])
-    func opensslAgreesOnTLS(_ version: String) throws {
+    func `openssl s_client verifies the server and selects h2`(_ version: String) throws {
         let harness = try EndpointHarness()
         let result = try run([
             "openssl", "s_client", "-connect", "127.0.0.1:\(harness.endpoint.port)", version,
@@ -120,7 +122,7 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("openssl"), "openssl is not installed"))
-    func opensslIsRefusedWithoutHTTP2() throws {
+    func `openssl s_client that offers only HTTP/1.1 is refused`() throws {
         let harness = try EndpointHarness()
         let result = try run([
             "openssl", "s_client", "-connect", "127.0.0.1:\(harness.endpoint.port)", "-alpn",

@@ -13,7 +13,9 @@ struct ConnectionEndTests {
     @Test(arguments: [
         ("json", "{\"reason\":\"IdleTimeout\"}"), ("text", "IdleTimeout"), ("none", ""),
     ])
-    func idleTimeout(_ form: String, debug: String) throws {
+    func `An idle connection ends with GOAWAY IdleTimeout in the form of the scenario`(
+        _ form: String, debug: String
+    ) throws {
         let folder = Folder()
         let file = try folder.write(
             "idle.json5", "{ idle_timeout: '200ms', goaway: '\(form)' }")
@@ -28,7 +30,7 @@ struct ConnectionEndTests {
     }
 
     /// A stop says Shutdown and still gives the answers that wait.
-    @Test func pings() throws {
+    @Test func `PINGs are answered in order with their own bytes`() throws {
         let harness = try EndpointHarness()
         let fields = Client.fields(harness, bearer: try harness.providerToken())
         let events = try Client.converse(
@@ -41,7 +43,8 @@ struct ConnectionEndTests {
         #expect(events.contains { $0.status == 200 })
     }
 
-    @Test(arguments: ["json", "text"]) func shutdown(_ form: String) throws {
+    @Test(arguments: ["json", "text"])
+    func `A stop sends GOAWAY Shutdown and the pending responses`(_ form: String) throws {
         let folder = Folder()
         let file = try folder.write(
             "end.json5", "{ goaway: '\(form)', latency: '700ms' }")
@@ -72,7 +75,7 @@ struct ConnectionEndTests {
     }
 
     /// Who connects and says nothing is not waited for.
-    @Test func handshakeTimeout() throws {
+    @Test func `A connection without a handshake is closed after handshake_timeout`() throws {
         let folder = Folder()
         let file = try folder.write("slow.json5", "{ handshake_timeout: '200ms' }")
         let harness = try EndpointHarness { $0.scenario = file }
@@ -89,7 +92,9 @@ struct ConnectionEndTests {
     }
 
     /// Two steps (RFC 9113 section 6.8): the highest number, then the true one; none is refused.
-    @Test func goAwayInTwoSteps() throws {
+    @Test func `A GOAWAY with notice announces the highest ID first, then the last one it took`()
+        throws
+    {
         let folder = Folder()
         let file = try folder.write(
             "steps.json5",

@@ -50,7 +50,8 @@ struct CurlTests {
 
     static func reason(_ text: String) -> String { "{\"reason\":\"\(text)\"}" }
 
-    @Test(arguments: cases, [false, true]) func oneRequest(_ one: Case, isFast: Bool) throws {
+    @Test(arguments: cases, [false, true])
+    func `A request by curl gets its status, reason and apns-id`(_ one: Case, isFast: Bool) throws {
         let harness = try EndpointHarness {
             $0.isFast = isFast
             $0.badToken = 0.1
@@ -71,7 +72,9 @@ struct CurlTests {
     }
 
     /// More than SETTINGS_MAX_HEADER_LIST_SIZE allows, which is advice (RFC 9113 section 6.5.2).
-    @Test(arguments: [false, true]) func headersAreTooLarge(isFast: Bool) throws {
+    @Test(arguments: [false, true]) func `Headers above the announced list size get 431`(
+        isFast: Bool
+    ) throws {
         let harness = try EndpointHarness { $0.isFast = isFast }
         let response = try harness.curl(
             authorization: try harness.providerToken(),
@@ -80,7 +83,8 @@ struct CurlTests {
         #expect(harness.stop().accepted == 0)
     }
 
-    @Test(arguments: [false, true]) func identifierIsMadeWhereMissing(isFast: Bool) throws {
+    @Test(arguments: [false, true])
+    func `A request without apns-id gets a random one in upper case`(isFast: Bool) throws {
         let harness = try EndpointHarness { $0.isFast = isFast }
         let response = try harness.curl(authorization: try harness.providerToken())
         let id = try #require(response.headers["apns-id"])
@@ -89,7 +93,8 @@ struct CurlTests {
         #expect(id.dropFirst(14).first == "4")
     }
 
-    @Test(arguments: [false, true]) func clientCertificate(isFast: Bool) throws {
+    @Test(arguments: [false, true])
+    func `With a client certificate the topic must be one of its topics`(isFast: Bool) throws {
         let harness = try EndpointHarness { $0.isFast = isFast }
         let files = [
             "--cert", harness.state.file("client.pem"), "--key", harness.state.file("client.key"),
@@ -106,7 +111,7 @@ struct CurlTests {
         #expect(other.body == Self.reason("TopicDisallowed"))
     }
 
-    @Test func foreignCertificateIsRefused() throws {
+    @Test func `A certificate of another authority fails the handshake`() throws {
         let harness = try EndpointHarness()
         let other = try StateDirectory(path: harness.folder.file("other"))
         let response = try harness.curl(
@@ -116,7 +121,7 @@ struct CurlTests {
         #expect(harness.stop().handshakesFailed == 1)
     }
 
-    @Test func latencyAndJitter() throws {
+    @Test func `A response waits for the latency and its jitter`() throws {
         let harness = try EndpointHarness {
             $0.latencyNanoseconds = 300_000_000
             $0.latencyJitterNanoseconds = 100_000_000
@@ -129,7 +134,7 @@ struct CurlTests {
         #expect(elapsed >= 200_000_000)
     }
 
-    @Test func journalHasALineForEachRequest() throws {
+    @Test func `The journal has a line for each request, with quoted fields`() throws {
         let folder = Folder()
         let harness = try EndpointHarness { $0.journal = folder.file("journal.csv") }
         let token = try harness.providerToken()
@@ -149,7 +154,7 @@ struct CurlTests {
         #expect(Array(rows[1][4...]) == ["", "404", "BadPath"])
     }
 
-    @Test func journalIsWrittenWhileRunning() throws {
+    @Test func `The journal is written while the simulator runs`() throws {
         let folder = Folder()
         let harness = try EndpointHarness { $0.journal = folder.file("journal.csv") }
         _ = try harness.curl(authorization: try harness.providerToken())

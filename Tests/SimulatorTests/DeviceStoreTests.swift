@@ -50,7 +50,7 @@ import Testing
         store.setOnline(token, true, microseconds: seconds * Self.second)
     }
 
-    @Test func onlineDevicesGetAll() throws {
+    @Test func `A device that is online gets each notification`() throws {
         let store = try store(offline: [])
         for _ in 0..<3 { take(store, expiration: 0) }
         #expect(counts(store, at: 1000) == .init(delivered: 3))
@@ -61,7 +61,9 @@ import Testing
     @Test(
         arguments: [(StoreRule.app, 2, 10), (.collapseIdentifier, 6, 6)]
             as [(StoreRule, Int, UInt64)])
-    func newest(_ rule: StoreRule, stored: Int, coalesced: UInt64) throws {
+    func `An offline device stores the newest notification of each app or collapse ID`(
+        _ rule: StoreRule, stored: Int, coalesced: UInt64
+    ) throws {
         let store = try store(rule: rule)
         for app in ["a.b", "a.c"] {
             for collapse in [nil, "x", "y", "x", nil, nil] as [String?] {
@@ -82,7 +84,9 @@ import Testing
 
     // MARK: Devices that save power
 
-    @Test func prioritiesOfADeviceThatSavesPower() throws {
+    @Test func `A device that saves power gets priority 10 at once and the others in groups`()
+        throws
+    {
         let store = try store(offline: [], savingPower: ["AB01"])
         take(store, priority: 5, at: 1000)
         take(store, priority: 10, at: 1001)
@@ -99,7 +103,7 @@ import Testing
         #expect(counts(store, at: 1061) == .init(delivered: 5))
     }
 
-    @Test func priorityOneWakesNobody() throws {
+    @Test func `Priority 1 waits until the device stops saving power`() throws {
         let store = try store(offline: [], savingPower: ["AB01"])
         take(store, priority: 1)
         #expect(counts(store, at: 100_000) == .init(held: 1))
@@ -109,7 +113,9 @@ import Testing
         #expect(counts(store, at: 100_000) == .init(delivered: 2), "it saves no power now")
     }
 
-    @Test func whatIsHeldExpiresAndIsNotStoredWithExpirationZero() throws {
+    @Test func `Held notifications expire, and one with expiration 0 is delivered with its group`()
+        throws
+    {
         let store = try store(offline: [], savingPower: ["AB01"])
         take(store, expiration: 0, priority: 5)
         take(store, expiration: 1020, priority: 5)
@@ -118,7 +124,7 @@ import Testing
     }
 
     /// A group of a device that goes offline is stored like anything else.
-    @Test func goesOfflineWhileItSavesPower() throws {
+    @Test func `A group of a device that goes offline is stored`() throws {
         let store = try store(offline: [], savingPower: ["AB01"])
         take(store, priority: 5)
         take(store, priority: 5)
@@ -128,7 +134,7 @@ import Testing
         #expect(counts(store, at: 1040) == .init(delivered: 1, coalesced: 1))
     }
 
-    @Test func limitOfAGroup() throws {
+    @Test func `A group holds at most 64 notifications, and later ones are dropped`() throws {
         let store = try store(offline: [], savingPower: ["AB01"])
         for _ in 0..<70 { take(store, priority: 5) }
         #expect(counts(store, at: 1000) == .init(held: 64, dropped: 6))
@@ -141,7 +147,9 @@ import Testing
         #expect(counts(store, at: 1032) == .init(delivered: 64 + 5000, dropped: 6))
     }
 
-    @Test func expiration() throws {
+    @Test func `A stored notification expires at its time, and expiration 0 is never stored`()
+        throws
+    {
         let store = try store(rule: .collapseIdentifier)
         take(store, expiration: 0)
         take(store, expiration: 1000)
@@ -155,21 +163,21 @@ import Testing
         #expect(counts(store, at: 1500) == .init(delivered: 1, expired: 2, discarded: 2))
     }
 
-    @Test func droppedAfterALongTime() throws {
+    @Test func `A stored notification is dropped after the storage time`() throws {
         let store = try store(keep: 60)
         take(store)
         #expect(counts(store, at: 1059).stored == 1)
         #expect(counts(store, at: 1060) == .init(dropped: 1))
     }
 
-    @Test func limitForADevice() throws {
+    @Test func `At most 64 notifications are stored for a device`() throws {
         let store = try store(rule: .collapseIdentifier)
         for number in 0..<70 { take(store, collapse: "\(number)") }
         #expect(counts(store, at: 1000) == .init(stored: 64, dropped: 6))
         #expect(comesOnline(store, at: 1000) == 64)
     }
 
-    @Test func limitInAll() throws {
+    @Test func `At most the documented number of notifications is stored in all`() throws {
         let store = try DeviceStore(
             offline: DeviceCondition(.offline, share: 1),
             rules: .init(keepNanoseconds: 86_400_000_000_000))
@@ -187,7 +195,7 @@ import Testing
     }
 
     /// The two shares are independent of each other.
-    @Test func shareOfDevices() {
+    @Test func `The shares of devices offline and saving power are independent of each other`() {
         let offline = DeviceCondition(.offline, share: 0.3, seed: 7)
         let savingPower = DeviceCondition(.savingPower, share: 0.3, seed: 7)
         let tokens = (0..<10_000).map {
@@ -203,7 +211,9 @@ import Testing
     @Test(arguments: [
         (DeviceCondition.Kind.offline, "--offline"), (.savingPower, "--saving-power"),
     ])
-    func badListOfDevices(_ kind: DeviceCondition.Kind, option: String) throws {
+    func `A list of devices with a malformed line is refused with option and line`(
+        _ kind: DeviceCondition.Kind, option: String
+    ) throws {
         let folder = Folder()
         let file = try folder.write("devices.txt", "ab01\r\n\nAB02\nnonsense\n")
         var condition = DeviceCondition(kind)
@@ -219,7 +229,7 @@ import Testing
     private let key = Array(UInt8(0)..<32)
     private let topic = Array("a.b".utf8)
 
-    @Test func onlyIssuedOnesAreGood() {
+    @Test func `A token is good only unchanged and for the topic it was issued for`() {
         let trust = TokenTrust(key: key, environment: .production)
         let token = trust.issue(
             device: 0x0102_0304_0506_0708, topic: topic, environment: .production)

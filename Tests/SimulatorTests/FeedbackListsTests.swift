@@ -7,7 +7,7 @@ import Testing
 @Suite struct FeedbackListsTests {
     private let topic = Array("com.example.app".utf8)
 
-    @Test func aListATopicClearedByReading() {
+    @Test func `A feedback list is kept by topic, sorted by time, and emptied by reading`() {
         let lists = FeedbackLists()
         let other = Array("com.example.other".utf8)
         lists.add(token: [2], topic: topic, unixSeconds: 20)
@@ -26,7 +26,7 @@ import Testing
         #expect(lists.take(topics: [topic, other]).map(\.token) == [[9]])
     }
 
-    @Test func noMoreThanTheLimitIsKept() {
+    @Test func `Feedback lists keep no more than their limit, and reading makes room`() {
         let lists = FeedbackLists(limit: 3)
         let other = Array("com.example.other".utf8)
         for byte in 0..<5 as Range<UInt8> {

@@ -40,7 +40,7 @@ struct FleetDayTests {
         }
     }
 
-    @Test func `Over a day the rule of 20 minutes never refuses, and no token is too old`() throws {
+    @Test func `Over a day tokens are never renewed too often and never too old`() throws {
         var verifier = AuthenticationTests.verifier(["A1"])
         var machines = [-300, -240, 0, 60, 300].map { Machine(clockOffset: $0, at: Self.day) }
         // All of them over one connection, as through a relay: the strictest view.

@@ -101,7 +101,9 @@ import Testing
             compact: ["entries evicted from the table": 1]),
     ]
 
-    @Test(arguments: cases) func findings(_ one: Case) {
+    @Test(arguments: cases) func `Each deviation from an indexing policy is found under its name`(
+        _ one: Case
+    ) {
         for (profile, expected) in [(IndexingPolicy.strict, one.strict), (.compact, one.compact)] {
             var lint = HPACKLint(profile: profile)
             var found: UInt64 = 0
@@ -118,7 +120,10 @@ import Testing
 
     /// A day of provider tokens, one after the other: what our encoder does keeps to the rules of its
     /// own discipline and breaks those of the other.
-    @Test(arguments: IndexingPolicy.allCases) func renewals(_ indexingPolicy: IndexingPolicy) {
+    @Test(arguments: IndexingPolicy.allCases)
+    func `Blocks of our encoder over many token renewals deviate only from the other policy`(
+        _ indexingPolicy: IndexingPolicy
+    ) {
         var mirror = DynamicTableMirror()
         var lints = IndexingPolicy.allCases.map { HPACKLint(profile: $0) }
         for request in 0..<96 {
@@ -147,7 +152,7 @@ import Testing
     }
 
     /// A constant that stays a literal though it would fit is found, and only then.
-    @Test func literalsWhereThereIsRoom() {
+    @Test func `A constant sent as a literal is found only if the table has room for it`() {
         for (limit, expected) in [(100, [:]), (200, ["apns-topic a literal, though constant": 1])]
             as [(Int, [String: UInt64])]
         {
@@ -167,7 +172,7 @@ import Testing
     }
 
     /// Frames cut at every place still give the same blocks.
-    @Test func scannerFindsBlocksInPieces() {
+    @Test func `Header blocks are found although frames are cut at any byte`() {
         let block = hexBytes(Vectors.strictFirst)
         var bytes = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
         bytes += frame(4, 0, [])

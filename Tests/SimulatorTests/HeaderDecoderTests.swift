@@ -34,7 +34,9 @@ import Testing
         [Vectors.compactFirst, Vectors.compactSecond],
         [Vectors.strictFirst, Vectors.collapseSecond],
     ])
-    func vectors(_ blocks: [String]) throws {
+    func `The vectors of all indexing policies decode to the same requests`(_ blocks: [String])
+        throws
+    {
         let heads = try decode(blocks)
         for head in heads {
             #expect(head[.method] == "POST")
@@ -48,7 +50,7 @@ import Testing
         #expect(heads[0][.authority] == heads[1][.authority])
     }
 
-    @Test func indexesMoveWithInsertions() throws {
+    @Test func `Indexes shift with each insertion`() throws {
         let heads = try decode([Vectors.strictFirst, Vectors.collapseSecond, Vectors.collapseThird])
         #expect(heads[1][.collapseIdentifier] == "score-42")
         #expect(heads[2][.collapseIdentifier] == "score-43")
@@ -57,7 +59,7 @@ import Testing
     }
 
     /// Thousands of insertions: the table turns over, the value buffer moves its content.
-    @Test func evictionKeepsTheNewest() throws {
+    @Test func `After 2,000 insertions the newest and oldest entries are found`() throws {
         var blocks: [String] = []
         for number in 0..<2000 {
             let id = String(100_000 + number) + String(repeating: "a", count: 30)
@@ -72,11 +74,11 @@ import Testing
     }
 
     @Test(arguments: ["be", "0f2f0130", "7e0130", "80", "3fe21f83", "8320", "04"])
-    func errors(_ block: String) {
+    func `A malformed block fails`(_ block: String) {
         #expect(throws: HPACKError.self) { try decode([block]) }
     }
 
-    @Test func sizeUpdates() throws {
+    @Test func `A table size update to 0 empties the table`() throws {
         // Limit 0 empties the table: index 62 is gone.
         #expect(throws: HPACKError.self) {
             try decode([Vectors.strictFirst, "20" + "83", "be"])
@@ -85,7 +87,7 @@ import Testing
     }
 
     /// Each character alone and all together, against the encoder.
-    @Test func huffmanReadsWhatTheEncoderWrites() throws {
+    @Test func `Each byte that the Huffman encoder writes is read back`() throws {
         let reader = HuffmanReader()
         var texts = (UInt8.min...UInt8.max).map { [$0] }
         texts.append(Array(UInt8.min...UInt8.max))

@@ -10,7 +10,7 @@ import Testing
     /// The address 0 is nobody's: the first read fails.
     private let failing = "/proc/self/mem"
 
-    @Test func aReadThatFailsIsTold() throws {
+    @Test func `A read that fails is exit 5 with option, file and cause`() throws {
         let error = try #require(
             #expect(throws: SimulatorError.self) {
                 try PrivateFile.read(failing, option: "scenario")
@@ -26,7 +26,7 @@ import Testing
         #expect(folder.exitCode == 2 && folder.message.contains("Is a directory"))
     }
 
-    @Test func aLargerFileIsRefused() throws {
+    @Test func `A file above the limit is refused`() throws {
         let folder = Folder()
         let path = try folder.write("file", "0123456789")
         #expect(try PrivateFile.read(path, option: "state", limit: 10).count == 10)
@@ -36,7 +36,7 @@ import Testing
     }
 
     /// As of a file system that is asked from a thread to which a signal is sent.
-    @Test func aReadThatASignalInterruptsGoesOn() throws {
+    @Test func `A read that a signal interrupts is continued`() throws {
         let folder = Folder()
         let path = folder.file("pipe")
         try #require(mkfifo(path, 0o600) == 0)

@@ -76,7 +76,9 @@ struct ProviderAPITests {
     static func text(_ count: Int) -> String { String(repeating: "a", count: count) }
     static func json(_ reason: String) -> String { "{\"reason\":\"\(reason)\"}" }
 
-    @Test(arguments: cases) func oneRequest(_ one: Case) throws {
+    @Test(arguments: cases) func `A request gets the documented status and reason`(_ one: Case)
+        throws
+    {
         let harness = try EndpointHarness()
         let token = try harness.providerToken(use: one.key, issued: one.issued)
         let events = try Client.converse(
@@ -99,7 +101,7 @@ struct ProviderAPITests {
     }
 
     /// What no request brings about by itself a scenario does: all reasons that Apple lists.
-    @Test func reasonsOfScenarios() throws {
+    @Test func `A scenario can give each reason that Apple lists`() throws {
         let reasons = Reason.allCases.filter(\.isFromAPNs)
         let faults = reasons.enumerated().map { index, reason in
             "{ do: 'answer', at: \(index + 1), reason: '\(reason.text)', retry_after: 7 },"
@@ -125,7 +127,7 @@ struct ProviderAPITests {
         #expect(statuses[.serviceUnavailable] == 503 && statuses[.tooManyRequests] == 429)
     }
 
-    @Test func disagreeingHostsAreAProtocolError() throws {
+    @Test func `A host that differs from :authority is a stream error`() throws {
         let harness = try EndpointHarness()
         let events = try Client.converse(
             harness,
@@ -139,7 +141,7 @@ struct ProviderAPITests {
         #expect(!events.contains { $0.kind == "answer" })
     }
 
-    @Test func uniqueIdentifierInDevelopment() throws {
+    @Test func `In development a response has an apns-unique-id`() throws {
         let harness = try EndpointHarness { $0.environment = .development }
         let fields = Client.fields(harness, bearer: try harness.providerToken())
         let events = try Client.converse(
@@ -168,7 +170,9 @@ struct ProviderAPITests {
             (["key for the topic", "key related to the key for the topic"], ""),
             ([nil, "second key of the team", nil], ""),
         ] as [([String?], String)])
-    func connectionsAreBound(_ keys: [String?], reason: String) throws {
+    func `A connection is bound to its first key and team, or to one topic's key`(
+        _ keys: [String?], reason: String
+    ) throws {
         let harness = try EndpointHarness()
         var tokens: [String?: String] = [:]
         for key in keys { tokens[key] = try harness.providerToken(use: key) }
@@ -182,7 +186,9 @@ struct ProviderAPITests {
     }
 
     /// "Refresh your token no more than once every 20 minutes."
-    @Test func tokensAreNotRenewedTooOften() throws {
+    @Test func `A token issued less than 20 minutes after the last is TooManyProviderTokenUpdates`()
+        throws
+    {
         let harness = try EndpointHarness()
         let ages = [-3000, -1700, -600, -1700, -400]
         var tokens: [Int: String] = [:]
@@ -201,7 +207,7 @@ struct ProviderAPITests {
         ("other/client-development", "BadCertificateEnvironment", .production),
         ("other/client-production", "BadCertificateEnvironment", .development),
     ])
-    func certificatesAreRefused(
+    func `A revoked certificate, or one of another environment, is refused with GOAWAY`(
         _ name: String, reason: String, environment: Endpoints.Environment
     ) throws {
         let harness = try EndpointHarness { $0.environment = environment }
@@ -213,7 +219,7 @@ struct ProviderAPITests {
         #expect(harness.stop().requests == 0)
     }
 
-    @Test func certificatesAreAccepted() throws {
+    @Test func `A certificate of the environment is accepted without authorization`() throws {
         for (name, environment) in [
             ("client", Endpoints.Environment.production), ("client", .development),
             ("other/client-production", .production), ("other/client-development", .development),
@@ -230,7 +236,7 @@ struct ProviderAPITests {
     // MARK: Limits
 
     /// A refusal brings the stream limit down to 1, the next success up again.
-    @Test func limitCollapses() throws {
+    @Test func `Refusals lower the stream limit to 1, and the next success raises it`() throws {
         let folder = Folder()
         let file = try folder.write("collapse.json5", "{ refusals: { collapse_after: 2 } }")
         let harness = try EndpointHarness {
@@ -250,7 +256,7 @@ struct ProviderAPITests {
         #expect(limits == [1, 77, 1, 77], "\(events)")
     }
 
-    @Test func tooManyRefusalsEndTheConnection() throws {
+    @Test func `Refusals beyond goaway_after end the connection`() throws {
         let folder = Folder()
         let file = try folder.write("budget.json5", "{ refusals: { goaway_after: 5 } }")
         let harness = try EndpointHarness {
@@ -270,7 +276,7 @@ struct ProviderAPITests {
         #expect(events.last?.kind == "end")
     }
 
-    @Test func oneDeviceTokenTooOften() throws {
+    @Test func `A device token above its rate gets 429, whatever its case`() throws {
         let folder = Folder()
         let file = try folder.write(
             "rate.json5", "{ token_rate: { requests: 3, per: '1h' } }")
@@ -287,7 +293,7 @@ struct ProviderAPITests {
         #expect(answers[3].body == Self.json("TooManyRequests"))
     }
 
-    @Test func moreStreamsThanAllowed() throws {
+    @Test func `A client that respects the announced stream limit gets each response`() throws {
         let harness = try EndpointHarness { $0.maxStreams = 2 }
         let fields = Client.fields(harness, bearer: try harness.providerToken())
         // h2 keeps to the limit by itself: nghttp2's word for it is in `SessionTests`.

@@ -100,7 +100,7 @@ import Testing
         Case([":path": "/3/device/abc"], 400, .badDeviceToken),
     ]
 
-    @Test(arguments: cases) func oneRequest(_ one: Case) {
+    @Test(arguments: cases) func `A request is judged by its first fault`(_ one: Case) {
         var fields: [String: String?] = [
             ":method": "POST", ":scheme": "https", ":path": "/3/device/00fc13adff785122",
             ":authority": "localhost", "apns-topic": "com.example.app", "apns-id": Self.id,
@@ -112,7 +112,7 @@ import Testing
         #expect(answer.reason == one.reason)
     }
 
-    @Test func headerTwice() {
+    @Test func `A header that occurs twice is DuplicateHeaders`() {
         let answer = Self.answer(
             [
                 (":method", "POST"), (":path", "/3/device/00fc13adff785122"),
@@ -121,7 +121,7 @@ import Testing
         #expect(answer.reason == .duplicateHeaders)
     }
 
-    @Test func certificateTopics() {
+    @Test func `A certificate's topics decide which topic and push type it may use`() {
         func table(_ topics: [(topic: String, kind: String)]?, _ userID: String) -> TopicTable {
             TopicTable(
                 CertificateScope(

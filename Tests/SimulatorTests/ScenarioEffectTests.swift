@@ -41,7 +41,7 @@ struct ScenarioEffectTests {
     }
 
     @Test(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))
-    func windowsAreDribbled() throws {
+    func `A window of 100 bytes opens by as much as the scenario says`() throws {
         // 4,096 bytes through a window of 100: 40 times for the stream, as often for the connection.
         let events = try converse(
             "{ settings: { initial_window: 100 }, window: { octets: 100, every: '1ms' } }"
@@ -52,7 +52,7 @@ struct ScenarioEffectTests {
     }
 
     @Test(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))
-    func connectionsAreReadSlowly() throws {
+    func `A connection that is read slowly takes as long as the scenario says`() throws {
         // The request alone has some 500 bytes, and its body 1,500: eight waits. The client's clock
         // may start after the first of them.
         let events = try converse("{ reading: { octets: 250, every: '200ms' } }") {
@@ -62,14 +62,14 @@ struct ScenarioEffectTests {
         #expect(answer.seconds ?? 0 >= 1.2)
     }
 
-    @Test func connectionsStall() throws {
+    @Test func `A stalled connection responds after stall_for`() throws {
         let (time, output) = try notify(
             "{ faults: [{ do: 'stall', at: 1, stall_for: '600ms' }] }")
         #expect(output.contains(":status: 200"))
         #expect(time >= 600_000_000)
     }
 
-    @Test func answersAreSplitAndPadded() throws {
+    @Test func `Responses are split and padded as the scenario says`() throws {
         let (_, output) = try notify(
             "{ answers: { header_frames: 3, data_octets: 5, padding: 17 } }", token: "abc")
         #expect(output.contains(":status: 400"))
@@ -78,7 +78,7 @@ struct ScenarioEffectTests {
         #expect(count("recv DATA frame <length=19", in: output) == 1)
     }
 
-    @Test func settingsChange() throws {
+    @Test func `A scenario's settings are announced at first and changed at a request`() throws {
         let (_, output) = try notify(
             """
             { settings: { header_table_size: 100, max_frame_size: 20000, max_header_list_size: 900 },
@@ -93,7 +93,7 @@ struct ScenarioEffectTests {
         }
     }
 
-    @Test func headersAreCut() {
+    @Test func `A header block is split into frames with padding in the first`() {
         let block = Array(UInt8(0)..<20)
         let frame: [UInt8] = [0, 0, 20, 1, 5, 0, 0, 0, 3] + block
         var output = ByteBuffer(capacity: 0)
@@ -107,7 +107,7 @@ struct ScenarioEffectTests {
         #expect(Array(output.bytes) == expected)
     }
 
-    @Test func capacityAndLoad() throws {
+    @Test func `Responses are due by capacity and load of the scenario`() throws {
         func dues(_ text: String, connections: Int = 1) throws -> [UInt64] {
             let scenario = try ScenarioReader.read(Array(text.utf8), name: "test")
             let context = WorkerContext(

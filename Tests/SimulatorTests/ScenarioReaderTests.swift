@@ -11,7 +11,7 @@ import Testing
         try ScenarioReader.read(Array(text.utf8), name: "test")
     }
 
-    @Test func everythingAtOnce() throws {
+    @Test func `A scenario with each member is read into its values`() throws {
         let scenario = try read(
             """
             // A comment.
@@ -83,7 +83,7 @@ import Testing
         #expect(scenario.faults[4].action == .outage)
     }
 
-    @Test func gateway() throws {
+    @Test func `The gateway's members are read, and each has a default`() throws {
         #expect(try read("{}").gateway == GatewayScript())
         let scenario = try read(
             """
@@ -98,7 +98,7 @@ import Testing
         #expect(scenario.gateway == script)
     }
 
-    @Test func statusesHaveALimit() throws {
+    @Test func `More than 10,000 statuses are refused with line and column`() throws {
         func text(_ count: Int) -> String {
             let entries = (0..<count).map {
                 "{token:'\(String(0x10000 + $0, radix: 16))0',status:8}"
@@ -130,11 +130,11 @@ import Testing
         "{ settings: { max_frame_size: 1 } }", "{ window: { octets: 5 } }", "{ nothing: 1 }",
         "{ answers: { padding: 256 } }", "",
     ])
-    func mistakes(_ text: String) {
+    func `A mistake in a scenario fails`(_ text: String) {
         #expect(throws: ScenarioError.self) { try read(text) }
     }
 
-    @Test func shippedScenariosAreSound() throws {
+    @Test func `Each shipped scenario is read and has a summary`() throws {
         for entry in ScenarioLibrary.entries {
             let scenario = try read(entry.text)
             #expect(!scenario.summary.isEmpty, "\(entry.name)")
@@ -146,7 +146,7 @@ import Testing
         (1...30).filter { trigger.holds(number: $0, chance: 0) }
     }
 
-    @Test func numbers() {
+    @Test func `A trigger by number strikes at its numbers`() {
         #expect(struck(Trigger()) == Array(1...30))
         #expect(struck(Trigger(at: 4)) == [4])
         #expect(struck(Trigger(at: 4, count: 3)) == [4, 5, 6])
@@ -157,7 +157,7 @@ import Testing
         #expect(Trigger(share: 0.5).holds(number: 1, chance: 0.49))
     }
 
-    @Test func times() {
+    @Test func `A trigger by time holds in its intervals and knows its next change`() {
         let once = Trigger(fromNanoseconds: 10, forNanoseconds: 5)
         #expect((0...20).filter { once.holds(at: $0) } == Array(10...14))
         #expect([0, 10, 15].map { once.nextChange(after: $0) } == [10, 15, nil])
@@ -166,7 +166,7 @@ import Testing
         #expect((0...7).map { again.nextChange(after: $0) } == [2, 2, 3, 6, 6, 6, 7, 10])
     }
 
-    @Test func strikesAreCounted() throws {
+    @Test func `Strikes count for the connection, or for the run if the scope is global`() throws {
         let scenario = try read(
             """
             { faults: [
@@ -199,7 +199,7 @@ import Testing
         #expect(anew == [nil, nil, .refuse])
     }
 
-    @Test func latencies() {
+    @Test func `Each distribution of latency has its documented mean`() {
         func mean(_ distribution: Latency.Distribution) -> Double {
             let latency = Latency(distribution: distribution)
             var random: UInt64 = 1

@@ -33,7 +33,7 @@ import Testing
     }
 
     /// Header blocks of two connections that come in turns, byte by byte, do not mix.
-    @Test func blocksInPiecesDoNotMix() {
+    @Test func `Header blocks of two connections that arrive in turns are kept apart`() {
         let context = context()
         let sessions = [session(context, slot: 0), session(context, slot: 1)]
         let bytes = Frames.preface + Frames.request(1, Self.block)
@@ -44,7 +44,7 @@ import Testing
         #expect(context.totals.accepted == 2)
     }
 
-    @Test func fastSessionTakesAnyPieces() {
+    @Test func `A fast session takes requests in pieces of any size`() {
         let bytes =
             Frames.preface + Frames.request(1, Self.block)
             + Frames.headers(3, Self.block, pieces: 3) + Frames.frame(0, 1, 3, [0x7b, 0x7d])
@@ -63,7 +63,7 @@ import Testing
     }
 
     /// As bytes: the response of vector V19, with another stream and identifier.
-    @Test func fastAnswersAreLaidOutAsInTheVector() {
+    @Test func `A fast response is vector V19's bytes with its own stream and ID`() {
         let context = context { $0.isFast = true }
         let session = fastSession(context)
         let bytes = Frames.preface + Frames.request(1, Self.block)
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// More streams than were announced: refused by the one, the end for the other.
-    @Test func streamLimits() {
+    @Test func `A stream above the announced limit is a violation in both sessions`() {
         let flood = (0..<3).flatMap { Frames.headers(UInt32(1 + 2 * $0), Self.block, pieces: 1) }
         let fast = context {
             $0.isFast = true
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// Until the client acknowledged the limit it may not know it.
-    @Test func streamsBeforeTheAcknowledgementAreTaken() {
+    @Test func `Streams above the limit are taken until the client acknowledged it`() {
         let context = context { $0.maxStreams = 2 }
         let session = session(context, slot: 0)
         var output = ByteBuffer(capacity: 0)
@@ -114,7 +114,7 @@ import Testing
     }
 
     /// An answer whose body the client's window cannot take waits for the window.
-    @Test func fastSessionHoldsTheWindow() {
+    @Test func `A fast session sends no more body bytes than the client's window allows`() {
         let context = context {
             $0.isFast = true
             $0.badToken = 1
@@ -144,7 +144,7 @@ import Testing
         Frames.frame(8, 0, 0, []), Frames.frame(1, 0xc, 1, [9, 0x83]),
         [0, 0x40, 1, 0, 0, 0, 0, 0, 1],
     ])
-    func violations(_ bytes: [UInt8]) {
+    func `A client that violates HTTP/2 gets its session ended`(_ bytes: [UInt8]) {
         let context = context { $0.isFast = true }
         let session = fastSession(context)
         #expect((Frames.preface + bytes).withBytes { session.receive($0) })
@@ -152,7 +152,7 @@ import Testing
         #expect(context.totals.violations == 1)
     }
 
-    @Test func anythingElseIsNoHTTP2() {
+    @Test func `Bytes that are not HTTP/2's preface end the session`() {
         let context = context { $0.isFast = true }
         let session = fastSession(context)
         #expect(Array("GET / HTTP/1.1\r\n".utf8).withBytes { !session.receive($0) })

@@ -5,7 +5,7 @@ import Testing
 @testable import BroadsideSimulator
 
 @Suite struct StateDirectoryTests {
-    @Test func filledOnFirstUseAndReused() throws {
+    @Test func `A state directory is filled on first use and reused later`() throws {
         let folder = Folder()
         let path = folder.file("state")
         let first = try StateDirectory(path: path)
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func configurationNamesWhatClientsNeed() throws {
+    @Test func `config.json has the key, team and topic that clients need`() throws {
         let folder = Folder()
         let state = try StateDirectory(path: folder.file("state"))
         let data = try Data(contentsOf: URL(fileURLWithPath: state.file("config.json")))
@@ -54,7 +54,7 @@ import Testing
         #expect(state.keyID.count == 10 && state.teamID.count == 10)
     }
 
-    @Test func brokenConfigurationIsRefused() throws {
+    @Test func `A malformed config.json is exit 2`() throws {
         let folder = Folder()
         _ = try folder.write("config.json", "{\"key_id\": 1}")
         let error = #expect(throws: SimulatorError.self) {
@@ -63,7 +63,7 @@ import Testing
         #expect(error?.exitCode == 2)
     }
 
-    @Test func otherKeysAreBelieved() throws {
+    @Test func `A key that config.json adds is accepted`() throws {
         let folder = Folder()
         let state = try StateDirectory(path: folder.file("state"))
         let other = try StateDirectory(path: folder.file("other"))
@@ -80,7 +80,7 @@ import Testing
     }
 
     /// Vector V31.
-    @Test func topicsExtension() {
+    @Test func `The topics extension encodes as vector V31 and is parsed back`() {
         let app = "com.yourcompany.yourexampleapp"
         let vector = hexBytes(
             "3081910c1e636f6d2e796f7572636f6d70616e792e796f75726578616d706c6561707030050c0361"
@@ -100,7 +100,7 @@ import Testing
         for count in 0..<vector.count { #expect(scope(Array(vector[..<count])) == nil) }
     }
 
-    @Test func optionsThatMakeNoSense() {
+    @Test func `Contradictory or malformed options of the simulator are exit 2`() {
         func fails(_ change: (inout SimulatorOptions) -> Void) -> Int32? {
             var options = SimulatorOptions(state: "/nonexistent/state")
             change(&options)

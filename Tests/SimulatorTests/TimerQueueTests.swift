@@ -4,7 +4,7 @@ import Testing
 @testable import BroadsideSimulator
 
 @Suite struct TimerQueueTests {
-    @Test func answersComeInOrderOfTheirTimes() {
+    @Test func `Responses leave in the order of their times, and of insertion at equal ones`() {
         var queue = TimerQueue()
         var random: UInt64 = 1
         var expected: [(UInt64, UInt32)] = []
@@ -24,7 +24,7 @@ import Testing
         #expect(queue.count == 0)
     }
 
-    @Test func nothingComesEarly() {
+    @Test func `No response is due before its time`() {
         var queue = TimerQueue()
         #expect(queue.firstDue == nil)
         queue.push(answer(1), due: 10)

@@ -47,11 +47,11 @@ import Testing
         Case("1d4442f505ef5204154be9d8ee7055af82b62300df0ba836540ab03541a252ed", 7, 400, 0),
     ]
 
-    @Test func generatorStartsAsPublished() {
+    @Test func `The generator starts with the published value`() {
         #expect(splitmix64(0) == 0xe220_a839_7b1d_cdaf)
     }
 
-    @Test(arguments: cases) func fateIsAsComputed(_ one: Case) throws {
+    @Test(arguments: cases) func `The outcome of a token is the computed one`(_ one: Case) throws {
         let fate = TokenOutcome(badToken: 0.1, unregistered: 0.3, seed: one.seed)
         let head = try #require(
             Array(one.token.utf8).withBytes { TokenOutcome.head(ofDigits: $0) })
@@ -61,7 +61,7 @@ import Testing
     }
 
     /// As counted in Python over the same hundred thousand tokens.
-    @Test func sharesAreAsAskedFor() {
+    @Test func `The shares of outcomes over 100,000 tokens are those counted in Python`() {
         let fate = TokenOutcome(badToken: 0.001, unregistered: 0.01, seed: 7)
         var counts: [UInt16: Int] = [:]
         for number in UInt64(0)..<100_000 {
@@ -71,11 +71,11 @@ import Testing
     }
 
     @Test(arguments: ["", "a", "abc", "xy", "00g0", String(repeating: "a", count: 202)])
-    func noToken(_ text: String) {
+    func `Text that is not a token has no head`(_ text: String) {
         #expect(Array(text.utf8).withBytes { TokenOutcome.head(ofDigits: $0) } == nil)
     }
 
-    @Test func longestTokenIsOne() {
+    @Test func `A token of 200 digits has a head`() {
         let digits = [UInt8](repeating: UInt8(ascii: "f"), count: 200)
         #expect(digits.withBytes { TokenOutcome.head(ofDigits: $0) } == .max)
     }

@@ -3,8 +3,7 @@ import Glibc
 import Testing
 
 struct BackgroundWorkerTests {
-    @Test
-    func `Nobody waits for a job; of those that wait the latest is done`() throws {
+    @Test func `A background worker never blocks, and of waiting jobs the latest is done`() throws {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
         let gate = ends[0]

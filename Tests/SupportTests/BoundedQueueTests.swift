@@ -5,7 +5,7 @@ import Testing
 
 /// Jobs that wait for a thread.
 @Suite(.timeLimit(.minutes(60))) struct BoundedQueueTests {
-    @Test func `Each job is taken once, those of one giver in their order`() {
+    @Test func `Each job is taken once, in the order of its giver`() {
         let queue = BoundedQueue<(giver: Int, number: Int)>(limit: 4_000)
         let taken = Mutex<[[Int]]>(Array(repeating: [], count: 4))
         let done = DispatchGroup()
@@ -24,7 +24,7 @@ import Testing
         #expect(taken.withLock { $0 } == Array(repeating: Array(0..<1_000), count: 4))
     }
 
-    @Test func `A close wakes all who wait, and leaves nothing to take`() {
+    @Test func `A close wakes all waiting threads and leaves nothing to take`() {
         let queue = BoundedQueue<Int>(limit: 3)
         let done = DispatchGroup()
         for _ in 0..<3 {
@@ -40,7 +40,7 @@ import Testing
         #expect(queue.take() == nil)
     }
 
-    @Test func `All that wait are taken at once, in their order, and none after a close`() {
+    @Test func `All waiting jobs are taken at once in order, and none after a close`() {
         let queue = BoundedQueue<Int>(limit: 3)
         #expect(queue.takeWaiting() == [])
         for number in 0..<3 { queue.put(number) }

@@ -18,7 +18,7 @@ import Testing
             }
     }
 
-    @Test func `A shell takes a word as it was`() throws {
+    @Test func `A quoted word is read by the shell as it was`() throws {
         let texts = Self.texts(300)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -38,7 +38,7 @@ import Testing
         #expect(words.map { Array($0) } == texts.map { Array($0.utf8) })
     }
 
-    @Test func `JSON gives back each text, and shows no control`() throws {
+    @Test func `A JSON string is read back, and has no control characters`() throws {
         for text in Self.texts(1_000) {
             var line = JSONLine()
             line.add("text", text)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `A JSON number loses zeros that say nothing, and no others`() {
+    @Test func `A JSON number loses exactly the zeros without meaning`() {
         var line = JSONLine()
         line.add("a", 1.5, places: 3)
         line.add("b", 10.0, places: 2)
@@ -70,7 +70,7 @@ import Testing
         #expect(outer.object == #"{"a":1.5,"b":10,"c":100,"d":null,"e":true,"f":{}}"#)
     }
 
-    @Test func `Of a device token an excerpt shows eight digits`() {
+    @Test func `An excerpt of a device token shows eight digits`() {
         for _ in 0..<500 {
             let digits = (0..<Int.random(in: 16...80)).map { _ in
                 "0123456789abcdefABCDEF".randomElement()!

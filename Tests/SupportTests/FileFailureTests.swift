@@ -10,7 +10,7 @@ import Testing
         EBADF, EINVAL, ENXIO, ENODEV, ESPIPE, EFBIG, EOVERFLOW, EILSEQ, EADDRINUSE, ECONNREFUSED,
         EADDRNOTAVAIL, EAFNOSUPPORT, EPROTONOSUPPORT,
     ])
-    func `What the request names wrongly is exit 2, with the advice for that`(number: Int32) {
+    func `A wrong path in a request is exit 2 with advice`(number: Int32) {
         let error = BroadsideError.file(
             option: "tokens", "list.txt", errno: number, "name a readable file")
         #expect(error.exitCode == 2 && error.option == "tokens")
@@ -22,7 +22,7 @@ import Testing
         EIO, ESTALE, EMFILE, ENFILE, ENOSPC, EDQUOT, ETIMEDOUT, EROFS, ENOMEM, ENOLCK, EHOSTDOWN,
         EREMOTEIO, ENOTCONN, 200,
     ])
-    func `What the machine can't do is exit 5, with another advice`(number: Int32) {
+    func `A failing machine is exit 5 with other advice`(number: Int32) {
         let error = BroadsideError.file(
             InputName("the list"), errno: number, "name a readable file")
         #expect(error.exitCode == 5)
@@ -36,12 +36,12 @@ import Testing
         (ENOMEM, "too little memory"), (EAGAIN, "too little memory"), (ESTALE, "mounted again"),
         (EIO, "its disk or file system failed"),
     ])
-    func `What to do depends on what the machine lacks`(number: Int32, step: String) {
+    func `The advice follows what the machine lacks`(number: Int32, step: String) {
         let advice = FileFailure.words(errno: number, "name a readable file")
         #expect(advice.hasPrefix("\(describe(errno: number)): ") && advice.contains(step))
     }
 
-    @Test func `Whether a file is there is known, or an error`() throws {
+    @Test func `A file is there, missing or an error`() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("", to: "file")
         #expect(try fileExists(file) && !isDirectoryPath(file) && fileCanBeSeen(file))
@@ -66,12 +66,12 @@ import Testing
     ]
 
     @Test(arguments: [("22", "ext4"), ("36", "lustre"), ("3", "nfs4"), ("6", nil), ("", nil)])
-    func `The mount of a file says what type it has`(identifier: String, type: String?) {
+    func `The mount entry of a file has its file system type`(identifier: String, type: String?) {
         let file = ["pos:\t0", "flags:\t02100000", "mnt_id:\t\(identifier)", "ino:\t15"]
         #expect(fileSystemType(fileInformation: file, mounts: mounts) == type)
     }
 
-    @Test func `A real file's type is found`() throws {
+    @Test func `The file system type of a real file is found`() throws {
         let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
         defer { close(descriptor) }
         #expect(fileSystemType(of: descriptor) == "proc")
@@ -82,7 +82,7 @@ import Testing
         ("lustre", "mounted with -o flock"), ("nfs", "lockd"), ("nfs4", "NFS server"),
         ("cifs", "nobrl"), ("fuse.sshfs", "in its options"), ("beegfs", "flock enabled there"),
     ])
-    func `What to do depends on the file system`(type: String, step: String) throws {
+    func `The advice follows the type of the file system`(type: String, step: String) throws {
         for number in [ENOSYS, ENOLCK, EOPNOTSUPP] {
             let advice = try #require(FileLocking.advice(errno: number, fileSystem: type))
             #expect(advice.contains("its file system (\(type)) does not lock files"), "\(advice)")

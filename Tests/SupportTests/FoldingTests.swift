@@ -6,7 +6,7 @@ import Testing
     private static let line =
         "connections  4 (up to 64 where they pay) on 1 reactor, at most 1000 streams each"
 
-    @Test func `a line too long goes on below its value, cut between words`() {
+    @Test func `A line that is too long continues below its value`() {
         #expect(
             folded(Self.line, indent: 13, columns: 40) == """
                 connections  4 (up to 64 where they pay)
@@ -15,7 +15,7 @@ import Testing
                 """)
     }
 
-    @Test func `what fits, and what no terminal reads, stays as it is`() {
+    @Test func `A line that fits, or that no terminal reads, is unchanged`() {
         #expect(folded(Self.line, indent: 13, columns: Self.line.count) == Self.line)
         #expect(folded(Self.line + "\nb\n", indent: 13, columns: nil) == Self.line + "\nb\n")
         #expect(folded("\n", indent: 13, columns: 20) == "\n")
@@ -27,7 +27,7 @@ import Testing
                 == "tokens  \(path)\n        and more")
     }
 
-    @Test func `whatever the width, no word is lost or cut, and no line is too long`() {
+    @Test func `Folding at any width loses no word and keeps lines within it`() {
         let text = Self.line + "\nendpoint     127.0.0.1:34489\n  bottleneck  the network 13%"
         for columns in 1...100 {
             let result = folded(text, indent: 13, columns: columns)

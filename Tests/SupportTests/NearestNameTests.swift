@@ -9,7 +9,7 @@ import Testing
         ("conections", "connections"), ("mutablecontnt", "mutable-content"),
         ("rate-per-conection", "rate-per-connection"),
     ])
-    func `A slip of the hand leads to the name`(wrong: String, right: String) {
+    func `A typing error leads to the nearest name`(wrong: String, right: String) {
         let names = [
             "token", "Device Token", "device-id", "aps", "from", "connections", "mutable-content",
             "rate", "rate-per-connection",
@@ -21,7 +21,7 @@ import Testing
         ("id", ["os"]), ("xyz", ["aps"]), ("abcd", ["abxy"]), ("token", ["payload", "topic"]),
         ("", ["a"]), ("token", []),
     ])
-    func `Another name is not guessed at`(wrong: String, names: [String]) {
+    func `A different word gets no suggestion`(wrong: String, names: [String]) {
         #expect(nearestName(to: wrong, among: names) == nil)
     }
 }

@@ -28,7 +28,7 @@ import Testing
         #expect(decimal(2.5, places: 0) == "3" && decimal(99.96, places: 1) == "100.0")
     }
 
-    @Test func `Numbers beyond all integers are the largest of them`() {
+    @Test func `Numbers beyond all integers become the largest one`() {
         for value in [1e19, 1e300, .infinity] {
             #expect(wholeNumber(value) == .max && wholeNumber(-value) == -.max)
             #expect(rateText(value) == "9,223,372,036,854,775,807")
@@ -43,16 +43,16 @@ import Testing
     }
 
     @Test(arguments: ["", ".", "1e5", "0x10", "inf", "nan", "-1", "+1", "1.2.3", "1,5", " 1", "1 "])
-    func `What is not a plain decimal number`(text: String) {
+    func `Text that is not a plain decimal number is refused`(text: String) {
         #expect(decimalNumber(text) == nil)
     }
 
-    @Test func `Plain decimal numbers`() {
+    @Test func `Plain decimal numbers are read`() {
         #expect(decimalNumber("0") == 0 && decimalNumber("12.5") == 12.5)
         #expect(decimalNumber(".5") == 0.5 && decimalNumber("5.") == 5)
     }
 
-    @Test func `All is done only at a hundred percent`() {
+    @Test func `Only a complete count is shown as 100 percent`() {
         #expect(percentText(0.99999) == "99%" && percentText(1) == "100%")
         #expect(percentText(0) == "0%" && percentText(0.5) == "50%")
     }

@@ -18,7 +18,7 @@ import Testing
         return String(decoding: room[..<max(0, count)], as: UTF8.self)
     }
 
-    @Test func `what is shown follows each text at once`() {
+    @Test func `Shown lines follow each text at once`() {
         let erase = "\r\u{1b}[2A\u{1b}[J"
         let text = written { queue in
             queue.show(["one", "two"])
@@ -31,7 +31,7 @@ import Testing
                 + "\r\u{1b}[1A\u{1b}[Janother\nthree\n", "\(text.debugDescription)")
     }
 
-    @Test func `what was taken back does not come again`() {
+    @Test func `Lines that were taken back are not shown again`() {
         let text = written { queue in
             queue.show(["one"])
             queue.show([])

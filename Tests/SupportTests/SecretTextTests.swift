@@ -16,7 +16,7 @@ import Testing
             "-----BEGIN PRIVATE KEY-----\(body)", "-----BEGIN PRIVATE KEY\n\(body)",
             Data(key.utf8).base64EncodedString(), token,
         ])
-    func `A secret is left out, and what is round it stays`(secret: String) {
+    func `A secret is removed, and the text around it stays`(secret: String) {
         let text = "--auth-key='\(secret)': name a file"
         let masked = SecretText.masked(text)
         #expect(SecretText.isIn(secret) && masked.hasPrefix("--auth-key='…"))
@@ -36,11 +36,11 @@ import Testing
             "/srv/MIGRATION/keys/AuthKey_ABC123DEFG.p8", "MIGRATION", "eyJ", "eyJhbGciOiJFUzI1NiJ9",
             "a-----BEGIN b", "", "{{name}}", "-----BEGIN CERTIFICATE-----: is damaged",
         ])
-    func `Other texts stay as they are`(text: String) {
+    func `Text without secrets is unchanged`(text: String) {
         #expect(SecretText.masked(text) == text && !SecretText.isIn(text))
     }
 
-    @Test func `Of an option's value only what looks like a file's name is shown`() throws {
+    @Test func `Only what looks like a file name is shown of a secret option's value`() throws {
         for option in ["auth-key", "passphrase-file", "proxy-auth-file", "auth-token-file"] {
             for value in [
                 Self.key, Self.body, Self.token, "hunter2", "user:word", "two words", "a/b",

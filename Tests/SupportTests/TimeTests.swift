@@ -4,7 +4,7 @@ import Testing
 
 /// Times as text, beside Foundation's.
 @Suite struct TimeTests {
-    @Test func `ISO 8601 in UTC, to the second and to the millisecond`() {
+    @Test func `A time is printed as ISO 8601 in UTC, to seconds and milliseconds`() {
         let seconds = ISO8601DateFormatter()
         let fractions = ISO8601DateFormatter()
         fractions.formatOptions = [.withInternetDateTime, .withFractionalSeconds]

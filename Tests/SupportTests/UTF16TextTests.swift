@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite struct UTF16TextTests {
-    @Test func `UTF-16 is named, and the command that converts it is right`() throws {
+    @Test func `UTF-16 is recognized, and the printed command converts it`() throws {
         let text = "{\"aps\":{\"alert\":\"Grüße\"}}"
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -16,7 +16,7 @@ import Testing
         return descriptor
     }
 
-    @Test func `all are asked before the first of them has responded`() throws {
+    @Test func `All sockets get the request before the first responds`() throws {
         let directory = try TemporaryDirectory()
         let count = 20
         let paths = (0..<count).map { "\(directory.path)/socket-\($0)" }
@@ -50,7 +50,10 @@ import Testing
         for socket in sockets { close(socket) }
     }
 
-    @Test func `what nobody reads, what ends and what nobody listens on are told apart`() throws {
+    @Test
+    func `A socket that is not read, one that closes and one without listener are distinguished`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         func path(_ name: String) -> String { "\(directory.path)/\(name)" }
         let silent = try Self.listen(path("silent"), queue: 16)

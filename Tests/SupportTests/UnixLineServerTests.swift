@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `Lines are answered, whole and in their order`() throws {
+    @Test func `Requests are answered whole and in order`() throws {
         let server = try make()
         defer { server.end() }
         let client = try #require(UnixConnection(path))
@@ -59,7 +59,7 @@ import Testing
         #expect(received(client) == ("<three>\n", false))
     }
 
-    @Test func `A line that is too long ends its connection, whole or not`() throws {
+    @Test func `A line that is too long ends its connection`() throws {
         let server = try make()
         defer { server.end() }
         for (line, words) in [
@@ -78,7 +78,7 @@ import Testing
         #expect(received(client) == (String(repeating: "x", count: 100) + "\n", false))
     }
 
-    @Test func `So many requests at once are answered as the limit says`() throws {
+    @Test func `The number of requests at once is limited`() throws {
         let lines = String(repeating: "a\n", count: 40)
         for (limit, count) in [(16, 16), (Int.max, 40)] {
             let server = try make(.init(lineBytes: 100, requestsAtOnce: limit))
@@ -109,7 +109,7 @@ import Testing
 
     /// 2 MB of responses fit into no socket's buffer.
     @Test(arguments: [0, 10_000] as [Int32])
-    func `A client that reads slowly gets all, if it is waited for`(milliseconds: Int32) throws {
+    func `A slow reader gets everything within its time`(milliseconds: Int32) throws {
         let server = try make(.init(lineBytes: 4096, replyMilliseconds: milliseconds))
         let client = try #require(UnixConnection(path))
         send(String(repeating: "a\n", count: 2000), to: client)
@@ -138,7 +138,7 @@ import Testing
         #expect(access(path, F_OK) != 0, "the socket's file was left behind")
     }
 
-    @Test func `Only a socket that nobody listens on makes room`() throws {
+    @Test func `Only a socket without listener is replaced`() throws {
         var first: UnixLineServer? = try make()
         var information = stat()
         #expect(stat(path, &information) == 0 && information.st_mode & 0o777 == 0o600)
@@ -173,7 +173,7 @@ import Testing
         #expect(access(path, F_OK) == 0)
     }
 
-    @Test func `At the end only a file of its own is removed`() throws {
+    @Test func `At its end a server removes only its own socket`() throws {
         let server = try make()
         try FileManager.default.removeItem(atPath: path)
         try Data("precious".utf8).write(to: URL(filePath: path))

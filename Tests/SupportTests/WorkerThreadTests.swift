@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(60))) struct WorkerThreadTests {
     private final class Thing: Sendable {}
 
-    @Test func `What it used is let go of with its end, and not with that of its owner`() throws {
+    @Test func `A worker thread releases what it used at its end`() throws {
         var thing: Thing? = Thing()
         weak let seen = thing
         let gate = BoundedQueue<Void>(limit: 1)

@@ -15,7 +15,10 @@ import Testing
         return (client.error, server.error)
     }
 
-    @Test func anUnknownAuthority() throws {
+    @Test
+    func `A server of an unknown authority fails with the authority's name and what to install`()
+        throws
+    {
         let other = try CertificateAuthority(commonName: "Another Authority")
         let errors = try failure(client: { $0.additionalAuthorities = other.certificate.pem })
         #expect(errors.client?.code == .certificateUnknownAuthority)
@@ -24,12 +27,12 @@ import Testing
         #expect(errors.server?.code == .certificateRefused)
     }
 
-    @Test func noAuthorityAtAll() throws {
+    @Test func `Without any authority the server is of an unknown one`() throws {
         let errors = try failure(client: { $0.additionalAuthorities = nil })
         #expect(errors.client?.code == .certificateUnknownAuthority)
     }
 
-    @Test func aSelfSignedCertificate() throws {
+    @Test func `A self-signed server certificate is of an unknown authority`() throws {
         let lone = World.authority.identity
         let other = try CertificateAuthority(commonName: "Another Authority")
         let errors = try failure(
@@ -38,7 +41,7 @@ import Testing
         #expect(errors.client?.code == .certificateUnknownAuthority)
     }
 
-    @Test func anExpiredCertificate() throws {
+    @Test func `An expired server certificate fails with its date`() throws {
         let old = try World.authority.server(
             hosts: ["push.test"], validity: CertificateValidity(from: -86_400, until: -3600))
         let error = try failure(server: { $0.identity = old }).client
@@ -47,7 +50,7 @@ import Testing
         #expect(error?.message.contains("CN=push.test") == true)
     }
 
-    @Test func aCertificateOfTomorrow() throws {
+    @Test func `A server certificate that is not yet valid names the clock`() throws {
         let early = try World.authority.server(
             hosts: ["push.test"], validity: CertificateValidity(from: 86_400))
         let error = try failure(server: { $0.identity = early }).client
@@ -59,7 +62,9 @@ import Testing
         ServerName.host("other.test"), .address("127.0.0.2"), .host("push.test.evil"),
         .host("ush.test"),
     ])
-    func aNameThatTheCertificateDoesNotHold(name: ServerName) throws {
+    func `A certificate without the server's name fails with the names it has`(name: ServerName)
+        throws
+    {
         let error = try failure(name: name).client
         #expect(error?.code == .hostNameMismatch)
         #expect(error?.message.contains("push.test, *.wild.test, 127.0.0.1, 0:0:") == true)
@@ -67,7 +72,7 @@ import Testing
     }
 
     /// RFC 6125 section 6.4.4 lets it count as a last resort; RFC 9110 section 4.3.4 does not.
-    @Test func theCommonNameDoesNotCount() throws {
+    @Test func `A certificate whose only name is the common name fails`() throws {
         var request = CertificateRequest(
             subject: [("CN", "push.test")], validity: CertificateValidity())
         request.extensions = [.named("extendedKeyUsage", "serverAuth")]
@@ -77,7 +82,7 @@ import Testing
         #expect(error?.message.contains("is for no name at all") == true)
     }
 
-    @Test func aClientCertificateInTheServersPlace() throws {
+    @Test func `A server with a client certificate fails`() throws {
         var request = CertificateRequest(
             subject: [("CN", "push.test")], validity: CertificateValidity())
         request.extensions = [
@@ -90,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a\0b"])
-    func anEmptyNameIsRefusedAndNotLetThrough(name: String) throws {
+    func `An empty server name, or one with NUL, is refused`(name: String) throws {
         let context = try World.clientContext()
         let error = #expect(throws: TLSError.self) {
             _ = try Endpoint(context, .host(name))
@@ -103,7 +108,7 @@ import Testing
         "HTTP/1.1 400 Bad Request\r\n\r\n", "SSH-2.0-OpenSSH\r\n", "\0\0\u{c}\u{4}\0\0\0\0\0\0\0",
         "220 smtp.test ESMTP\r\n",
     ])
-    func aServerWithoutTLS(text: String) throws {
+    func `A server that speaks no TLS is reported as such`(text: String) throws {
         let client = try Endpoint(World.clientContext(), World.host)
         client.receive([])
         for byte in text.utf8 where client.error == nil { client.receive([byte]) }
@@ -111,7 +116,9 @@ import Testing
         #expect(client.error?.message.contains("push.test does not speak TLS on this port") == true)
     }
 
-    @Test func aPlaintextServerThatSaysLittleAndCloses() throws {
+    @Test func `A plaintext server that closes after a few bytes is reported as one without TLS`()
+        throws
+    {
         let client = try Endpoint(World.clientContext(), World.host)
         client.receive([])
         client.receive(Array("no".utf8))
@@ -119,14 +126,16 @@ import Testing
         #expect(client.receiveEnd()?.code == .notTLS)
     }
 
-    @Test func aClientWithoutTLS() throws {
+    @Test func `A client that speaks no TLS is reported as such`() throws {
         let server = try Endpoint(World.serverContext())
         server.receive(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8))
         #expect(server.error?.code == .notTLS)
     }
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
-    func aServerThatKnowsOnlyHTTP11(version: TLSVersion) throws {
+    func `A server that offers only HTTP/1.1 fails without ALPN on both sides`(version: TLSVersion)
+        throws
+    {
         let errors = try failure(
             client: { $0.versions = (version, version) },
             server: { $0.applicationProtocols = ["http/1.1"] })
@@ -136,7 +145,7 @@ import Testing
     }
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
-    func aServerThatSelectsNothing(version: TLSVersion) throws {
+    func `A server that selects no protocol fails`(version: TLSVersion) throws {
         let (client, server) = try World.pair(
             client: { $0.versions = (version, version) },
             server: { $0.applicationProtocols = [] })
@@ -145,7 +154,9 @@ import Testing
     }
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
-    func aServerThatDemandsACertificate(version: TLSVersion) throws {
+    func `A server that requires a client certificate and gets none fails on both sides`(
+        version: TLSVersion
+    ) throws {
         let errors = try failure(
             client: { $0.versions = (version, version) },
             server: { $0.clientCertificates = .required(authorities: nil) })
@@ -154,7 +165,7 @@ import Testing
     }
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
-    func aCertificateThatTheServerDoesNotAccept(version: TLSVersion) throws {
+    func `A client certificate of another authority is refused`(version: TLSVersion) throws {
         let other = try CertificateAuthority(commonName: "Another Authority")
         let identity = try other.client(subject: [("CN", "stranger")])
         let errors = try failure(
@@ -170,14 +181,14 @@ import Testing
         #expect(errors.server?.message.contains("install the system's CA certificates") == false)
     }
 
-    @Test func noCommonVersion() throws {
+    @Test func `Sides without a common TLS version fail`() throws {
         let errors = try failure(
             client: { $0.versions = (.tls13, .tls13) }, server: { $0.versions = (.tls12, .tls12) })
         #expect(errors.client?.code == .protocolVersion)
         #expect(errors.server?.code == .protocolVersion)
     }
 
-    @Test func theServerClosesDuringTheHandshake() throws {
+    @Test func `A server that closes during the handshake is reported once`() throws {
         let (client, server) = try World.pair()
         client.receive([])
         #expect(client.receiveEnd()?.code == .closed)

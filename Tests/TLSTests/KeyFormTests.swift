@@ -52,7 +52,7 @@ import Testing
         return forms
     }
 
-    @Test func `A key is read in each form`() throws {
+    @Test func `A key is read in each file format`() throws {
         let folder = Folder()
         let key = try folder.file("key.pem", Self.pem)
         let sec1 = try Self.command(["ec", "-in", key])
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `Keys in DER of all lengths and ends are read`() throws {
+    @Test func `DER keys of all lengths are read`() throws {
         let folder = Folder()
         for index in 0..<40 {
             let kind =
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `A protected key in DER is opened by its passphrase, and named without`() throws {
+    @Test func `A protected DER key needs its passphrase`() throws {
         let folder = Folder()
         let key = try folder.file("key.pem", Self.pem)
         let der = try Self.command([
@@ -98,7 +98,7 @@ import Testing
         #expect(error?.code == .passphraseMissing)
     }
 
-    @Test func `A certificate is read in each form, with its key in each form`() throws {
+    @Test func `A certificate is read in each format with its key in each format`() throws {
         let (certificate, key) = (World.server.certificateChain, World.server.privateKey)
         let der = try Certificate.all(pem: certificate)[0].der
         let folder = Folder()
@@ -119,7 +119,7 @@ import Testing
         #expect(try TLSIdentity.read(certificate: both, key: nil, passphrase: nil).leaf.der == der)
     }
 
-    @Test func `PKCS#12 in base64 is read, and named in a key's place`() throws {
+    @Test func `PKCS#12 in base64 is read, and refused as a key with its name`() throws {
         let folder = Folder()
         let file = try Self.command([
             "pkcs12", "-export", "-in", try folder.file("c", World.server.certificateChain),
@@ -139,7 +139,7 @@ import Testing
         return error?.message ?? ""
     }
 
-    @Test func `What is no key is named, whatever its form`() throws {
+    @Test func `A file that is not a key is named as what it is`() throws {
         let folder = Folder()
         let key = try folder.file("key.pem", Self.pem)
         let rsa = try Self.command([
@@ -178,7 +178,7 @@ import Testing
         #expect(error?.error.message.contains("a private key and no certificate") == true)
     }
 
-    @Test func `A key whose end is missing is damaged, whatever its form`() throws {
+    @Test func `A key without its end is damaged in each format`() throws {
         let lines = Self.text.split(separator: "\n")
         let cut = lines.dropLast().joined(separator: "\n")
         for text in [cut, cut.replacing("\n", with: "\\n"), cut.replacing("\n", with: " ")] {
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func `A cut or changed file never traps`() {
+    @Test func `A cut or changed key file never traps`() {
         let texts = [
             Self.text, Self.text.replacing("\n", with: "\\n"), "-----BEGIN PRIVATE KEY",
             "-----BEGIN -----", "-----BEGIN -----END", "-----BEGIN PRIVATE KEY-----\\",

@@ -31,7 +31,9 @@ import Testing
     }
 
     @Test(arguments: ["-tls1_2", "-tls1_3"])
-    func aServerOfTheirs(version: String) throws {
+    func `Our client and openssl s_server exchange data over TLS 1.2 and 1.3`(version: String)
+        throws
+    {
         let (command, port) = try server([version, "-alpn", "h2"])
         defer { command.stop() }
         let (client, socket) = try client(port)
@@ -48,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: ["-tls1_2", "-tls1_3"])
-    func aServerOfTheirsWithoutALPN(version: String) throws {
+    func `openssl s_server without ALPN fails`(version: String) throws {
         let (command, port) = try server([version])
         defer { command.stop() }
         let (client, socket) = try client(port)
@@ -57,7 +59,9 @@ import Testing
     }
 
     @Test(arguments: ["-tls1_2", "-tls1_3"])
-    func aServerOfTheirsThatDemandsACertificate(version: String) throws {
+    func `openssl s_server that requires a certificate accepts ours and refuses a client without`(
+        version: String
+    ) throws {
         let authority = try folder.file("ca.pem", World.authority.certificate.pem)
         let (command, port) = try server([
             version, "-alpn", "h2", "-Verify", "1", "-verify_return_error", "-CAfile", authority,
@@ -77,7 +81,9 @@ import Testing
 
     /// Tickets that hold the session, and such that name one in the server's memory.
     @Test(arguments: [["-tls1_3"], ["-tls1_3", "-no_ticket"], ["-tls1_3", "-num_tickets", "1"]])
-    func aServerOfTheirsThatGivesTickets(options: [String]) throws {
+    func `Our client resumes sessions of openssl s_server by stateful and stateless tickets`(
+        options: [String]
+    ) throws {
         let (command, port) = try server(options + ["-alpn", "h2"])
         defer { command.stop() }
         let context = try World.clientContext { $0.resumesSessions = true }
@@ -95,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func aServerOfTheirsOlderThanTLS12() throws {
+    @Test func `openssl s_server with TLS 1.1 only fails`() throws {
         let (command, port) = try server(["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"])
         defer { command.stop() }
         let (client, socket) = try client(port)
@@ -104,7 +110,9 @@ import Testing
     }
 
     @Test(arguments: ["-tls1_2", "-tls1_3"])
-    func aClientOfTheirs(version: String) throws {
+    func `openssl s_client and our server exchange data over TLS 1.2 and 1.3`(version: String)
+        throws
+    {
         let listener = LoopbackSocket(listening: ())
         let command = try Command([
             "s_client", "-connect", "127.0.0.1:\(listener.port)", "-servername", "push.test",
@@ -125,7 +133,7 @@ import Testing
         #expect(command.line() == answer)
     }
 
-    @Test func aClientOfTheirsThatOffersOnlyHTTP11() throws {
+    @Test func `openssl s_client that offers only HTTP/1.1 fails`() throws {
         let listener = LoopbackSocket(listening: ())
         let command = try Command([
             "s_client", "-connect", "127.0.0.1:\(listener.port)", "-alpn", "http/1.1", "-quiet",
@@ -138,7 +146,10 @@ import Testing
     }
 
     /// A client's certificate of theirs reaches our server with what it holds.
-    @Test func aClientCertificateOfTheirs() throws {
+    @Test
+    func `The certificate of openssl s_client reaches our server with subject and extensions`()
+        throws
+    {
         let identity = try World.authority.client(subject: [("UID", "com.example.MyApp")])
         let listener = LoopbackSocket(listening: ())
         let command = try Command([

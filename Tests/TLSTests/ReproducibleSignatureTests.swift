@@ -34,7 +34,9 @@ struct ReproducibleSignatureTests {
         (try? SigningKey(pem: keyPEM).signWithOpenSSL([])).flatMap(\.self) != nil
 
     @Test(arguments: vectors)
-    func gnuTLSMakesTheVectors(message: String, signature: String) throws {
+    func `GnuTLS makes the reproducible signatures of the vectors`(
+        message: String, signature: String
+    ) throws {
         let key = try SigningKey(pem: Self.keyPEM)
         let made = key.signWithGnuTLS(Array(message.utf8))
         #expect(made == SigningKeyTests.hex(signature))
@@ -43,21 +45,25 @@ struct ReproducibleSignatureTests {
     @Test(
         .enabled(if: hasOpenSSL, "OpenSSL is older than 3.2: run with another in LD_LIBRARY_PATH"),
         arguments: vectors)
-    func openSSLMakesTheVectors(message: String, signature: String) throws {
+    func `OpenSSL makes the reproducible signatures of the vectors`(
+        message: String, signature: String
+    ) throws {
         let key = try SigningKey(pem: Self.keyPEM)
         let made = try key.signWithOpenSSL(Array(message.utf8))
         #expect(made == SigningKeyTests.hex(signature))
     }
 
     @Test(arguments: vectors)
-    func whateverLibraryThereIsMakesTheVectors(message: String, signature: String) throws {
+    func `The library that is installed makes the reproducible signatures of the vectors`(
+        message: String, signature: String
+    ) throws {
         let key = try SigningKey(pem: Self.keyPEM)
         let made = try key.signES256(Array(message.utf8))
         #expect(made == SigningKeyTests.hex(signature))
     }
 
     /// Enough messages that some R or S begins with a zero byte.
-    @Test func signaturesOfGnuTLSVerify() throws {
+    @Test func `Each of 600 GnuTLS signatures has 64 bytes and verifies`() throws {
         let key = try SigningKey(PrivateKey.generate())
         let verifying = try key.verifyingKey
         for round in 0..<600 {

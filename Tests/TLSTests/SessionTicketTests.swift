@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func laterSessionsResumeTheFirst() throws {
+    @Test func `Sessions after the first are resumed, with the same peer certificate`() throws {
         let (client, server) = (try clientContext(), try serverContext())
         let first = try meet(client, server)
         #expect(!first.client.isResumed)
@@ -49,7 +49,7 @@ import Testing
     }
 
     /// What follows from a verification rests on it for ten minutes, however often it is resumed.
-    @Test func aCertificateIsVerifiedAgainAfterTenMinutes() throws {
+    @Test func `A ticket is used for ten minutes after its certificate was verified`() throws {
         let (client, server) = (try clientContext(), try serverContext())
         let before = ContinuousClock.now
         _ = try meet(client, server)
@@ -63,7 +63,10 @@ import Testing
     }
 
     /// A ticket that comes late on a connection rests on the certificate that was verified at its beginning.
-    @Test func aLateTicketVerifiesNothing() throws {
+    @Test
+    func `A ticket that comes late counts from the verification at the connection's beginning`()
+        throws
+    {
         let context = try clientContext()
         let (client, server) = (
             try Endpoint(context, World.host), try Endpoint(try serverContext())
@@ -84,7 +87,9 @@ import Testing
     }
 
     @Test(arguments: [(false, true), (true, false)])
-    func bothSidesHaveToWantIt(client wanted: Bool, server issues: Bool) throws {
+    func `A session is resumed only if client and server both want it`(
+        client wanted: Bool, server issues: Bool
+    ) throws {
         let client = try World.clientContext { $0.resumesSessions = wanted }
         let server = try World.serverContext { $0.issuesTickets = issues }
         _ = try meet(client, server)
@@ -92,7 +97,7 @@ import Testing
         #expect(next.client.error == nil && !next.client.isResumed)
     }
 
-    @Test func anotherNameIsVerifiedAnew() throws {
+    @Test func `A session under another name is not resumed`() throws {
         let (client, server) = (try clientContext(), try serverContext())
         _ = try meet(client, server)
         let other = try meet(client, server, name: .address("127.0.0.1"))
@@ -101,7 +106,7 @@ import Testing
         #expect(wrong.client.error?.code == .hostNameMismatch)
     }
 
-    @Test func olderVersionsShakeHandsCompletely() throws {
+    @Test func `TLS 1.2 sessions make a full handshake`() throws {
         let client = try clientContext { $0.versions = (.tls12, .tls12) }
         let server = try serverContext()
         _ = try meet(client, server)
@@ -110,7 +115,7 @@ import Testing
         #expect(next.client.error == nil && !next.client.isResumed)
     }
 
-    @Test func aServerThatForgotShakesHandsCompletely() throws {
+    @Test func `A server that does not know the ticket makes a full handshake`() throws {
         let client = try clientContext()
         _ = try meet(client, try serverContext())
         let next = try meet(client, try serverContext())
@@ -118,7 +123,7 @@ import Testing
         #expect(next.client.plaintext == [4, 5, 6])
     }
 
-    @Test func clientCertificatesAreKnownAgain() throws {
+    @Test func `A resumed session has the client certificate of the first`() throws {
         let identity = try World.authority.client(subject: [("CN", "Sender")])
         let client = try clientContext { $0.identity = identity }
         let server = try serverContext {
@@ -131,7 +136,7 @@ import Testing
     }
 
     /// A failure with a ticket says nothing that lasts, and is the only one.
-    @Test func whoRefusesATicketGetsNoOther() throws {
+    @Test func `After a ticket was refused the next handshakes are full`() throws {
         let (client, server) = (try clientContext(), try serverContext())
         _ = try meet(client, server)
         let refused = try Endpoint(client, World.host)
@@ -146,7 +151,7 @@ import Testing
     }
 
     /// The same alert to who offered none says what it says.
-    @Test func anAlertWithoutATicketKeepsItsMeaning() throws {
+    @Test func `An alert without a ticket keeps its meaning`() throws {
         let identity = try World.authority.client(subject: [("CN", "Sender")])
         let client = try Endpoint(try clientContext { $0.identity = identity }, World.host)
         client.receive([])
@@ -156,7 +161,9 @@ import Testing
 
     /// How a session with a ticket ends does not matter, if the server has said nothing in it.
     @Test(arguments: [false, true])
-    func whateverEndsWithoutAWordIsARefusal(afterHandshake: Bool) throws {
+    func `A resumed session that ends before the server sent anything counts as refused`(
+        afterHandshake: Bool
+    ) throws {
         let (client, server) = (try clientContext(), try serverContext())
         _ = try meet(client, server)
         do {
@@ -173,7 +180,7 @@ import Testing
     }
 
     /// A connection that ends while it resumes counts as refused, too.
-    @Test func anEndWhileResumingIsARefusal() throws {
+    @Test func `A connection that ends while it resumes counts as refused`() throws {
         let (client, server) = (try clientContext(), try serverContext())
         _ = try meet(client, server)
         let ended = try Endpoint(client, World.host)

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func theSigningInputsDigest() {
+    @Test func `SHA-256 of the vector's signing input is the published digest`() {
         let digest = Self.hex("332339fc39ab954c724c5d94aa56c3dc1ac58a6dafc800d489a1d58f956ffd3b")
         #expect(sha256(Self.input) == digest)
         #expect(
@@ -38,7 +38,7 @@ import Testing
                 == Self.hex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"))
     }
 
-    @Test func theVectorVerifiesInBothForms() throws {
+    @Test func `The vector's signature verifies as raw bytes and as DER`() throws {
         let key = try SigningKey(pem: Self.examplePEM).verifyingKey
         #expect(key.verifies(Self.raw, over: Self.input))
         #expect(key.verifies(Self.der, over: Self.input))
@@ -46,7 +46,7 @@ import Testing
         #expect(ES256Signature.der(fromRaw: Self.raw) == Self.der)
     }
 
-    @Test func anythingElseIsRefused() throws {
+    @Test func `A changed signature, message or key does not verify`() throws {
         let key = try SigningKey(pem: Self.examplePEM).verifyingKey
         for index in Self.raw.indices {
             var changed = Self.raw
@@ -63,7 +63,7 @@ import Testing
     }
 
     /// Enough signatures that some R or S begins with a zero byte, and some DER is shorter.
-    @Test func signaturesAre64BytesAndVerify() throws {
+    @Test func `Each of 1,000 signatures has 64 bytes and verifies`() throws {
         let key = try SigningKey(PrivateKey.generate())
         let verifying = try key.verifyingKey
         var short = 0
@@ -77,7 +77,7 @@ import Testing
         #expect(short > 0)
     }
 
-    @Test func aSignatureOfOursVerifiesByTheCommand() throws {
+    @Test func `openssl dgst verifies a signature of ours`() throws {
         let folder = Folder()
         let key = try SigningKey(pem: Self.examplePEM)
         let der = try #require(ES256Signature.der(fromRaw: key.signES256(Self.input)))
@@ -91,7 +91,7 @@ import Testing
         #expect(String(decoding: output, as: UTF8.self).contains("Verified OK"))
     }
 
-    @Test func aSignatureOfTheCommandVerifies() throws {
+    @Test func `A signature by openssl dgst verifies`() throws {
         let folder = Folder()
         let key = try SigningKey(pem: Self.examplePEM)
         let (status, der) = try Command.run(
@@ -114,7 +114,7 @@ import Testing
         return output
     }
 
-    @Test func whatIsNoKeyIsNamed() throws {
+    @Test func `A file that is not a private key fails with what it holds`() throws {
         #expect(error([])?.code == .keyUnreadable)
         #expect(error(Array("{\"key\": 1}".utf8))?.message.contains(".p8") == true)
         #expect(error(World.server.certificateChain)?.code == .keyUnreadable)
@@ -131,7 +131,7 @@ import Testing
         #expect(error(damaged)?.message.contains("damaged") == true)
     }
 
-    @Test func encryptedKeysAreNamed() throws {
+    @Test func `An encrypted key fails with the command that decrypts it`() throws {
         let folder = Folder()
         let file = try folder.file("key.pem", Self.examplePEM)
         for arguments in [
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func otherKindsAndCurvesAreNamed() throws {
+    @Test func `A key of another kind or curve fails with its name`() throws {
         let rsa = error(
             try command(["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]))
         #expect(rsa?.code == .keyNotEC)
@@ -158,20 +158,20 @@ import Testing
         #expect(sibling?.code == .keyWrongCurve)
     }
 
-    @Test func olderPEMFormsAreRead() throws {
+    @Test func `An EC key in SEC 1 form is read`() throws {
         let folder = Folder()
         let file = try folder.file("key.pem", Self.examplePEM)
         let sec1 = try command(["ec", "-in", file])
         #expect(try SigningKey(pem: sec1).pem == SigningKey(pem: Self.examplePEM).pem)
     }
 
-    @Test func publicKeysAreReadAndOthersRefused() throws {
+    @Test func `A public key is read, and other text is refused`() throws {
         let key = try SigningKey(pem: Self.examplePEM).verifyingKey
         #expect(try VerifyingKey(pem: key.pem).verifies(Self.raw, over: Self.input))
         #expect(throws: TLSError.self) { _ = try VerifyingKey(pem: Array("none".utf8)) }
     }
 
-    @Test func randomBytesDiffer() {
+    @Test func `Random bytes differ`() {
         #expect(randomBytes(32) != randomBytes(32))
         #expect(randomBytes(0).isEmpty)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Sessions, client against server") struct TLSSessionTests {
     @Test(arguments: [TLSVersion.tls12, .tls13], [1, 7, Int.max])
-    func handshakeAndDataInPiecesOfAnySize(version: TLSVersion, pieces: Int) throws {
+    func `Handshake and data work in pieces of any size`(version: TLSVersion, pieces: Int) throws {
         let (client, server) = try World.pair(client: { $0.versions = (version, version) })
         pump(client, server, pieces: pieces)
         #expect(client.error == nil && server.error == nil)
@@ -23,7 +23,9 @@ import Testing
     }
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
-    func fullRecordsAndManyOfThem(version: TLSVersion) throws {
+    func `Records of all sizes arrive in order, with at most 64 bytes more for each`(
+        version: TLSVersion
+    ) throws {
         let (client, server) = try World.pair(client: { $0.versions = (version, version) })
         pump(client, server)
         var all: [UInt8] = []
@@ -46,7 +48,7 @@ import Testing
     }
 
     /// A full record is one record: header 5, content type 1, tag 16 (RFC 8446 section 5.2).
-    @Test func sixteenKibibytesAreOneRecord() throws {
+    @Test func `16 KiB of plaintext are one record`() throws {
         let (client, server) = try World.pair()
         pump(client, server)
         client.send(randomBytes(TLSSession.recordLimit))
@@ -55,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [1, 100, 16_384])
-    func littleRoomForPlaintextLosesNothing(room: Int) throws {
+    func `Little room for plaintext loses nothing`(room: Int) throws {
         let (client, server) = try World.pair()
         pump(client, server)
         server.plaintextRoom = room
@@ -66,7 +68,9 @@ import Testing
         #expect(server.plaintext == bytes + bytes.prefix(100))
     }
 
-    @Test func noRoomForPlaintextIsNoMoreThanAWait() throws {
+    @Test func `Without room for plaintext a session reports that it is full and continues later`()
+        throws
+    {
         let (client, server) = try World.pair()
         pump(client, server)
         var offset = 0
@@ -85,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
-    func littleRoomForTheHandshakeOnlyTakesMoreCalls(version: TLSVersion) throws {
+    func `A handshake with room for 10 bytes succeeds in more calls`(version: TLSVersion) throws {
         let (client, server) = try World.pair(client: { $0.versions = (version, version) })
         client.ciphertextRoom = 10
         server.ciphertextRoom = 10
@@ -94,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [TLSVersion.tls12, .tls13])
-    func closeNotifyEndsItBothWays(version: TLSVersion) throws {
+    func `close_notify ends each direction after its last data`(version: TLSVersion) throws {
         let (client, server) = try World.pair(client: { $0.versions = (version, version) })
         pump(client, server)
         server.send([7])
@@ -109,7 +113,7 @@ import Testing
         #expect(server.receiveEnd() == nil)
     }
 
-    @Test func anEndWithoutCloseNotifyIsTold() throws {
+    @Test func `An end without close_notify is an error`() throws {
         let (client, server) = try World.pair()
         pump(client, server)
         let error = client.receiveEnd()
@@ -117,7 +121,7 @@ import Testing
         #expect(error?.message.contains("close_notify") == true)
     }
 
-    @Test func closingBeforeTheHandshakeDoesNothing() throws {
+    @Test func `Closing before the handshake sends nothing`() throws {
         let (client, _) = try World.pair()
         client.receive([])
         _ = client.takeOutgoing()
@@ -125,7 +129,7 @@ import Testing
         #expect(client.outgoing.isEmpty)
     }
 
-    @Test func aChangedRecordFailsTheSessionForGood() throws {
+    @Test func `A changed record fails the session for good`() throws {
         let (client, server) = try World.pair()
         pump(client, server)
         client.send(Array("unchanged".utf8))
@@ -146,7 +150,7 @@ import Testing
         #expect(client.error?.message.contains("ended the TLS session") == true)
     }
 
-    @Test func aWildcardStandsForOneLabel() throws {
+    @Test func `A wildcard in a certificate stands for one label`() throws {
         let (client, server) = try World.pair(name: .host("a.wild.test"))
         pump(client, server)
         #expect(client.isEstablished)
@@ -157,7 +161,7 @@ import Testing
 
     /// RFC 6066 section 3: SNI carries host names, never addresses.
     @Test(arguments: ["127.0.0.1", "::1"])
-    func addressesAreComparedAndNotSent(address: String) throws {
+    func `An IP address is verified and not sent as SNI`(address: String) throws {
         let (client, server) = try World.pair(name: .address(address))
         client.receive([])
         let hello = client.outgoing
@@ -174,7 +178,7 @@ import Testing
         bytes.indices.contains { bytes[$0...].starts(with: part) }
     }
 
-    @Test func clientCertificatesArriveWithTheirExtensions() throws {
+    @Test func `A client certificate reaches the server with its extensions`() throws {
         let topics: [UInt8] = [0x30, 0x05, 0x0c, 0x03, 0x61, 0x2e, 0x62]
         let identity = try World.authority.client(
             subject: [
@@ -200,7 +204,9 @@ import Testing
 
     /// APNs asks token clients too; they answer with no certificate and go on.
     @Test(arguments: [TLSVersion.tls12, .tls13])
-    func aRequestedCertificateNeedNotBeGiven(version: TLSVersion) throws {
+    func `A certificate that is requested and not given does not fail the handshake`(
+        version: TLSVersion
+    ) throws {
         let (client, server) = try World.pair(
             client: { $0.versions = (version, version) },
             server: { $0.clientCertificates = .requested(authorities: nil) })
@@ -209,7 +215,7 @@ import Testing
         #expect(server.peerCertificate == nil)
     }
 
-    @Test func clientsWithoutALPNAreLetInByOurServer() throws {
+    @Test func `Our server accepts a client without ALPN`() throws {
         let (client, server) = try World.pair(client: { $0.applicationProtocols = [] })
         pump(client, server)
         #expect(client.isEstablished && server.applicationProtocol == nil)

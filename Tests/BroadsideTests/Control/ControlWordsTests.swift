@@ -5,7 +5,7 @@ import Testing
 
 /// What an operator and a run say to each other over the control socket.
 @Suite struct ControlWordsTests {
-    @Test func `requests on the control socket are understood or refused in words`() throws {
+    @Test func `A control request is parsed, and a malformed one fails with a sentence`() throws {
         #expect(try ControlRequest("status") == .status)
         #expect(try ControlRequest("  rate   2500.5 ") == .rate(2500.5))
         #expect(try ControlRequest("rate unlimited") == .rate(nil))
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func `an answer is told to people, its errors too`() {
+    @Test func `A control response is shown as lines, errors too`() {
         let answer = #"{"ok":true,"rate_limit":null,"latency_ms":{"p50":1.5},"a":[{"b":"x\"y"}]}"#
         #expect(
             ControlClient.text(of: answer)

@@ -7,8 +7,7 @@ import Testing
 @testable import Broadside
 
 @Suite struct FeedbackLedgerTests {
-    @Test("A service that never ends does not fill the disk: what there may be is recorded")
-    func endless() throws {
+    @Test func `A feedback service that never ends is recorded up to the limit of tuples`() throws {
         let path = FileManager.default.temporaryDirectory.path + "/\(UUID())"
         defer { try? FileManager.default.removeItem(atPath: path) }
         let ledger = try FeedbackLedger(path: path, now: Clock.now(), tuplesLimit: 1000)

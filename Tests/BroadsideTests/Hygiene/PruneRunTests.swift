@@ -55,7 +55,7 @@ import Testing
         numbers.map { hexToken($0) + "\n" }.joined()
     }
 
-    @Test func `The pruned list appears beside, with the list's permissions`() throws {
+    @Test func `A pruned list is written beside its input with the same permissions`() throws {
         let place = try Place(deadCount: 2)
         let list = try place.write("list", lines(0..<5))
         chmod(list, 0o600)
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: ["list", "symbolic", "hard", "../self/list"])
-    func `It never writes over its input, whatever its name`(name: String) throws {
+    func `prune never writes over its input under another name`(name: String) throws {
         let place = try Place(deadCount: 2)
         let list = try place.write("list", lines(0..<5))
         symlink(list, place.path + "/symbolic")
@@ -95,7 +95,7 @@ import Testing
         #expect(place.names == before)
     }
 
-    @Test func `Output and removed rows need a file each`() throws {
+    @Test func `prune refuses one file for both output and removed rows`() throws {
         let place = try Place(deadCount: 2)
         let list = try place.write("list", lines(0..<5))
         var options = place.options(list, place.path + "/out")
@@ -111,7 +111,7 @@ import Testing
         #expect(place.names == ["ledger", "list", "pipe"])
     }
 
-    @Test func `Too many rows gone write nothing`() throws {
+    @Test func `prune above --max-removed writes nothing`() throws {
         let place = try Place(deadCount: 501)
         let list = try place.write("list", lines(0..<1_000))
         var options = place.options(list, place.path + "/out")
@@ -131,7 +131,7 @@ import Testing
         #expect(place.read("out") == lines(501..<999))
     }
 
-    @Test func `A list's columns are found by its header`() throws {
+    @Test func `prune finds the token and registered columns by the header`() throws {
         let place = try Place(deadCount: 2)
         let header = "name,device,since\n"
         let rows = (0..<4).map {
@@ -154,7 +154,7 @@ import Testing
 
     /// The forms of seconds since 2001, and of times that count from elsewhere.
     @Test(arguments: ["785000000", "0", "46023", "2999-01-01", "soon"])
-    func `Times of which none can be read remove nothing`(value: String) throws {
+    func `prune refuses registration times of which none can be read`(value: String) throws {
         let place = try Place(deadCount: 10)
         let rows = (0..<20).map { "\(hexToken($0)),\(value)\n" }
         var options = place.options(
@@ -177,7 +177,7 @@ import Testing
     }
 
     @Test(arguments: [Reason.badDeviceToken, .deviceTokenNotForTopic])
-    func `A ledger of a run in the wrong environment removes nothing`(reason: Reason) throws {
+    func `prune refuses a ledger of a run in the wrong environment`(reason: Reason) throws {
         let place = try Place(deadCount: 2)
         let list = try place.write("list", lines(0..<100))
         var options = place.options(list, place.path + "/out")
@@ -209,7 +209,8 @@ import Testing
         }
     }
 
-    @Test func `A row longer than the window, and one longer than any`() throws {
+    @Test func `prune handles a row longer than its window, and one longer than the limit`() throws
+    {
         let place = try Place(deadCount: 2)
         let note = String(repeating: "long\n", count: 200_000)
         let long = "\(hexToken(0)),\"\(note)\(note)\"\n"
@@ -228,7 +229,7 @@ import Testing
         #expect(place.read("out") == "token,note\n" + long + rows[2...].joined())
     }
 
-    @Test func `What is wrong with list or ledger is told before anything is written`() throws {
+    @Test func `prune reports a wrong list or ledger before it writes`() throws {
         let place = try Place(deadCount: 2)
         let list = try place.write("list.csv", "token,note,note\n\(hexToken(0)),x\n")
         var options = place.options(list, place.path + "/out")

@@ -19,7 +19,9 @@ import Testing
             options, listByteCount: list, cores: cores, descriptors: descriptors)
     }
 
-    @Test func `A run begins small and may grow, unless its operator or its list say otherwise`() {
+    @Test
+    func `A run begins with few connections and may grow unless options or list fix their number`()
+    {
         #expect(shape().connections == 4 && shape().connectionsMost == 64)
         #expect(shape { $0.rate = 400 }.connections == 1)
         #expect(shape { $0.rate = 400 }.connectionsMost == 64)
@@ -35,7 +37,7 @@ import Testing
         #expect(!shape(descriptors: 30).grows)
     }
 
-    @Test func `One reactor begins; those that were asked for all do`() {
+    @Test func `A run begins with one reactor unless options set their number`() {
         let many = shape(cores: 12)
         #expect(many.reactors == 6 && many.reactorsAtFirst == 1)
         #expect(shape(65 * 100_000, cores: 12).reactors == 1)
@@ -45,7 +47,7 @@ import Testing
         #expect(fixed.reactors == 4 && fixed.reactorsAtFirst == 4)
     }
 
-    @Test func `New connections go to the reactors that have the fewest, and none is taken away`() {
+    @Test func `New connections go to the reactors with the fewest`() {
         let target = ConnectionTarget(connections: 5, reactors: 4, active: 2)
         func shares() -> [Int] { (0..<4).map { target.share(of: $0) } }
         #expect(target.first == [3, 2, 0, 0] && shares() == target.first && target.total == 5)
@@ -60,13 +62,13 @@ import Testing
         #expect(shares() == [5, 5, 3, 3] && target.first == [3, 2, 0, 0])
     }
 
-    @Test func `A thread's share of the time is that between two looks`() {
+    @Test func `A thread's share of CPU time is that between two samples`() {
         let earlier = ThreadUse(cpuNanoseconds: 100, atNanoseconds: 1000)
         #expect(ThreadUse(cpuNanoseconds: 600, atNanoseconds: 2000).share(since: earlier) == 0.5)
         #expect(earlier.share(since: earlier) == nil)
     }
 
-    @Test func `Each reason is told with its figures`() {
+    @Test func `Each reason for the number of connections is described with its figures`() {
         typealias Reason = ConnectionGrowth.Reason
         #expect(
             Reason.noGain(from: 8, percent: 3).words(connections: 16)

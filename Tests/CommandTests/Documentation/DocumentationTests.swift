@@ -27,23 +27,21 @@ struct DocumentationTests {
         (try? Self.text(document).contains("\n<!-- needs: ")) ?? true
     }
 
-    @Test("The commands of a document run, end and print as it says", arguments: documents)
-    func commands(of document: String) throws {
+    @Test(arguments: documents)
+    func `Each page's commands run, exit and print as the page says`(of document: String) throws {
         let story = try DocumentedStory(
             name: document, text: Self.text(document), isWhole: false)
         for finding in try story.run() { Issue.record("\(finding)") }
     }
 
-    @Test(
-        "So do those of a whole document, with programs that are seldom installed",
-        .needs(.duckDB, .go, .node, .pandas, .postgreSQL, .systemd), arguments: rareDocuments)
-    func allCommands(of document: String) throws {
+    @Test(.needs(.duckDB, .go, .node, .pandas, .postgreSQL, .systemd), arguments: rareDocuments)
+    func `Pages that need rare programs run, exit and print as they say`(of document: String) throws
+    {
         let story = try DocumentedStory(name: document, text: Self.text(document))
         for finding in try story.run() { Issue.record("\(finding)") }
     }
 
-    @Test("A command that fails, and an output that is another, are found")
-    func findings() throws {
+    @Test func `A page with a failing command or other output is found`() throws {
         func findings(_ text: String) throws -> [String] {
             try DocumentedStory(name: "page", text: text).run().map {
                 String($0.prefix { $0 != "\n" })
@@ -73,8 +71,8 @@ struct DocumentationTests {
         }
     }
 
-    @Test("What needs a rare program is left out up to the next heading, and is found otherwise")
-    func rarePieces() throws {
+    @Test
+    func `A section that needs a rare program is left out unless the whole page runs`() throws {
         let text = """
             # A
 
@@ -104,8 +102,7 @@ struct DocumentationTests {
         #expect(try findings(isWhole: false) == ["page:17: exit code 4, not 0"])
     }
 
-    @Test("A file that its reader refuses, and what stands in a text, are found")
-    func findingsBesideCommands() throws {
+    @Test func `An example file that its reader refuses is found`() throws {
         let file = "<!-- read by: broadside payload check --payload shown.json5 -->\n```json\n"
         func findings(_ text: String) throws -> [String] {
             try DocumentedStory(name: "page", text: file + text + "\n```").run().map {
@@ -134,8 +131,9 @@ struct DocumentationTests {
                 })
     }
 
-    @Test("Options that a document names exist, in what is not run too", arguments: documents)
-    func options(of document: String) throws {
+    @Test(arguments: documents)
+    func `Each option in a page exists, in blocks that are not run too`(of document: String) throws
+    {
         let text = try Self.text(document)
         let check = OptionCheck(directory: try TemporaryDirectory())
         for piece in try DocumentedPiece.all(in: text, name: document) {
@@ -160,8 +158,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("Types, files and test suites that the pages name exist")
-    func names() throws {
+    @Test func `Each type, file and test suite that a page names exists`() throws {
         var sources = ""
         let files = FileManager.default.enumerator(atPath: Tool.packageRoot)
         while let file = files?.nextObject() as? String {
@@ -185,8 +182,8 @@ struct DocumentationTests {
         }
     }
 
-    @Test("Links lead to files and headings that exist", arguments: documents)
-    func links(of document: String) throws {
+    @Test(arguments: documents)
+    func `Each link leads to a file and heading that exists`(of document: String) throws {
         let folder = URL(filePath: "\(Tool.packageRoot)/\(document)").deletingLastPathComponent()
         for link in try Self.text(document).matches(of: /\]\(([^)\s]+)\)/) {
             let parts = link.1.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
@@ -202,8 +199,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("The index of how-to leads to every section of its pages")
-    func index() throws {
+    @Test func `The index of how-to leads to every section of its pages`() throws {
         let index = try Self.text("docs/how-to/README.md")
         var count = 0
         for document in Self.documents where document.hasPrefix("docs/how-to/") {
@@ -223,8 +219,7 @@ struct DocumentationTests {
             .replacing(" ", with: "-")
     }
 
-    @Test("The program that the README shows is the one that is tested")
-    func program() throws {
+    @Test func `README's library program is part of LibraryTests`() throws {
         let tested = try Self.text("Tests/LibraryTests/LibraryTests.swift")
             .split(separator: "\n").map { $0.drop { $0 == " " } }
         let text = try Self.text("README.md")

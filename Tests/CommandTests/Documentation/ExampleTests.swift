@@ -35,8 +35,8 @@ struct ExampleTests {
         }
     }
 
-    @Test("Each command has one to three, the same in help, manual and reference, which it takes")
-    func parsed() throws {
+    @Test
+    func `Each command has one to three examples, the same in help, manual and reference`() throws {
         let reference = try run(["help", "--markdown"])
         let check = OptionCheck(directory: directory)
         let commands = try commands()
@@ -67,8 +67,7 @@ struct ExampleTests {
         }
     }
 
-    @Test("They do what they say, one after the other, with a simulator in Apple's place")
-    func story() throws {
+    @Test func `Each command's examples run one after the other against a simulator`() throws {
         var told: Set<String> = []
         /// The Nth example of a command as a document shows it.
         func show(_ command: String, _ number: Int, _ directive: String = "") throws -> String {

@@ -15,7 +15,7 @@ struct NamedTestsTests {
         for name in names ?? [] where name.hasSuffix(".swift") {
             guard let text = try? String(contentsOfFile: "\(root)/\(name)", encoding: .utf8)
             else { continue }
-            let functions = text.matches(of: /@Test\b[\s\S]*?\bfunc\s+`?([^`(<]+)`?\s*[(<]/)
+            let functions = text.matches(of: /@Test\b[\s\S]*?\bfunc\s+`([^`\n]+)`/)
                 .map { String($0.1) }
             for suite in text.matches(of: /\b(?:struct|class|extension)\s+(\w+Tests)\b/) {
                 suites[String(suite.1), default: []].formUnion(functions)
@@ -31,17 +31,15 @@ struct NamedTestsTests {
             .map { ($0.offset + 1, $0.element) }
     }
 
-    /// The tests that a line names: `Suite`, `Suite.function`, also behind a folder.
+    /// The tests that a line names: `Suite`, `Suite.Name of a test`, also after a folder.
     private func names(_ line: Substring) -> [(suite: String, function: String?)] {
-        line.matches(of: /`(?:\w+\/)?(\w+Tests)(?:\.(\w+))?`/).map {
+        line.matches(of: /`(?:\w+\/)?(\w+Tests)(?:\.([^`]+))?`/).map {
             (String($0.1), $0.2.map(String.init))
         }
     }
 
-    @Test(
-        "Each test that a document names exists",
-        arguments: ["protocols", "reliability", "testing", "breaks"])
-    func exist(document: String) throws {
+    @Test(arguments: ["protocols", "reliability", "testing", "breaks", "simulation"])
+    func `Each test that a document names exists`(document: String) throws {
         #expect(Self.suites.count > 100)
         var count = 0
         for (number, line) in try lines(document) {
@@ -59,22 +57,14 @@ struct NamedTestsTests {
                 }
             }
         }
-        #expect(count > 20)
+        #expect(count > 5)
     }
 
-    @Test("No line of a table of protocols is without a test, and none is named by half")
-    func everyLine() throws {
-        let functions = Self.suites.values.reduce(into: Set<String>()) { $0.formUnion($1) }
-        // Words that are a test's name and mean something else.
-        let words: Set = ["answer", "gateway", "send", "prune", "unknown"]
+    @Test func `Each line of a table in protocols.md names a test`() throws {
         var isInTable = false
         var count = 0
         for (number, line) in try lines("protocols") {
             let place = "docs/protocols.md:\(number)"
-            for word in line.matches(of: /`([a-z]\w*)`/) where !words.contains(String(word.1)) {
-                #expect(
-                    !functions.contains(String(word.1)), "\(place): of which suite is \(word.1)?")
-            }
             guard line.hasPrefix("|") else {
                 isInTable = false
                 continue

@@ -36,8 +36,7 @@ import Testing
         ).wait(limit: 60)
     }
 
-    @Test("This tree passes, and so does a small one")
-    func passes() throws {
+    @Test func `check-structure accepts this tree and a small one`() throws {
         let directory = try TemporaryDirectory()
         let here = try Subprocess(
             "python3", ["\(Tool.packageRoot)/tools/check-structure"], in: directory
@@ -47,15 +46,13 @@ import Testing
         #expect(small.exitCode == 0 && small.output.isEmpty, "\(small.output)\(small.errors)")
     }
 
-    @Test(
-        "A folder that uses what lies above it",
-        arguments: [
-            "struct Second { var first: First? }",
-            "struct Second { let text = \"\\(First.self)\" }",
-            "struct Second {}\nextension First {}",
-            "struct Second { func make() { start() } }",
-        ])
-    func cycles(second: String) throws {
+    @Test(arguments: [
+        "struct Second { var first: First? }",
+        "struct Second { let text = \"\\(First.self)\" }",
+        "struct Second {}\nextension First {}",
+        "struct Second { func make() { start() } }",
+    ])
+    func `check-structure finds a folder that uses one above it`(second: String) throws {
         let found = try check([
             "Sources/High/Lower/Second.swift": second + "\n",
             "Sources/High/Upper/Start.swift": "func start() {}\n",
@@ -65,10 +62,8 @@ import Testing
         #expect(found.output.contains("High/Lower -> High/Upper: Sources/High/Lower/Second.swift"))
     }
 
-    @Test(
-        "An import that the table does not name",
-        arguments: ["Glibc", "Foundation", "CNghttp2"])
-    func imports(name: String) throws {
+    @Test(arguments: ["Glibc", "Foundation", "CNghttp2"])
+    func `check-structure finds an import that its table does not name`(name: String) throws {
         let found = try check(["Sources/High/Lower/More.swift": "internal import \(name)\n"])
         #expect(found.exitCode == 1)
         #expect(found.output.contains("Sources/High/Lower/More.swift imports \(name)"))

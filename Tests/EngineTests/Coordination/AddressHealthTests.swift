@@ -25,7 +25,7 @@ import Testing
         health.leave(address, owner, now: now)
     }
 
-    @Test func `A connection that tries its address is not held by the failures of others`() {
+    @Test func `A connection that tries a paused address is not held by failures of others`() {
         fail(at: Self.start)
         let later = Self.start + 2 * second
         #expect(ask(first, at: later) == .trial)
@@ -37,8 +37,7 @@ import Testing
         #expect(leave(other, at: later) == .free)
     }
 
-    @Test func `An outage that the server spoke of holds those that stand, until one has tried it`()
-    {
+    @Test func `An announced outage holds open connections until one has tried the address`() {
         fail(at: Self.start)
         let later = Self.start + 2 * second
         #expect(ask(first, at: later) == .trial)
@@ -54,7 +53,7 @@ import Testing
         #expect(leave(first, at: end) == .free && leave(other, at: end) == .free)
     }
 
-    @Test func `A response within a new pause leaves the next try to others`() {
+    @Test func `A response during a new pause does not end it`() {
         fail(at: Self.start, isOutage: true)
         let later = Self.start + 2 * second
         #expect(leave(first, at: later) == .trial)
@@ -66,7 +65,7 @@ import Testing
         #expect(leave(other, at: end) == .trial)
     }
 
-    @Test func `The response of one connection takes no leave from another`() {
+    @Test func `The response of one connection does not end another's trial`() {
         fail(at: Self.start, isOutage: true)
         let later = Self.start + 2 * second
         #expect(leave(first, at: later) == .trial)

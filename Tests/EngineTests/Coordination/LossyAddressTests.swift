@@ -15,7 +15,9 @@ struct LossyAddressTests {
         (1, 0 as UInt64, true), (1, 4, false), (1, 3, true), (250, 1000, false), (251, 1003, true),
         (251, 1004, false), (0, 0, false),
     ])
-    func `More lost than a quarter of the responses`(lost: Int, responses: UInt64, isLossy: Bool) {
+    func `A connection that lost more than a quarter of its responses makes its address lossy`(
+        lost: Int, responses: UInt64, isLossy: Bool
+    ) {
         let addresses = LossyAddresses()
         addresses.connectionEnded(Self.address, lost: lost, responses: responses)
         #expect(addresses.contains(Self.address) == isLossy)
@@ -23,7 +25,7 @@ struct LossyAddressTests {
         #expect(!addresses.contains(Self.address))
     }
 
-    @Test func `As many addresses are remembered as the limit says, the latest`() {
+    @Test func `Lossy addresses are remembered up to the limit, the latest ones`() {
         let addresses = LossyAddresses()
         let all = (0...UInt32(LossyAddresses.limit)).map { SocketAddress.v4($0, port: 443) }
         for address in all { addresses.connectionEnded(address, lost: 1, responses: 0) }
@@ -32,7 +34,7 @@ struct LossyAddressTests {
     }
 
     @Test(arguments: [1, 40])
-    func `A server that ends each connection after a few responses does not use the list up`(
+    func `A server that ends each connection after few responses loses few rows of a list`(
         responses: Int
     ) throws {
         let rows = 3000
@@ -74,7 +76,7 @@ struct LossyAddressTests {
         return inFlight
     }
 
-    @Test func `A connection that goes well has all its streams again`() throws {
+    @Test func `A connection without losses gets all its streams again`() throws {
         let counts = try inFlight(afterLoss: true)
         #expect(counts.count == 20_000 - 50)
         #expect(counts.prefix(8).allSatisfy { $0 == 1 }, "\(counts.prefix(20))")

@@ -28,16 +28,17 @@ struct ProviderTokenLifeTests {
     private func value(_ life: ProviderTokenLife) -> String { text(life.current) }
 
     @Test(
-        "The date of the token in use: this window's from its fifth minute on",
         arguments: [(0, -30), (299, -30), (300, 0), (1799, 0), (2099, 0), (2100, 30)]
             as [(Int, Int)])
-    func date(second: Int, expected: Int) {
+    func `A token's issue time is this window's from its fifth minute on`(
+        second: Int, expected: Int
+    ) {
         let date = ProviderTokenAge.issueTime(at: UInt64(Int(Self.start) + second))
         #expect(date == at(expected))
     }
 
-    @Test("Another one is wanted five minutes into the next window; sending continues")
-    func age() {
+    @Test
+    func `Another token is wanted five minutes into the next window, and sending continues`() {
         var life = ProviderTokenLife(token(0))
         life.wantIfDue(at(35) - 1)
         #expect(!life.isWanted)
@@ -51,15 +52,13 @@ struct ProviderTokenLifeTests {
         #expect(again == nil)
     }
 
-    @Test("From 55 minutes on nothing is sent with it")
-    func tooOld() {
+    @Test func `From 55 minutes on a token is too old to send with`() {
         let life = ProviderTokenLife(token(0))
         #expect(!life.isTooOld(at(55) - 1))
         #expect(life.isTooOld(at(55)))
     }
 
-    @Test("Expired: an earlier window's is renewed once for all who say so, this one's is not")
-    func expired() {
+    @Test func `An expired token of an earlier window is renewed once, and this window's is not`() {
         var life = ProviderTokenLife(token(0))
         let isRenewedEarly = life.wantExpired(at(30) - 1, usedVersion: 1)
         #expect(!isRenewedEarly && !life.isWanted && !life.isStale)
@@ -77,8 +76,7 @@ struct ProviderTokenLifeTests {
         #expect(!isCurrent)
     }
 
-    @Test("Too many updates: back to the one before, and the newer one 20 minutes later")
-    func tooMany() {
+    @Test func `After TooManyProviderTokenUpdates the token before serves for 20 minutes`() {
         var life = ProviderTokenLife(token(0))
         life.wantIfDue(at(35))
         _ = renew(&life, 35)
@@ -105,8 +103,10 @@ struct ProviderTokenLifeTests {
         #expect(last == "bearer 90")
     }
 
-    @Test("Expired while renewal is frozen: nothing is sent until the 20 minutes are over")
-    func expiredWhileFrozen() {
+    @Test
+    func
+        `A token that expires while renewal is frozen stops sending until the 20 minutes are over`()
+    {
         var life = ProviderTokenLife(token(0))
         life.wantIfDue(at(35))
         _ = renew(&life, 35)
@@ -119,8 +119,10 @@ struct ProviderTokenLifeTests {
         #expect(renewed == "bearer 30" && !life.isStale)
     }
 
-    @Test("Too many updates with the first token: it stays, and none is made for 20 minutes")
-    func tooManyAtOnce() {
+    @Test
+    func
+        `After TooManyProviderTokenUpdates the first token stays, and none is made for 20 minutes`()
+    {
         var life = ProviderTokenLife(token(0))
         life.freeze(at(34), usedVersion: 1)
         #expect(value(life) == "bearer 0" && life.version == 1)
@@ -131,10 +133,10 @@ struct ProviderTokenLifeTests {
         #expect(renewed == "bearer 30")
     }
 
-    @Test(
-        "Back to the one before only while that is younger than 55 minutes",
-        arguments: [(3_299, true), (3_300, false)] as [(UInt64, Bool)])
-    func tooManyWithAnOldOne(seconds: UInt64, isUsed: Bool) {
+    @Test(arguments: [(3_299, true), (3_300, false)] as [(UInt64, Bool)])
+    func `The token before serves only while it is younger than 55 minutes`(
+        seconds: UInt64, isUsed: Bool
+    ) {
         var life = ProviderTokenLife(token(0))
         life.take(token(30), at(35))
         life.freeze(Self.start + seconds, usedVersion: 2)
@@ -142,24 +144,21 @@ struct ProviderTokenLifeTests {
         #expect(life.version == (isUsed ? 3 : 2))
     }
 
-    @Test("Of two of the same date none came before the other")
-    func tooManyOfOneDate() {
+    @Test func `Of two tokens with the same issue time none counts as the one before`() {
         var life = ProviderTokenLife(token(0))
         life.take(.init(value: Array("bearer other".utf8), issuedAt: Self.start), at(6))
         life.freeze(at(7), usedVersion: 2)
         #expect(value(life) == "bearer other" && life.version == 2)
     }
 
-    @Test("A clock that is set back brings no earlier token back")
-    func clockSetBack() {
+    @Test func `A clock that is set back makes no earlier token`() {
         var life = ProviderTokenLife(token(30))
         life.wantIfDue(at(10))
         let renewed = renew(&life, 10)
         #expect(!life.isWanted && renewed == nil)
     }
 
-    @Test("A certificate has none")
-    func none() {
+    @Test func `A run with a certificate renews no token`() {
         var life = ProviderTokenLife(nil)
         life.wantIfDue(at(100))
         #expect(!life.isWanted && !life.isTooOld(at(100)))

@@ -8,13 +8,13 @@ import Testing
         (0..<reactors).map { target.share(of: $0) }
     }
 
-    @Test func `The first reactors begin with connections, as evenly as may be`() {
+    @Test func `The first reactors begin with equal numbers of connections`() {
         let target = ConnectionTarget(connections: 5, reactors: 4, active: 2)
         #expect(target.first == [3, 2, 0, 0] && target.total == 5)
         #expect(shares(target, 4) == target.first)
     }
 
-    @Test func `A run grows by as many as were asked for, and never shrinks`() {
+    @Test func `A run grows by the number asked for and never shrinks`() {
         let target = ConnectionTarget(connections: 4, reactors: 3, active: 1)
         target.grow(to: 5, reactors: 1)
         #expect(shares(target, 3) == [5, 0, 0])

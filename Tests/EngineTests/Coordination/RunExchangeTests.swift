@@ -23,7 +23,7 @@ import Testing
         { $0.canary = .init() },
     ]
 
-    @Test(arguments: single.indices) func `Each effect alone is worth telling, once`(index: Int) {
+    @Test(arguments: single.indices) func `Each effect alone has to be published once`(index: Int) {
         var effects = ReactorEffects()
         #expect(effects.isEmpty)
         Self.single[index](&effects)
@@ -32,7 +32,7 @@ import Testing
         #expect(effects.isEmpty)
     }
 
-    @Test func `What one reactor tells all are told with their next turn`() {
+    @Test func `What one reactor publishes all others read in their next turn`() {
         let run = coordinator()
         var (first, second) = (RunChannel(run, reactor: 0), RunChannel(run, reactor: 1))
         first.noteReady()
@@ -54,7 +54,7 @@ import Testing
         #expect(first.directives.isStopping && run.stopCause == .deadline)
     }
 
-    @Test func `Permits of all reactors and refusals together are no more than may be`() {
+    @Test func `Permits and refusals of all reactors together stay within --abort-after`() {
         let run = coordinator(abortAfter: 10)
         var (first, second) = (RunChannel(run, reactor: 0), RunChannel(run, reactor: 1))
         first.exchange(permits: 7, inFlight: 0, now)
@@ -72,7 +72,7 @@ import Testing
         #expect(second.directives.anyAccepted && second.directives.permits == 2)
     }
 
-    @Test func `The rate is divided among those that have rows`() {
+    @Test func `The rate is divided among the reactors with rows`() {
         let run = coordinator()
         var (first, second) = (RunChannel(run, reactor: 0), RunChannel(run, reactor: 1))
         #expect(first.directives.rateParticipants == 0)
@@ -87,7 +87,7 @@ import Testing
         #expect(second.directives.rateParticipants == 1)
     }
 
-    @Test func `A run that gives up names what went wrong last`() {
+    @Test func `A run that gives up names its last error`() {
         for (signal, isTimeout) in [
             (.noResponse(seconds: 60), true), (.unreachable, false),
         ] as [(ReactorEffects.Signal, Bool)] {
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `A reactor's connections are those of the run's target`() {
+    @Test func `A reactor's connections are its share of the run's target`() {
         let target = ConnectionTarget(connections: 2, reactors: 2, active: 1)
         var channel = RunChannel(coordinator(target: target), reactor: 1)
         #expect(channel.directives.connectionShare == 0)
@@ -114,7 +114,7 @@ import Testing
         #expect(RunChannel(coordinator(), reactor: 0).directives.connectionShare == nil)
     }
 
-    @Test func `What to do about an expired token is said once, for each response`() {
+    @Test func `The decision about an expired token is made once for each response`() {
         let run = RunCoordinator(
             authorization: [1], issuedAt: 1_800_000_000, milliRate: nil, abortAfter: 10,
             maxBadTokensPercent: 50, sign: { _ in [2] })
@@ -131,7 +131,7 @@ import Testing
         #expect(run.stopCause == .expiredToken(isSupplied: false))
     }
 
-    @Test func `What was accepted since a turn is told before the next one decides`() throws {
+    @Test func `Acceptances since a turn are published before the next one decides`() throws {
         let run = try ScriptedRun(rows: 1)
         run.reply = { _ in .silence }
         run.run { run.requests.count == 1 }
@@ -145,7 +145,7 @@ import Testing
         #expect(!before && after)
     }
 
-    @Test func `Effects that are many are to be told before others come`() {
+    @Test func `Many effects are published before the turn ends`() {
         var channel = RunChannel(coordinator(), reactor: 0)
         for _ in 1..<ReactorEffects.signalsLimit { channel.append(.accepted(1)) }
         #expect(!channel.isFull)

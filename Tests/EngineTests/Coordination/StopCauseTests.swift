@@ -4,7 +4,7 @@ import Testing
 @testable import BroadsideEngine
 
 @Suite struct StopCauseTests {
-    @Test func `A disk that fails is the cause, whatever came before`() {
+    @Test func `A failing disk is the stop cause, whatever came before`() {
         let coordinator = RunCoordinator(
             authorization: nil, issuedAt: 0, milliRate: nil, abortAfter: 50,
             maxBadTokensPercent: 50, sign: nil)
@@ -16,7 +16,7 @@ import Testing
         #expect(coordinator.stopCause == .ledgerFailed(detail: "full"))
     }
 
-    @Test func `A ledger that is another attempt's is the cause, whatever came before or after`() {
+    @Test func `A ledger taken by another attempt is the stop cause, whatever else happened`() {
         for first in [StopCause.signal, .ledgerFailed(detail: "full")] {
             let coordinator = RunCoordinator(
                 authorization: nil, issuedAt: 0, milliRate: nil, abortAfter: 50,

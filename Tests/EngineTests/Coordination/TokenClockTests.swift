@@ -15,7 +15,7 @@ import Testing
             nanoseconds: (1000 + passed) * second, wallMilliseconds: UInt64(max(0, wall)) * 1000)
     }
 
-    @Test func `Small steps of the wall clock are followed`() {
+    @Test func `The token clock follows small steps of the wall clock`() {
         var clock = TokenClock()
         #expect(clock.seconds(at(0)) == Self.start)
         for jump: Int64 in [-1800, -1, 0, 1, 300, 46 * 60] {
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [10_800, 3_300, -10_800, -1_900_000_000] as [Int64])
-    func `A jump by which a token would be out of its hour is not`(jump: Int64) {
+    func `The token clock ignores a jump that would make a token invalid`(jump: Int64) {
         var clock = TokenClock()
         _ = clock.seconds(at(0))
         #expect(clock.seconds(at(60, jump: jump)) == Self.start + 60)
@@ -33,7 +33,7 @@ import Testing
         #expect(clock.seconds(at(7260, jump: 2)) == Self.start + 7262)
     }
 
-    @Test func `APNs says whether a clock that is far ahead is right`() {
+    @Test func `APNs decides whether a clock that is far ahead is right`() {
         var clock = TokenClock()
         _ = clock.seconds(at(0))
         let followsNoJump = clock.followWallClock(at(30, jump: 60))
@@ -65,7 +65,7 @@ import Testing
         return channel.takeExpiredTokens()
     }
 
-    @Test func `A machine that slept for three hours renews the token, and does not end`() {
+    @Test func `After a sleep of three hours the token is renewed and the run continues`() {
         let run = run()
         #expect(actions(run, at(0), connections: []).isEmpty)
         let awake = at(60, jump: 3 * Self.hour)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: [10_800, -10_800] as [Int64])
-    func `A clock that is set wrongly renews no token before its time`(jump: Int64) {
+    func `A wrongly set clock renews no token early`(jump: Int64) {
         let run = run()
         for passed: UInt64 in [0, 60, 600, 2000] {
             var channel = RunChannel(run, reactor: 0)

@@ -32,7 +32,7 @@ struct AdaptivePaceTests {
         return fewest
     }
 
-    @Test func `A reactor that comes late takes no latency for the server's`() throws {
+    @Test func `A late reactor does not count its lateness as the server's latency`() throws {
         let run = try ScriptedRun(rows: 30_000) { $0.pace = .adaptive }
         run.maxStreams = UInt32(Self.streams)
         run.reply = { _ in .silence }
@@ -46,7 +46,7 @@ struct AdaptivePaceTests {
         #expect(!run.events.contains { $0.kind == .pace })
     }
 
-    @Test func `How late turns come is what lies between them, smoothed`() {
+    @Test func `The lateness of turns is the smoothed time between them`() {
         var watch = LatencyMonitor(now: Now(nanoseconds: second, wallMilliseconds: 0))
         for turn in 1...200 {
             watch.noteTurn(
@@ -55,7 +55,7 @@ struct AdaptivePaceTests {
         #expect((7 * millisecond...8 * millisecond).contains(watch.lag))
     }
 
-    @Test func `That responses slow down under load is told, and for a minute not again`() throws {
+    @Test func `Slowing responses are logged at most once per minute`() throws {
         let run = try ScriptedRun(rows: 30_000) { $0.pace = .adaptive }
         run.maxStreams = UInt32(Self.streams)
         run.reply = { _ in .silence }

@@ -20,7 +20,7 @@ import Testing
         numbers.map { .v4(0x0a00_0001 + $0, port: 443) }
     }
 
-    @Test mutating func `A pause doubles from one second to sixty, less a jitter`() {
+    @Test mutating func `A pause doubles from one second to sixty, less jitter`() {
         var book = book()
         var now: UInt64 = second
         for doubling in 0..<9 {
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test mutating func `Retry-After wins over the doubling, both ways`() {
+    @Test mutating func `Retry-After replaces the doubled pause, whether longer or shorter`() {
         var book = book()
         for step in 0..<6 {
             let now = UInt64(step) * 100 * second
@@ -54,7 +54,7 @@ import Testing
         #expect(book.state(0).notBefore == 904 * second)
     }
 
-    @Test mutating func `An address that failed is probed by one connection`() {
+    @Test mutating func `An address that failed is tried by one connection`() {
         var book = book(2)
         book.failed(0, now: 0, retryAfter: nil, lasting: nil, random: &random)
         book.failed(1, now: 0, retryAfter: nil, lasting: nil, random: &random)
@@ -69,7 +69,7 @@ import Testing
         #expect([6, 7].map { book.pick(for: $0, now: now) } == [picked[0], picked[0]])
     }
 
-    @Test mutating func `An address that comes back to the name goes on with its pause`() {
+    @Test mutating func `An address that is resolved again keeps its pause`() {
         var book = book(2)
         for _ in 0..<4 {
             book.failed(
@@ -92,7 +92,8 @@ import Testing
         #expect(book.nextAttempt == pausedUntil && book.pick(for: 0, now: pausedUntil) == 0)
     }
 
-    @Test mutating func `So many addresses are remembered; those in use and in trouble stay`() {
+    @Test
+    mutating func `Remembered addresses are limited, and those in use or in trouble are kept`() {
         let limit = UInt32(AddressBook.entriesLimit)
         var book = book(limit)
         // Number 7 is paused, connections go to 3 and 5.

@@ -17,7 +17,10 @@ struct AddressPauseTests {
         zip(run.requests, run.links.dropFirst()).map { $1.begun - $0.time }
     }
 
-    @Test func `It doubles from one second to sixty, less a jitter of a quarter`() throws {
+    @Test
+    func `A paused address waits from one second to sixty, doubling, less a quarter's jitter`()
+        throws
+    {
         let run = try ScriptedRun(rows: 1)
         run.reply = { _ in .status(503, "ServiceUnavailable") }
         run.run { run.links.count == 11 }
@@ -31,7 +34,7 @@ struct AddressPauseTests {
     }
 
     @Test(arguments: ["3", "Fri, 15 Jan 2027 08:00:18 GMT", "90", "Fri, 15 Jan 2027 08:01:45 GMT"])
-    func `Retry-After wins over what has doubled, in seconds and as a date`(
+    func `Retry-After in seconds or as a date replaces the doubled pause`(
         retryAfter: String
     ) throws {
         // It is 08:00:00 at the start, and the fifth answer comes when four pauses are over.
@@ -54,7 +57,7 @@ struct AddressPauseTests {
     }
 
     @Test(arguments: ["40", "Fri, 15 Jan 2027 08:00:40 GMT"])
-    func `A busy answer's Retry-After holds for its row alone`(retryAfter: String) throws {
+    func `Retry-After of a 429 holds for its row alone`(retryAfter: String) throws {
         let run = try ScriptedRun(rows: 5)
         run.reply = { _ in
             run.requests.count == 1
@@ -67,7 +70,8 @@ struct AddressPauseTests {
         #expect(run.requests(row: 4)[0].time < second && run.links.count == 1)
     }
 
-    @Test func `One connection probes it; once that is answered the others follow`() throws {
+    @Test func `One connection tries a paused address, and the others follow its response`() throws
+    {
         let run = try ScriptedRun(rows: 40, connections: 4) {
             $0.requestTimeout = 3600 * second
             $0.giveUpAfter = 3600 * second
@@ -91,7 +95,7 @@ struct AddressPauseTests {
     }
 
     @Test(arguments: [200, 410, 400, 429])
-    func `Any other answer resets the doubling`(status: Int) throws {
+    func `Any other response resets the doubling of the pause`(status: Int) throws {
         let run = try ScriptedRun(rows: 30)
         run.maxStreams = 1
         run.reply = { request in
@@ -104,7 +108,7 @@ struct AddressPauseTests {
         #expect(pause >= second / 4 * 3 && pause <= second + Self.slack)
     }
 
-    @Test func `At the list's end nobody waits for its end, and turns cost nothing`() throws {
+    @Test func `At the list's end waiting for a response costs no turns`() throws {
         let run = try ScriptedRun(rows: 1, connections: 2) { $0.requestTimeout = 3600 * second }
         run.opening = { $0 == 1 ? .fails(errno: 111) : .open }
         run.reply = { _ in .silence }
@@ -114,7 +118,7 @@ struct AddressPauseTests {
         #expect(run.links.count == 2 && run.turns - before < 500)
     }
 
-    @Test func `Another address is used meanwhile`() throws {
+    @Test func `While an address is paused another one is used`() throws {
         let run = try ScriptedRun(rows: 10)
         run.addressCount = 2
         run.maxStreams = 1
@@ -125,7 +129,7 @@ struct AddressPauseTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted })
     }
 
-    @Test func `Attempts that fail are spread over all addresses, each with a pause of its own`()
+    @Test func `Failed attempts are spread over all addresses, each with its own pause`()
         throws
     {
         let run = try ScriptedRun(rows: 1)

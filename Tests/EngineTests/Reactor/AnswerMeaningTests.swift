@@ -119,8 +119,8 @@ struct AnswerMeaningTests {
             Case(504, nil, .unknown, .replacedAfterPause, .goesOn),
         ]
 
-    @Test("Once among good answers", arguments: cases)
-    func once(_ answer: Case) throws {
+    @Test(arguments: cases)
+    func `A status among accepted responses has its documented effect`(_ answer: Case) throws {
         // Two streams at a time: what is left when the answer comes needs a connection.
         let victim = 7
         let run = try ScriptedRun(rows: 20, tokenAge: 1800)
@@ -175,8 +175,8 @@ struct AnswerMeaningTests {
         #expect(run.coordinator.stopCause == nil)
     }
 
-    @Test("Without any other answer", arguments: cases)
-    func only(_ answer: Case) throws {
+    @Test(arguments: cases)
+    func `A status as the only response has its documented effect`(_ answer: Case) throws {
         let run = try ScriptedRun(rows: 10, tokenAge: 1800, abortAfter: 4) { settings in
             settings.retryPolicy = RetryPolicy(maximumAttempts: 2, retryForNanoseconds: 0)
             settings.giveUpAfter = 3600 * second
@@ -226,8 +226,8 @@ struct AnswerMeaningTests {
         #expect(try run.rows().allSatisfy { $0.state != .accepted })
     }
 
-    @Test("A payload that all rows have is refused for all of them, whatever was accepted before")
-    func largePayload() throws {
+    @Test
+    func `A 413 for the common payload refuses the campaign although rows were accepted`() throws {
         let run = try ScriptedRun(rows: 20, tokenAge: 1800, abortAfter: 4)
         run.maxStreams = 1
         run.reply = { request in

@@ -27,7 +27,8 @@ import Testing
         return numbers
     }
 
-    @Test func `A chunk comes into use once it is reserved, and its rows wait for that position`()
+    @Test
+    func `A reserved chunk comes into use, and its rows wait until the reservation is synced`()
         throws
     {
         var queue = try waiting(3)
@@ -64,7 +65,7 @@ import Testing
         #expect(ahead == 0 && reserved == 0)
     }
 
-    @Test func `Rows of other parts are passed over, and counted`() throws {
+    @Test func `Rows of other parts are skipped and counted`() throws {
         var queue = try waiting(2, selection: RowSelection(divisor: 20, remainder: 7))
         queue.noteReserved(at: 70)
         queue.noteReserved(at: 140)
@@ -74,7 +75,7 @@ import Testing
         #expect(passedOver == (190, 0))
     }
 
-    @Test func `A chunk of which nothing is left to do is passed over as a whole`() throws {
+    @Test func `A chunk with nothing left to do is skipped as a whole`() throws {
         var queue = try waiting(1, selection: RowSelection(divisor: 100, remainder: 7))
         queue.firstUnreserved?.dispositions = Array(repeating: .settled, count: 100)
         queue.noteReserved(at: 70)

@@ -20,8 +20,7 @@ import Testing
         return (rows, now)
     }
 
-    @Test("A chunk is about a thirtieth of a second's work, and grows as soon as more is taken")
-    func limit() {
+    @Test func `A chunk is a thirtieth of a second's work and grows as soon as more is taken`() {
         #expect(after(1_000, milliseconds: 200).rows.limit == 250)
         #expect(after(20_000, milliseconds: 1_000).rows.limit == 625)
         #expect(after(10, milliseconds: 1_000).rows.limit == ChunkRows.fewest)
@@ -30,14 +29,17 @@ import Testing
     }
 
     @Test(
-        "A slow run has no more than 1,000 rows reserved and not sent, however many reactors it has",
         arguments: [
             (1, nil, 250), (2, nil, 125), (4, nil, 62), (16, nil, 15), (100, nil, 2),
             (1_000, nil, 1),
             (1, 100, 16), (1, 3_200, 100), (4, 100, 16), (4, 40_000, 62), (64, 100, 3),
             (1, 1_000_000, 250),
         ] as [(Int, Int?, Int)])
-    func first(reactors: Int, rate: Int?, limit: Int) {
+    func
+        `A slow run has no more than 1,000 rows reserved and not sent, however many reactors it has`(
+            reactors: Int, rate: Int?, limit: Int
+        )
+    {
         var rows = ChunkRows(reactors: reactors, perSecond: rate)
         #expect(rows.limit == limit)
         // Rows that are held, the chunk in use and those ahead.
@@ -48,8 +50,7 @@ import Testing
         #expect(rows.aheadLimit == rows.limit)
     }
 
-    @Test("A lull of seconds between two waves is not taken for the rate, one of minutes is")
-    func waves() {
+    @Test func `A pause of seconds does not shrink chunks, and one of minutes does`() {
         var (rows, now) = after(256_000, milliseconds: 1_000)
         #expect(rows.limit == 8_000)
         func wait(seconds: UInt64) {
@@ -64,10 +65,10 @@ import Testing
         #expect(rows.limit == ChunkRows.fewest)
     }
 
-    @Test(
-        "Together chunks hold a thirtieth of a second's work, two at least and eight at most",
-        arguments: [(1_000, 2), (64_000, 2), (128_000, 4), (250_000, 7), (1_000_000, 8)])
-    func together(rate: Int, chunks: Int) {
+    @Test(arguments: [(1_000, 2), (64_000, 2), (128_000, 4), (250_000, 7), (1_000_000, 8)])
+    func `The chunks of a reactor are a thirtieth of a second's work together`(
+        rate: Int, chunks: Int
+    ) {
         // Known from what was taken lately, before a quarter of a second is over as well as after.
         for milliseconds in [50, 1_000] {
             let (rows, now) = after(rate, milliseconds: milliseconds)

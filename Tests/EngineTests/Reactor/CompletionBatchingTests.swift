@@ -15,20 +15,20 @@ struct CompletionBatchingTests {
         return patience
     }
 
-    @Test func `Many answers that are on their way are awaited together`() throws {
+    @Test func `Many responses in flight are awaited together`() throws {
         let wait = try #require(
             patience(answersTake: 50_000_000, connections: 9).wait(inFlight: 9000))
         #expect(wait == CompletionBatching.Wait(completions: 8, nanoseconds: 1_000_000))
     }
 
-    @Test func `Fast answers are awaited for half of their time`() throws {
+    @Test func `Fast responses are awaited for half of their latency`() throws {
         let wait = try #require(
             patience(answersTake: 1_200_000, connections: 4).wait(inFlight: 400))
         #expect(wait.completions == 3)
         #expect((599_000...601_000).contains(wait.nanoseconds))
     }
 
-    @Test func `One connection, two, few answers to be expected, or none yet: no wait`() {
+    @Test func `With one or two connections, or few responses to expect, a turn does not wait`() {
         #expect(patience(answersTake: 1_200_000, connections: 1).wait(inFlight: 400) == nil)
         #expect(patience(answersTake: 1_200_000, connections: 2).wait(inFlight: 400) == nil)
         // Ten in flight that take 50 ms: a fifth of an answer in a millisecond.
@@ -40,13 +40,13 @@ struct CompletionBatchingTests {
         #expect(fresh.wait(inFlight: 9000) == nil)
     }
 
-    @Test func `A turn is full with 128 completions, however many connections there are`() throws {
+    @Test func `A turn ends at 128 completions`() throws {
         let wait = try #require(
             patience(answersTake: 50_000_000, connections: 1000).wait(inFlight: 100_000))
         #expect(wait.completions == 128)
     }
 
-    @Test func `A path that becomes slower is followed`() throws {
+    @Test func `The wait follows a path that becomes slower`() throws {
         var patience = patience(answersTake: 400_000, connections: 4)
         let before = try #require(patience.wait(inFlight: 400))
         for _ in 0..<100 {

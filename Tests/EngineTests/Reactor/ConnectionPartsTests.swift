@@ -13,7 +13,7 @@ struct ConnectionPartsTests {
         outbox.append(bytes.count)
     }
 
-    @Test func `Bytes leave an outbox in their order, also those added while others are sent`() {
+    @Test func `An outbox sends bytes in the order in which they were added`() {
         var outbox = Outbox(capacity: 8)
         outbox.begin(now: 1)
         fill(&outbox, [1, 2, 3])
@@ -36,7 +36,7 @@ struct ConnectionPartsTests {
         #expect(outbox.handedOver == 9)
     }
 
-    @Test func `What an outbox gives up is not sent with what comes after it`() {
+    @Test func `Bytes that an outbox gives up are not sent with later ones`() {
         var outbox = Outbox(capacity: 4)
         outbox.begin(now: 1)
         fill(&outbox, [1, 2])
@@ -53,7 +53,7 @@ struct ConnectionPartsTests {
 
     // MARK: Liveness
 
-    @Test func `A connection that is silent with requests open is asked, then dead`() {
+    @Test func `A silent connection with open requests gets a PING and then counts as dead`() {
         var liveness = Liveness(now: 0)
         let limit = Liveness.silenceLimit
         var verdicts = [liveness.verdict(isAwaited: true, now: limit)]
@@ -64,7 +64,7 @@ struct ConnectionPartsTests {
         #expect(verdicts == [.alive, .silent, .alive, .dead])
     }
 
-    @Test func `Whatever is received after a PING shows that the connection lives`() {
+    @Test func `Any bytes after a PING show that the connection lives`() {
         var liveness = Liveness(now: 0)
         let asked = 11 * second
         liveness.notePing(now: asked)
@@ -77,14 +77,14 @@ struct ConnectionPartsTests {
         #expect([before, after, later] == [.dead, .alive, .silent])
     }
 
-    @Test func `An idle connection is asked every ten minutes`() {
+    @Test func `An idle connection gets a PING every ten minutes`() {
         var liveness = Liveness(now: 5)
         let early = liveness.verdict(isAwaited: false, now: 5 + 600 * second)
         let due = liveness.verdict(isAwaited: false, now: 6 + 600 * second)
         #expect(early == .alive && due == .silent)
     }
 
-    @Test func `Room for a request begins the time without room anew`() {
+    @Test func `Room for a request restarts the time without room`() {
         var liveness = Liveness(now: 0)
         let limit = Liveness.starvedLimit
         var isTooLong = [liveness.noteStarved(true, now: 100)]
@@ -97,7 +97,7 @@ struct ConnectionPartsTests {
 
     // MARK: Trust
 
-    @Test func `A connection is trusted with the first response, until a request is refused`() {
+    @Test func `A connection is trusted from its first response until a request is refused`() {
         var trust = Trust()
         #expect(!trust.isComplete)
         trust.noteResponse(now: 10)
@@ -113,7 +113,7 @@ struct ConnectionPartsTests {
         #expect(trust.isComplete && trust.refusals == RefusalBackoff())
     }
 
-    @Test func `Losses count in a row only`() {
+    @Test func `Only losses in a row count`() {
         var trust = Trust()
         var isTooMany: [Bool] = []
         for _ in 1..<Trust.lossesLimit { isTooMany.append(trust.noteLoss()) }
@@ -123,7 +123,7 @@ struct ConnectionPartsTests {
         #expect(isTooMany == expected)
     }
 
-    @Test func `An address that loses rows gives as much as its responses are worth`() {
+    @Test func `A lossy address gets as many streams as its responses justify`() {
         var trust = Trust()
         trust.requireProof(true)
         for _ in 0..<8 { trust.noteResponse(now: 1) }

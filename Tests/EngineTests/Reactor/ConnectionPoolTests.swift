@@ -36,7 +36,7 @@ import Testing
         static func sealedCount(_ plaintextCount: Int) -> Int { plaintextCount }
     }
 
-    @Test func `Behind a proxy the proxy alone is the peer until its tunnel stands`() {
+    @Test func `Behind a proxy only the proxy is the peer until the tunnel stands`() {
         var settings = ScriptedRun.settings
         settings.tunnelTarget = "api.push.apple.com:443"
         let book = AddressBook(health: AddressHealth(), lossy: LossyAddresses(), reactor: 0)
@@ -65,7 +65,7 @@ import Testing
             ])
     }
 
-    @Test func `Connections that stand when a reactor ends leave nothing behind`() {
+    @Test func `Open connections at a reactor's end leave nothing behind`() {
         let living = Living()
         do {
             var settings = ScriptedRun.settings

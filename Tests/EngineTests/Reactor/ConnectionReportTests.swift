@@ -11,7 +11,7 @@ struct ConnectionReportTests {
             (0, nil, "NO_ERROR"), (0, "BadDeviceToken", "NO_ERROR, BadDeviceToken"),
             (11, nil, "ENHANCE_YOUR_CALM"), (99, nil, "error 99"),
         ] as [(UInt32, String?, String)])
-    func `A connection's last GOAWAY is told with its error and its reason`(
+    func `A connection's last GOAWAY is reported with error and reason`(
         code: UInt32, reason: String?, text: String
     ) throws {
         let run = try ScriptedRun(rows: 2)
@@ -35,7 +35,7 @@ struct ConnectionReportTests {
     }
 
     @Test(arguments: [(false, 16), (true, 65)])
-    func `As many connections are opened at once as may be, and fewer before one stands`(
+    func `Only the allowed number of connections opens at once, and fewer before one stands`(
         stands: Bool, number: Int
     ) throws {
         let run = try ScriptedRun(rows: 1, connections: 100)
@@ -93,7 +93,7 @@ struct ConnectionReportTests {
         #expect(counted.goAways == 12 && counted.failures == 0)
     }
 
-    @Test func `A device that is gone says nothing about the campaign to the canary`() throws {
+    @Test func `A 410 does not count for the canary`() throws {
         let run = try ScriptedRun(rows: 10)
         run.reply = { request in
             switch ScriptedRun.row(request) {

@@ -34,7 +34,7 @@ struct ConnectionRuleTests {
     // MARK: GOAWAY and ends
 
     @Test(arguments: [false, true])
-    func `GOAWAY after an answer: replaced at once, rows above its last id are not counted`(
+    func `GOAWAY after a response replaces the connection at once without counting later rows`(
         isTwoStep: Bool
     ) throws {
         let run = try patientRun(rows: 3)
@@ -59,7 +59,7 @@ struct ConnectionRuleTests {
     }
 
     @Test(arguments: [(0 as UInt32, false), (2, true), (11, true)])
-    func `GOAWAY before an answer, or with an error: replaced after a pause`(
+    func `GOAWAY before a response, or with an error, replaces the connection after a pause`(
         code: UInt32, isAnswered: Bool
     ) throws {
         let run = try patientRun(rows: 2)
@@ -78,7 +78,7 @@ struct ConnectionRuleTests {
     }
 
     @Test(arguments: LostResponsePolicy.allCases)
-    func `An end without a word: rows in doubt, replaced after a pause`(
+    func `An end without GOAWAY leaves rows in doubt and replaces the connection after a pause`(
         onLost: LostResponsePolicy
     ) throws {
         let run = try patientRun(rows: 3, onLost: onLost)
@@ -116,7 +116,7 @@ struct ConnectionRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test func `Refused streams alone wake the reactor when they may go out again`() throws {
+    @Test func `Refused streams alone wake the reactor for their retry`() throws {
         let run = try ScriptedRun(rows: 5)
         run.reply = { request in
             let count = run.requests(row: ScriptedRun.row(request)).count
@@ -132,7 +132,7 @@ struct ConnectionRuleTests {
         }
     }
 
-    @Test func `A name that is not found three times ends a run that nobody told to wait`() throws {
+    @Test func `A name that is not found three times ends a run without --give-up-after`() throws {
         for isExplicit in [false, true] {
             let run = try ScriptedRun(rows: 5) { $0.giveUpAfterIsExplicit = isExplicit }
             run.resolves = false
@@ -149,7 +149,7 @@ struct ConnectionRuleTests {
     }
 
     @Test(arguments: [4, 60] as [UInt64])
-    func `A name server that never replies is told of soon, and is the reason to give up`(
+    func `A name server that never replies is reported early and is the reason to give up`(
         seconds: UInt64
     ) throws {
         let run = try ScriptedRun(rows: 5) {
@@ -175,7 +175,7 @@ struct ConnectionRuleTests {
     }
 
     @Test(arguments: [false, true])
-    func `Who waits for a name server sleeps`(hasTried: Bool) throws {
+    func `A reactor sleeps while it waits for a name server`(hasTried: Bool) throws {
         let run = try ScriptedRun(rows: 500, reactors: 2, connections: 2) {
             $0.giveUpAfter = 300 * second
         }
@@ -198,7 +198,7 @@ struct ConnectionRuleTests {
         #expect(turns < 10 * 25 * run.reactors.count, "\(turns)")
     }
 
-    @Test func `A look-up that has only begun is not the reason to give up`() throws {
+    @Test func `A look-up that has just begun is not the reason to give up`() throws {
         let run = try ScriptedRun(rows: 1) { $0.giveUpAfter = 30 * second }
         run.opening = { _ in .fails(errno: ECONNREFUSED) }
         run.run { run.time > 27 * second }
@@ -211,7 +211,7 @@ struct ConnectionRuleTests {
         #expect(trouble.kind == .connect)
     }
 
-    @Test func `At most ten connections a second begin in place of others`() throws {
+    @Test func `At most ten connections per second replace others`() throws {
         let run = try ScriptedRun(rows: 120, connections: 5)
         run.addressCount = 3
         run.reply = { request in
@@ -235,7 +235,7 @@ struct ConnectionRuleTests {
 
     // MARK: Liveness
 
-    @Test func `Silent for ten seconds with a request out: PING; unanswered for ten more: dead`()
+    @Test func `Ten seconds of silence with open requests lead to a PING, and ten more to an end`()
         throws
     {
         let run = try patientRun(rows: 1)
@@ -253,7 +253,7 @@ struct ConnectionRuleTests {
             ])
     }
 
-    @Test func `A server that answers PING and nothing else: the request's time runs out`() throws {
+    @Test func `A server that responds only to PING lets the request time out`() throws {
         let run = try ScriptedRun(rows: 2) {
             $0.requestTimeout = 35 * second
             $0.giveUpAfter = 3600 * second
@@ -270,7 +270,7 @@ struct ConnectionRuleTests {
     }
 
     @Test(arguments: [31, 45, 600] as [UInt64])
-    func `A process that was stopped takes its responses in before it calls them lost`(
+    func `After a suspension the process reads responses before it counts requests as lost`(
         seconds: UInt64
     ) throws {
         let run = try ScriptedRun(rows: 40)
@@ -284,7 +284,7 @@ struct ConnectionRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test func `A process that is stopped again before its scan takes its responses in as well`()
+    @Test func `A second suspension before the scan also reads responses first`()
         throws
     {
         let run = try ScriptedRun(rows: 40)
@@ -299,7 +299,7 @@ struct ConnectionRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test func `A process that is stopped all the time finds out what was lost all the same`()
+    @Test func `Repeated suspensions do not prevent the detection of lost requests`()
         throws
     {
         let run = try ScriptedRun(rows: 4)
@@ -310,7 +310,7 @@ struct ConnectionRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .unknown })
     }
 
-    @Test func `What was lost while a process was stopped is found out soon after`() throws {
+    @Test func `Requests lost during a suspension are detected soon after`() throws {
         let run = try ScriptedRun(rows: 4)
         run.reply = { _ in .silence }
         run.run(for: second)
@@ -322,7 +322,7 @@ struct ConnectionRuleTests {
     }
 
     @Test(arguments: [false, true])
-    func `An idle connection is asked every ten minutes whether it lives`(isDeaf: Bool) throws {
+    func `An idle connection gets a PING every ten minutes in a run`(isDeaf: Bool) throws {
         let run = try patientRun(rows: 2)
         run.reply = { request in
             ScriptedRun.row(request) == 1 && run.requests(row: 1).count == 1
@@ -347,7 +347,7 @@ struct ConnectionRuleTests {
     }
 
     @Test(arguments: [true, false])
-    func `From the start of an attempt to SETTINGS: 15 seconds`(isConnected: Bool) throws {
+    func `An attempt without SETTINGS ends after 15 seconds`(isConnected: Bool) throws {
         let run = try ScriptedRun(rows: 1)
         run.opening = { $0 == 0 ? (isConnected ? .noSettings : .silent) : .open }
         run.run()
@@ -358,7 +358,7 @@ struct ConnectionRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted })
     }
 
-    @Test func `Five requests reset one after the other: replaced after a pause`() throws {
+    @Test func `Five reset requests in a row replace the connection after a pause`() throws {
         let run = try patientRun(rows: 12)
         run.maxStreams = 1
         run.reply = { $0.connection == 0 ? .reset : .status(200) }
@@ -371,7 +371,7 @@ struct ConnectionRuleTests {
         #expect(rows.count { $0.state == .accepted } == 7)
     }
 
-    @Test func `A connection that follows another one in its slot begins without losses`() throws {
+    @Test func `A connection in a used slot begins without losses`() throws {
         let run = try ScriptedRun(rows: 60) { $0.onLost = .resend }
         var seen: [Int: Int] = [:]
         run.reply = { request in

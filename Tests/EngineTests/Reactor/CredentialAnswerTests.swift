@@ -11,7 +11,9 @@ import Testing
 struct CredentialAnswerTests {
     private static let start = ScriptedRun.start.wallMilliseconds / 1000
 
-    @Test func `An expired token is renewed once, whoever says so, and no attempt counts`() throws {
+    @Test func `An expired token is renewed once for all connections, and no attempt counts`()
+        throws
+    {
         let run = try ScriptedRun(rows: 60, reactors: 3, connections: 2, tokenAge: 1800)
         run.reply = { request in
             request.authorization == "bearer \(Self.start - 1800)"
@@ -71,7 +73,8 @@ struct CredentialAnswerTests {
         #expect(run.links.count == 1)
     }
 
-    @Test func `Too many updates: the token before serves, and none is made for 20 minutes`() throws
+    @Test func `After TooManyProviderTokenUpdates a reactor uses the token before for 20 minutes`()
+        throws
     {
         // Another one is due after 5 minutes; the server refuses it for 20 minutes.
         let run = try ScriptedRun(rows: 40, tokenAge: 1800) {
@@ -106,7 +109,7 @@ struct CredentialAnswerTests {
         #expect(last.time >= 1800 * second)
     }
 
-    @Test func `A token that is too old before another may be made is waited for`() throws {
+    @Test func `A token that is too old while none may be made stops sending until then`() throws {
         let run = try ScriptedRun(rows: 300, tokenAge: 1800) {
             $0.milliRatePerConnection = 100
             $0.giveUpAfter = 60 * second
@@ -133,7 +136,7 @@ struct CredentialAnswerTests {
     }
 
     @Test(arguments: [0, 200, 410, 429])
-    func `Too many updates and nothing else: it ends when another token would have been taken`(
+    func `TooManyProviderTokenUpdates for every request ends the run`(
         other: Int
     ) throws {
         let run = try ScriptedRun(rows: 10, tokenAge: 0) { $0.giveUpAfter = 90 * second }
@@ -161,7 +164,7 @@ struct CredentialAnswerTests {
         #expect(rows.count == 10 && rows.count { $0.state == .remaining } == 10 - settled)
     }
 
-    @Test func `An invalid token is tried once more for a row, and then no more`() throws {
+    @Test func `An invalid token is retried once for a row`() throws {
         let run = try ScriptedRun(rows: 3, tokenAge: 0)
         run.reply = { request in
             switch (ScriptedRun.row(request), run.requests(row: ScriptedRun.row(request)).count) {

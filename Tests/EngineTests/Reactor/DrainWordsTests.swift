@@ -24,7 +24,9 @@ struct DrainWordsTests {
         Case(status: 503, reason: "Feierabend", words: "503 without a known reason"),
         Case(status: 403, reason: "ExpiredProviderToken", words: "403 ExpiredProviderToken"),
     ])
-    func `Its status and its reason, once a connection`(one: Case) throws {
+    func `A draining response is logged with status and reason once for each connection`(one: Case)
+        throws
+    {
         let run = try ScriptedRun(rows: 20, tokenAge: 1800)
         // The first connection answers two, and then so all that is in flight.
         run.reply = { request in
@@ -48,7 +50,7 @@ struct DrainWordsTests {
         #expect(order.prefix(2) == [.connectionOpen, .connectionDrained])
     }
 
-    @Test func `Nothing of an answer that lets its connection go on`() throws {
+    @Test func `A response that keeps its connection is not logged`() throws {
         let run = try ScriptedRun(rows: 20)
         run.reply = { request in
             ScriptedRun.row(request) % 3 == 0
@@ -60,7 +62,7 @@ struct DrainWordsTests {
         #expect(run.links.count == 1 && drained(run).isEmpty)
     }
 
-    @Test func `Nor of one on a connection that GOAWAY has ended before`() throws {
+    @Test func `A response on a draining connection is not logged`() throws {
         let run = try ScriptedRun(rows: 3)
         run.maxStreams = 2
         run.reply = { $0.connection == 0 ? .silence : .status(200) }

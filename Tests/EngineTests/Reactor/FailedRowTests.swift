@@ -24,7 +24,7 @@ struct FailedRowTests {
         return try run.rows()[0]
     }
 
-    @Test func `Its last response, where each of its requests had one`() throws {
+    @Test func `A failed row has the reason of its last response`() throws {
         let row = try row(replies: [
             .status(429, "TooManyRequests"), .status(503, "ServiceUnavailable"),
         ])
@@ -33,7 +33,7 @@ struct FailedRowTests {
         #expect(row == refused)
     }
 
-    @Test func `That it may have been processed, where a response of it was lost`() throws {
+    @Test func `A failed row may have been processed if a response was lost`() throws {
         let lost = ScriptedRun.Row(
             state: .failed, status: 0, reason: "ConnectionLost", attempts: 2)
         #expect(try row(replies: [.status(429, "TooManyRequests"), .reset]) == lost)

@@ -6,7 +6,7 @@ import Testing
 /// Rows that are read ahead of their sync, connections that are held to ten a second, and rows that go
 /// from one reactor to another.
 @Suite struct HeldRowsTests {
-    @Test func `Rows come out in order, each with the position of its chunk`() {
+    @Test func `Rows waiting for a sync leave in order with the position of their chunk`() {
         var slab = RowSlab(capacity: 64)
         var held = HeldRows()
         var expected: [(tag: RowTag, position: UInt64)] = []
@@ -39,7 +39,7 @@ import Testing
         #expect(position == nil && tag == nil && count == 0)
     }
 
-    @Test func `Ten connections begin in any second, and one that was not begun is none`() {
+    @Test func `Ten connections begin in any second, and one that did not begin does not count`() {
         let connectRate = ConnectRateLimiter()
         let start = 1000 * second
         for number in 0..<10 as Range<UInt64> {
@@ -63,7 +63,7 @@ import Testing
             state: state, token: [], pieces: [UInt8](repeating: 1, count: pieces))
     }
 
-    @Test func `Rows go to another reactor that can send, and to nobody else`() {
+    @Test func `Rows are handed only to a reactor that can send`() {
         let exchange = RowHandoff(limit: 3)
         #expect(!exchange.put(row(1), from: 0) && exchange.room(for: 0) == 0)
         exchange.note(0, isAble: true)
@@ -87,7 +87,7 @@ import Testing
         #expect(exchange.room(for: 0) == 0)
     }
 
-    @Test func `Pieces between reactors have a limit of their own`() {
+    @Test func `Payloads handed between reactors have a limit of their own`() {
         let exchange = RowHandoff(limit: 100)
         exchange.note(1, isAble: true)
         let half = RowHandoff.piecesLimit / 2

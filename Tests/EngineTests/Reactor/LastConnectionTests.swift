@@ -33,7 +33,7 @@ struct LastConnectionTests {
     }
 
     @Test(arguments: [3, 1000])
-    func `Its rows are recorded: nothing is left to be done`(maxStreams: Int) throws {
+    func `The last connection's recorded rows leave nothing to do`(maxStreams: Int) throws {
         let run = try sentRun(rows: 3, maxStreams: maxStreams)
         run.hangUp(0)
         run.run()
@@ -41,7 +41,7 @@ struct LastConnectionTests {
         #expect(try run.rows().map(\.state) == [.unknown, .unknown, .unknown])
     }
 
-    @Test func `One of several: the others bring in their answers`() throws {
+    @Test func `One of several last connections leaves its responses to the others`() throws {
         let run = try sentRun(rows: 40, connections: 3, maxStreams: 14)
         run.hangUp(0)
         run.run(for: 5 * second)
@@ -55,7 +55,7 @@ struct LastConnectionTests {
         #expect(run.isFinished && run.links.count == 3)
     }
 
-    @Test func `Its answers are awaited after a GOAWAY: no other one waits beside it`() throws {
+    @Test func `Responses after a GOAWAY are awaited without another connection`() throws {
         let run = try sentRun(rows: 3)
         answer(run, 1, 200, nil)
         end(run, lastStream: 5)
@@ -69,7 +69,7 @@ struct LastConnectionTests {
     }
 
     @Test(arguments: [(429, "TooManyRequests"), (503, "Shutdown"), (500, "InternalServerError")])
-    func `An answer that comes after the GOAWAY asks for another try`(
+    func `A retryable response after the GOAWAY opens another connection`(
         status: Int, reason: String
     ) throws {
         let run = try sentRun(rows: 3)
@@ -87,7 +87,9 @@ struct LastConnectionTests {
     }
 
     @Test(arguments: LostResponsePolicy.allCases)
-    func `It dies while its answers are awaited`(onLost: LostResponsePolicy) throws {
+    func `A last connection that dies while responses are awaited leaves them in doubt`(
+        onLost: LostResponsePolicy
+    ) throws {
         let run = try sentRun(rows: 3, onLost: onLost)
         run.reply = { _ in .status(200) }
         answer(run, 1, 200, nil)
@@ -104,7 +106,7 @@ struct LastConnectionTests {
         #expect(run.requests(row: 2).count == 2 && rows[2].attempts == 1)
     }
 
-    @Test func `Rows of a list that goes on are sent over another one`() throws {
+    @Test func `Rows of a list that continues go over another connection`() throws {
         let run = try ScriptedRun(rows: 700)
         run.maxStreams = 1
         run.reply = { request in

@@ -21,7 +21,7 @@ import Testing
         return histogram.counts
     }
 
-    @Test func `Each value is known to 3 percent, from a nanosecond to 18 minutes`() {
+    @Test func `Each latency is known to 3 percent, from a nanosecond to 18 minutes`() {
         for value in Self.values where value < 1 << 39 {
             let counts = self.counts([value, 1 << 50])
             let found = counts.quantile(0.5)!
@@ -51,7 +51,7 @@ import Testing
         #expect(last.buckets.last == 2 && last.quantile(1) == LatencyHistogram.upperBound(of: 1151))
     }
 
-    @Test func `Quantiles are the ranks of sorted values`() {
+    @Test func `A quantile is the value at its rank`() {
         let values = (1...1000).map { UInt64($0) * 1_000_000 }
         let shuffled = values.shuffled()
         for (share, value) in [(0.5, 500), (0.95, 950), (0.99, 990), (0.001, 1), (0, 1), (1, 1000)]
@@ -64,7 +64,7 @@ import Testing
         #expect(counts([]).quantile(0.5) == nil && LatencyCounts().quantile(0.5) == nil)
     }
 
-    @Test func `What reactors counted adds up, and an earlier look is taken away`() {
+    @Test func `Counts of several reactors add up, and an earlier sample is subtracted`() {
         let early = counts([5, 1_000, 70_000])
         let later = counts([5, 1_000, 70_000, 2_000, 90_000])
         let both = counts([5, 1_000, 70_000, 2_000, 90_000, 7])
@@ -81,7 +81,7 @@ import Testing
         #expect(none.count == 0 && none.buckets.allSatisfy { $0 == 0 })
     }
 
-    @Test func `Columns hold all answers, and each is wider than the one before`() {
+    @Test func `Columns hold all latencies, and each is wider than the one before`() {
         let quick = [UInt64](repeating: 40, count: 3)
         let values = (0..<5_000).map { 1_000_000 + UInt64($0) * 1_000 } + quick
         let counts = self.counts(values)
@@ -107,7 +107,7 @@ import Testing
         #expect(one.count == 3 && abs(one.reduce(0) { $0 + $1.count } - 1) < 1e-9)
     }
 
-    @Test func `Telemetry keeps them`() throws {
+    @Test func `Latency histograms are in telemetry`() throws {
         let counts = self.counts([1, 1, 5_000, 1 << 45])
         let data = try JSONEncoder().encode(counts)
         #expect(try JSONDecoder().decode(LatencyCounts.self, from: data) == counts)

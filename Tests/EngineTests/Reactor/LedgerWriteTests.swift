@@ -16,7 +16,7 @@ struct LedgerWriteTests {
         return run
     }
 
-    @Test func `Verdicts go along with a turn that comes anyway after 5 ms`() throws {
+    @Test func `Verdicts are written with a turn that comes anyway after 5 ms`() throws {
         let run = try ScriptedRun(rows: 5000) { $0.milliRatePerConnection = 1_000_000 }
         run.run(for: 4 * second)
         // By then a reservation covers so many rows that most writes are of verdicts alone.
@@ -25,20 +25,22 @@ struct LedgerWriteTests {
         #expect(gaps.count { $0 == 5 * millisecond } > gaps.count * 3 / 4)
     }
 
-    @Test func `Where no turn comes, verdicts get one after 6 ms`() throws {
+    @Test func `Without another turn verdicts are written after 6 ms`() throws {
         let run = try run(requestsPerSecond: 10, for: 50 * millisecond)
         try #require(run.writes.count == 2)
         #expect(run.writes[1].time - run.writes[0].time == 6 * millisecond)
     }
 
-    @Test func `Rows wait for their reservation's write, nobody for one of verdicts`() throws {
+    @Test func `Rows wait for the write of their reservation, and nothing waits for verdicts`()
+        throws
+    {
         let run = try run(requestsPerSecond: 10, for: 50 * millisecond)
         try #require(run.writes.count == 2)
         #expect(!run.writes[0].isQuiet)
         #expect(run.writes[1].isQuiet)
     }
 
-    @Test func `After the disk failed verdicts wait for nothing, and cost no turns`() throws {
+    @Test func `After the disk failed verdicts cause no turns`() throws {
         let run = try ScriptedRun(rows: 5000) { $0.milliRatePerConnection = 1_000_000 }
         run.reply = { ScriptedRun.row($0) % 2 == 0 ? .status(200) : .silence }
         run.run(for: second)
@@ -56,7 +58,7 @@ struct LedgerWriteTests {
         #expect(run.turns - before < 300)
     }
 
-    @Test func `Rows whose reservation a newer attempt may not know are not sent`() throws {
+    @Test func `Rows whose reservation may be unknown to a newer attempt are not sent`() throws {
         let run = try ScriptedRun(rows: 5000) { $0.milliRatePerConnection = 1_000_000 }
         run.run(for: second)
         run.holdsSyncs = true
@@ -72,7 +74,7 @@ struct LedgerWriteTests {
         #expect(run.requests.count == requests && run.writes.count == writes)
     }
 
-    @Test func `Where the disk is behind, connections wait for it, and that is said`() throws {
+    @Test func `Connections wait for a slow disk, and that is reported`() throws {
         let run = try ScriptedRun(rows: 3000) { $0.limits.ledgerBacklog = 1000 }
         run.run { run.requests.count >= 100 }
         run.holdsWrites = true

@@ -43,7 +43,7 @@ struct LegacyGatewayRuleTests {
     @Test(
         arguments: BinaryCommand.allCases,
         [(nil, 10), (0, 5), (0x0102_0304, 10)] as [(UInt32?, UInt8)])
-    func `A notification says what its command has room for`(
+    func `A notification has the fields that its command allows`(
         command: BinaryCommand, options: (expiration: UInt32?, priority: UInt8)
     ) throws {
         let tokens = [
@@ -71,7 +71,7 @@ struct LegacyGatewayRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.status == 200 })
     }
 
-    @Test func `Silence for long enough is acceptance, and not a moment earlier`() throws {
+    @Test func `Enough silence is acceptance, and not a moment earlier`() throws {
         let run = try gatewayRun(rows: 300, inFlight: 100)
         var early: UInt64 = 0
         run.run(for: Self.silence - millisecond) {
@@ -88,7 +88,7 @@ struct LegacyGatewayRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test func `The time of silence begins when the network took the notification`() throws {
+    @Test func `Silence counts from when the network took the notification`() throws {
         let run = try gatewayRun(rows: 3)
         run.run(for: 10 * millisecond) { run.links.count == 1 }
         run.hold(0)
@@ -117,7 +117,7 @@ struct LegacyGatewayRuleTests {
     ]
 
     @Test(arguments: statuses.indices, [1, 3, 6] as [UInt32])
-    func `An error settles the rows up to the one that it names, and the others go out again`(
+    func `An error packet settles the rows before it and resends those after it`(
         index: Int, named: UInt32
     ) throws {
         let (status, outcome) = Self.statuses[index]
@@ -153,7 +153,9 @@ struct LegacyGatewayRuleTests {
     }
 
     @Test(arguments: [0, 4, 1_000] as [UInt32])
-    func `An error that names nothing leaves what is out in doubt`(identifier: UInt32) throws {
+    func `An error packet with an unknown identifier leaves rows in doubt`(identifier: UInt32)
+        throws
+    {
         let run = try gatewayRun(rows: 3)
         run.run { run.notifications.count == 3 }
         run.say(packet(1, identifier), on: 0)
@@ -165,7 +167,7 @@ struct LegacyGatewayRuleTests {
     }
 
     @Test(arguments: [false, true])
-    func `A gateway that was there once is waited for, one that never was is given up soon`(
+    func `A gateway that was reached is waited for, and one that never was is given up soon`(
         wasThere: Bool
     ) throws {
         let run = try gatewayRun(rows: 20, inFlight: 5, isExplicit: false)
@@ -182,7 +184,7 @@ struct LegacyGatewayRuleTests {
         }
     }
 
-    @Test func `An error that names a row which has not left names nothing`() throws {
+    @Test func `An error packet about a row that was not sent has no effect`() throws {
         let run = try gatewayRun(rows: 20)
         run.coordinator.milliRate = 10_000
         run.run { run.notifications.count == 3 }
@@ -197,7 +199,7 @@ struct LegacyGatewayRuleTests {
         #expect(run.notifications.count { $0.link == 1 } == 16)
     }
 
-    @Test func `An error about a row that silence settled changes nothing of it`() throws {
+    @Test func `An error packet about a row accepted by silence has no effect`() throws {
         let run = try gatewayRun(rows: 60)
         run.run { run.notifications.count == 60 }
         #expect(run.settled == 50)
@@ -210,7 +212,7 @@ struct LegacyGatewayRuleTests {
     }
 
     @Test(arguments: LostResponsePolicy.allCases, [0, 1, 2])
-    func `Without an error packet what is out is in doubt`(
+    func `Without an error packet the rows in flight are in doubt`(
         onLost: LostResponsePolicy, way: Int
     ) throws {
         let run = try gatewayRun(rows: 4, onLost: onLost)
@@ -236,7 +238,7 @@ struct LegacyGatewayRuleTests {
     }
 
     @Test(arguments: [false, true])
-    func `A gateway that has begun to speak gets no more, and is not silent any more`(
+    func `A gateway that began an error packet gets no more rows`(
         ends: Bool
     ) throws {
         let run = try gatewayRun(rows: 120, inFlight: 60)
@@ -264,7 +266,7 @@ struct LegacyGatewayRuleTests {
     }
 
     @Test(arguments: [false, true])
-    func `A gateway that takes no more is heard out before its rows are given up`(
+    func `A gateway that stops reading gets time for an error packet`(
         says: Bool
     ) throws {
         let run = try gatewayRun(rows: 60)
@@ -289,7 +291,7 @@ struct LegacyGatewayRuleTests {
         }
     }
 
-    @Test func `A row that the gateway cannot process fails with what it said last`() throws {
+    @Test func `A row with a processing error fails with its last status`() throws {
         let run = try gatewayRun(rows: 1)
         var seen = 0
         run.run {
@@ -306,7 +308,7 @@ struct LegacyGatewayRuleTests {
     }
 
     @Test(arguments: [1, 2])
-    func `Refusals in a row count from the last acceptance on`(named: UInt32) throws {
+    func `Refusals count from the last acceptance on`(named: UInt32) throws {
         let run = try gatewayRun(rows: 40, abortAfter: 2)
         run.run { run.notifications.count == 2 }
         // One was accepted before the first refusal; then the first of all, or the second.
@@ -317,7 +319,7 @@ struct LegacyGatewayRuleTests {
         #expect((run.coordinator.stopCause?.isAbort == true) == (named == 1))
     }
 
-    @Test func `What a gateway rejects counts as refused for the canary`() throws {
+    @Test func `A rejected row counts as refused for the canary`() throws {
         let run = try gatewayRun(rows: 4)
         run.run { run.notifications.count == 4 }
         run.say(packet(8, 3), on: 0)
@@ -327,7 +329,7 @@ struct LegacyGatewayRuleTests {
         #expect(told == .init(done: 4, answered: 4, refused: 1, lost: 0))
     }
 
-    @Test func `A list of bad tokens is stopped`() throws {
+    @Test func `A list of bad tokens stops a legacy run`() throws {
         let run = try gatewayRun(rows: 500, abortAfter: 10)
         var seen = 0
         run.run {
@@ -358,7 +360,7 @@ struct LegacyGatewayRuleTests {
         return run
     }
 
-    @Test func `Three connections in a row with junk in place of an error packet end the run`()
+    @Test func `Three connections in a row with junk instead of an error packet end the run`()
         throws
     {
         let run = try junkRun { _ in true }
@@ -369,7 +371,7 @@ struct LegacyGatewayRuleTests {
         #expect(trouble.kind == .protocol && run.notifications.count == 3)
     }
 
-    @Test func `Accepted rows between connections with junk let the run go on`() throws {
+    @Test func `Accepted rows between junk connections let the run continue`() throws {
         let run = try junkRun { $0 % 5 < 2 }
         #expect(run.coordinator.stopCause == nil && run.isFinished)
         #expect(run.settled == 8 && run.notifications.count == 14)

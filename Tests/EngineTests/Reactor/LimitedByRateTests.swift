@@ -19,7 +19,7 @@ struct LimitedByRateTests {
     }
 
     @Test(arguments: [0, millisecond, 3 * millisecond], [false, true])
-    func `A turn that the burst makes up for is not a shortage of CPU`(
+    func `A turn that the burst compensates is not a shortage of CPU`(
         lateness: UInt64, isPerConnection: Bool
     ) throws {
         let run = try pacedRun(rows: 2000, isPerConnection: isPerConnection)
@@ -31,7 +31,7 @@ struct LimitedByRateTests {
     }
 
     @Test(arguments: [9 * millisecond, 45 * millisecond], [false, true])
-    func `A reactor that comes too late for its rate is short of CPU`(
+    func `A reactor that is too late for its rate is short of CPU`(
         lateness: UInt64, isPerConnection: Bool
     ) throws {
         let run = try pacedRun(rows: 2000, isPerConnection: isPerConnection)
@@ -46,7 +46,7 @@ struct LimitedByRateTests {
     }
 
     @Test(arguments: [false, true])
-    func `A pause is the operator's from the first turn that sees it`(isPaced: Bool) throws {
+    func `A pause counts as the operator's from the first turn that sees it`(isPaced: Bool) throws {
         let run = try ScriptedRun(rows: 1)
         if isPaced { run.coordinator.milliRate = 1_000_000 }
         run.reply = { _ in
@@ -70,7 +70,7 @@ struct LimitedByRateTests {
         #expect(run.time(limitedBy: .rate) > 18 * second)
     }
 
-    @Test func `A connection on its way is neither the rate's nor the machine's`() throws {
+    @Test func `An opening connection counts neither for the rate nor for the machine`() throws {
         let run = try pacedRun(rows: 2000)
         run.opening = { $0 == 1 ? .silent : .open }
         run.run { run.requests.count > 500 }
@@ -84,7 +84,7 @@ struct LimitedByRateTests {
 
     @Test
     func
-        `At the list's end a single row that waits to be sent again is what a connection waits for`()
+        `At the list's end a row that waits for its retry counts for the retry`()
         throws
     {
         let run = try ScriptedRun(rows: 20)

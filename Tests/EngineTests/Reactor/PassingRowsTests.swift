@@ -19,7 +19,7 @@ import Testing
 
     private func chunks(_ text: String) -> Int { text.utf8.count / Self.chunkBytes + 1 }
 
-    @Test func `Nothing but invalid rows: no sync but the last, and full chunks`() throws {
+    @Test func `A chunk of invalid rows only is full and needs no sync but the last`() throws {
         let line = String(repeating: "x", count: 64) + "\n"
         let text = String(repeating: line, count: 100_000)
         let run = try run(text)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `Chunks that wait behind rows that need no request are not reserved yet`() throws {
+    @Test func `Chunks behind rows without requests are not reserved yet`() throws {
         // More rows in a chunk than go by in a turn, so that chunks wait.
         let text = String(repeating: "x\n", count: 400_000)
         let run = try ScriptedRun(rows: 0, text: text)
@@ -60,7 +60,7 @@ import Testing
         #expect(run.asksWhileChunksWait > 10, "\(run.asksWhileChunksWait)")
     }
 
-    @Test func `From the first row that is sent on, as many chunks are reserved as share a sync`()
+    @Test func `From the first sent row on as many chunks are reserved as share a sync`()
         throws
     {
         let text =
@@ -76,14 +76,14 @@ import Testing
         #expect(run.asksWhileChunksWait > 0)
     }
 
-    @Test func `Rows of other parts count among those that go by in a turn`() throws {
+    @Test func `Rows of other parts count among those that a turn settles`() throws {
         let text = String(repeating: "x\n", count: 400_000)
         let run = try run(text, selection: RowSelection(divisor: 2, remainder: 1))
         #expect(run.settled == 200_000)
         #expect(run.turns >= 400_000 / RowSupply.passLimit, "\(run.turns)")
     }
 
-    @Test func `A row in a hundred is another part's: those of the others cost nothing`() throws {
+    @Test func `A row in a hundred of another part costs the others nothing`() throws {
         let text = (0..<100_000).map { ScriptedRun.token($0) + "\n" }.joined()
         let run = try run(text, selection: RowSelection(divisor: 100, remainder: 7))
         #expect(run.requests.count == 1_000)
@@ -92,7 +92,7 @@ import Testing
         #expect(run.syncs < chunks(text), "\(run.syncs)")
     }
 
-    @Test func `A few rows to be sent among many that are not are each sent once`() throws {
+    @Test func `A few sendable rows among many others are each sent once`() throws {
         let bad = String(repeating: "x\n", count: 500)
         let text = (0..<200).map { bad + ScriptedRun.token($0) + "\n" }.joined()
         let run = try run(text)
@@ -103,7 +103,7 @@ import Testing
         #expect(rows.count { $0.state == .invalid } == 100_000)
     }
 
-    @Test func `They wait for no connection either`() throws {
+    @Test func `Rows without requests wait for no connection`() throws {
         let text = String(repeating: "x\n", count: 50_000) + ScriptedRun.token(1) + "\n"
         let run = try ScriptedRun(rows: 0, text: text)
         run.opening = { _ in .silent }

@@ -9,8 +9,7 @@ import Testing
 /// What an operator's pause does to a run's patience with its server.
 @Suite(.timeLimit(.minutes(60)))
 struct PauseTests {
-    @Test func `After a pause a reactor that had no rows in it waits as long as any other`() throws
-    {
+    @Test func `After a pause a reactor without rows in it waits as long as any other`() throws {
         let run = try ScriptedRun(rows: 6000, reactors: 2) { $0.giveUpAfter = 40 * second }
         // All rows but one are accepted; that one waits while the pause begins.
         run.reply = { request in
@@ -32,7 +31,7 @@ struct PauseTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted })
     }
 
-    @Test func `A server that is silent after a pause is given up when the patience is over`()
+    @Test func `A server that is silent after a pause is given up after --give-up-after`()
         throws
     {
         let run = try ScriptedRun(rows: 1) {

@@ -37,7 +37,7 @@ struct RateSharesTests {
         }
     }
 
-    @Test func `A reactor that gave all of its rows away leaves its share to the others`() throws {
+    @Test func `A reactor without rows leaves its share of the rate to the others`() throws {
         let run = try sharedRun(rows: 10_000, lost: 2 * second, back: .max)
         // The reactor without connections ends with the list, too.
         #expect(run.isFinished && run.requests.count == 10_000 && run.time < 13 * second)
@@ -49,7 +49,7 @@ struct RateSharesTests {
         }
     }
 
-    @Test func `A reactor that sends again takes its share again`() throws {
+    @Test func `A reactor that sends again takes its share of the rate again`() throws {
         let run = try sharedRun(rows: 14_000, lost: 2 * second, back: 4 * second)
         #expect(run.isFinished && run.requests.count == 14_000)
         let last = (run.requests.map(\.time).max() ?? 0) / second
@@ -60,7 +60,7 @@ struct RateSharesTests {
         #expect(requests(run, of: 1, in: last - 1) > 400)
     }
 
-    @Test func `A reactor stays while another keeps rows that it can't send`() throws {
+    @Test func `A reactor stays while another has rows that it cannot send`() throws {
         let run = try ScriptedRun(rows: 4_000, reactors: 2, connections: 2)
         run.opening = { link in
             run.links[link].reactor == 1 && run.links[link].begun > second

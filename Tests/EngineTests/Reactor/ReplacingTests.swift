@@ -21,8 +21,7 @@ struct ReplacingTests {
         run.links.indices.filter { run.links[$0].closed == nil }
     }
 
-    @Test func `Each is replaced, one after the other, and no row waits or goes out twice`() throws
-    {
+    @Test func `Connections are replaced one after the other without losing a row`() throws {
         let run = try slowRun()
         run.run(for: 2 * second)
         run.coordinator.replaceConnections()
@@ -45,7 +44,7 @@ struct ReplacingTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test func `A credential that does not work costs one connection`() throws {
+    @Test func `A new credential that fails costs one connection`() throws {
         let run = try slowRun()
         run.opening = { $0 < 3 ? .open : .fails(errno: 111) }
         run.run(for: 2 * second)
@@ -56,7 +55,7 @@ struct ReplacingTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test func `While a successor is on its way the others stay`() throws {
+    @Test func `While a successor opens the other connections stay`() throws {
         let run = try slowRun()
         run.opening = { $0 < 3 ? .open : .noSettings }
         run.run(for: 2 * second)
@@ -65,7 +64,7 @@ struct ReplacingTests {
         #expect(run.links.count == 4 && standing(run).filter { $0 < 3 }.count == 2)
     }
 
-    @Test func `One that does not stand yet is not waited for`() throws {
+    @Test func `A connection that is not open yet is replaced without waiting`() throws {
         let run = try slowRun()
         run.opening = { $0 == 1 ? .silent : .open }
         run.run(for: second)

@@ -16,7 +16,8 @@ struct RowsBeyondLimitTests {
         (.beyondLimit, 0), (.send, 0), (.beyondLimit, 4),
     ]
 
-    @Test func `They remain, with their attempts, and the others are sent`() throws {
+    @Test func `Rows beyond the limit remain with their attempts, and the others are sent`() throws
+    {
         let run = try ScriptedRun(rows: Self.past.count)
         run.adjustChunk = { chunk in
             chunk.dispositions = Self.past.map(\.disposition)

@@ -60,7 +60,7 @@ import Testing
         return found
     }
 
-    @Test func `Every count of two reactors is added, none is forgotten`() {
+    @Test func `Every count of two reactors is in their sum`() {
         var sum = statistics(3)
         sum.add(statistics(2))
         let (found, first, second) = (
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `A thread's share of the time is what it worked of it`() {
+    @Test func `A thread's share of CPU is the worked part of its time`() {
         var early = ThreadUse()
         early.cpuNanoseconds = 100
         early.atNanoseconds = 1_000

@@ -15,7 +15,7 @@ struct ServerTroubleTests {
     // MARK: Silence that is none of a server's
 
     @Test(arguments: [true, false])
-    func `While a read of the list is all that is waited for, no server is given up`(
+    func `While only a read of the list is awaited no server is given up`(
         isReachable: Bool
     ) throws {
         let run = try ScriptedRun(rows: 20)
@@ -40,7 +40,7 @@ struct ServerTroubleTests {
     // MARK: Refused requests
 
     @Test(arguments: [4, 3000])
-    func `Refused requests wait: from a millisecond to a second, and the run gives up`(
+    func `Refused requests wait from a millisecond to a second until the run gives up`(
         rows: Int
     ) throws {
         let run = try ScriptedRun(rows: rows)
@@ -63,7 +63,7 @@ struct ServerTroubleTests {
         #expect(try run.rows().allSatisfy { $0.state == .remaining && $0.attempts == 0 })
     }
 
-    @Test func `Any response on the connection ends the pause`() throws {
+    @Test func `Any response on the connection ends its pause`() throws {
         let run = try ScriptedRun(rows: 60)
         run.maxStreams = 1
         // Every tenth request gets a response, in turn of each kind.
@@ -80,7 +80,7 @@ struct ServerTroubleTests {
         }
     }
 
-    @Test func `Rows above a GOAWAY's last stream wait as well, on connection after connection`()
+    @Test func `Rows above a GOAWAY's last stream ID wait over several connections`()
         throws
     {
         let run = try ScriptedRun(rows: 500)
@@ -105,8 +105,7 @@ struct ServerTroubleTests {
         }
     }
 
-    @Test
-    func `A server that refuses and says goodbye, again and again, is asked ever more seldom`()
+    @Test func `A server that refuses and closes again and again is tried ever more rarely`()
         throws
     {
         let run = try ScriptedRun(rows: 500) { $0.giveUpAfter = 120 * second }
@@ -124,7 +123,7 @@ struct ServerTroubleTests {
         #expect(after.allSatisfy { $0.stream == 1 }, "one request on trial")
     }
 
-    @Test func `A connection in another's place takes up the pause of the one that went`() throws {
+    @Test func `A replacing connection inherits the pause of the one before`() throws {
         let run = try ScriptedRun(rows: 60)
         run.maxStreams = 1
         var refused: UInt64 = 0
@@ -150,7 +149,7 @@ struct ServerTroubleTests {
     // MARK: Outages
 
     @Test(arguments: [1, 4])
-    func `A connection whose try of the address is refused leaves the next one to another`(
+    func `A refused trial of an address leaves the next one to another connection`(
         reactors: Int
     ) throws {
         let run = try ScriptedRun(
@@ -173,7 +172,7 @@ struct ServerTroubleTests {
     }
 
     @Test(arguments: [1, 3], [nil, 60 as UInt64])
-    func `After a pause one request tries the address, whoever's, and then the others follow`(
+    func `After a pause one request tries the address, and then the others follow`(
         reactors: Int, tokenAge: UInt64?
     ) throws {
         let run = try ScriptedRun(
@@ -214,7 +213,7 @@ struct ServerTroubleTests {
         #expect(Set(followed.map(\.connection)).count > 1, "the others as well")
     }
 
-    @Test func `A reactor with no row to try it with leaves the trial to another`() throws {
+    @Test func `A reactor without a row for the trial leaves it to another`() throws {
         let run = try ScriptedRun(rows: 400, reactors: 2, connections: 1)
         // One reactor's rows wait for 40 s, but for one, whose response speaks of an outage after a
         // second. The other's wait for 3 s, with a connection that stands and got no response yet.
@@ -247,7 +246,7 @@ struct ServerTroubleTests {
 
     private static let violation = ScriptedServer.frame(type: 1, flags: 5, stream: 1, [0xbe])
 
-    @Test func `Breaking the protocol counts as a failure of the connection, told once`() throws {
+    @Test func `A protocol violation is a failure of the connection and logged once`() throws {
         let run = try ScriptedRun(rows: 5)
         run.reply = { _ in .silence }
         run.run { !run.requests.isEmpty }
@@ -280,8 +279,7 @@ struct ServerTroubleTests {
         #expect(Set(run.requests.map(\.connection)).count <= 2 + reactors)
     }
 
-    @Test
-    func `A row that is accepted in between begins the count anew; ten in a minute are enough`()
+    @Test func `An accepted row restarts the count of violations, and ten in a minute end the run`()
         throws
     {
         let run = try ScriptedRun(rows: 5000, connections: 4)
@@ -302,7 +300,7 @@ struct ServerTroubleTests {
         #expect(try run.rows().contains { $0.state == .accepted })
     }
 
-    @Test func `A server that breaks each connection after many good rows may be met now and then`()
+    @Test func `A server that breaks each connection after many accepted rows is tolerated`()
         throws
     {
         // One of eight addresses is broken; its pause doubles to a minute.
@@ -325,7 +323,7 @@ struct ServerTroubleTests {
     }
 
     @Test(arguments: [(1 as UInt32, true), (9, true), (2, false), (11, false)])
-    func `A server that says that we break the protocol counts as well`(
+    func `A GOAWAY with a protocol error of ours counts as well`(
         code: UInt32, isBroken: Bool
     ) throws {
         let run = try ScriptedRun(rows: 5000)

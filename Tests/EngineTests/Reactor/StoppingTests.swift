@@ -29,7 +29,9 @@ struct StoppingTests {
         return run
     }
 
-    @Test func `A signal: no new requests, answers are awaited for the request's time`() throws {
+    @Test func `After a signal no request starts, and responses are awaited for --request-timeout`()
+        throws
+    {
         let run = try interrupted()
         run.run(for: 5 * second)
         accept(run.requests[0], of: run)
@@ -43,7 +45,7 @@ struct StoppingTests {
         #expect(states[3...].allSatisfy { $0 == .remaining })
     }
 
-    @Test func `A signal: with the last answer it is over`() throws {
+    @Test func `After a signal the run ends with the last response`() throws {
         let run = try interrupted()
         run.run(for: 5 * second)
         for request in run.requests { accept(request, of: run) }
@@ -52,7 +54,7 @@ struct StoppingTests {
         #expect(try run.rows().count { $0.state == .accepted } == 3)
     }
 
-    @Test func `A second signal ends it at once`() throws {
+    @Test func `A second signal ends a run with unanswered requests at once`() throws {
         let run = try interrupted()
         run.run(for: second)
         run.coordinator.stopAtOnce()
@@ -87,7 +89,7 @@ struct StoppingTests {
         #expect(run.isFinished && run.time < 12 * second)
     }
 
-    @Test func `An abort awaits its answers likewise`() throws {
+    @Test func `An abort awaits its responses as a signal does`() throws {
         let run = try ScriptedRun(rows: 30, abortAfter: 4) { $0.requestTimeout = 25 * second }
         run.maxStreams = 10
         run.reply = { _ in .silence }
@@ -117,7 +119,7 @@ struct StoppingTests {
     // MARK: Giving up
 
     @Test(arguments: ["refused", "no answer", "no SETTINGS", "silent", "reset"])
-    func `No answer for --give-up-after while rows wait, whatever the cause`(
+    func `No response within --give-up-after while rows wait ends the run`(
         trouble: String
     ) throws {
         let run = try ScriptedRun(rows: 300) { $0.giveUpAfter = 40 * second }
@@ -145,7 +147,7 @@ struct StoppingTests {
 
     /// One request in 100 seconds.
     @Test(arguments: ["in all", "per connection"])
-    func `A rate of less than one request in --give-up-after is no silence`(rate: String) throws {
+    func `A rate below one request in --give-up-after is not silence`(rate: String) throws {
         let run = try ScriptedRun(rows: 20) {
             $0.giveUpAfter = 40 * second
             if rate == "per connection" { $0.milliRatePerConnection = 10 }
@@ -159,7 +161,7 @@ struct StoppingTests {
         #expect(run.time >= 440 * second && run.time <= 540 * second + Self.slack)
     }
 
-    @Test func `The time in which the process was stopped does not count`() throws {
+    @Test func `The time of a suspension does not count as silence`() throws {
         let run = try ScriptedRun(rows: 13) { $0.giveUpAfter = 40 * second }
         run.maxStreams = 3
         run.reply = { $0.time < 60 * second ? .silence : .status(200) }
@@ -170,7 +172,7 @@ struct StoppingTests {
         #expect(try run.rows().count { $0.state == .accepted } == 10)
     }
 
-    @Test func `After a stop the whole time begins again`() throws {
+    @Test func `After a stop the whole time to give up restarts`() throws {
         let run = try ScriptedRun(rows: 13) { $0.giveUpAfter = 40 * second }
         run.reply = { _ in .silence }
         run.opening = { _ in .fails(errno: 111) }
@@ -183,7 +185,7 @@ struct StoppingTests {
         #expect(run.time <= continued + 40 * second + Self.slack)
     }
 
-    @Test func `Any answer begins the time anew, a refusal for now too`() throws {
+    @Test func `Any response restarts the time to give up, a temporary refusal too`() throws {
         let run = try ScriptedRun(rows: 1) { $0.giveUpAfter = 40 * second }
         run.reply = { request in
             request.time < 200 * second ? .status(429, retryAfter: "35") : .silence
@@ -196,7 +198,7 @@ struct StoppingTests {
     }
 
     @Test(arguments: [429, 503])
-    func `A wait that the server asks for counts too, and is named`(status: Int) throws {
+    func `A wait that the server asks for counts as silence and is named`(status: Int) throws {
         let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = 40 * second }
         run.maxStreams = 1
         run.reply = { request in
@@ -220,7 +222,7 @@ struct StoppingTests {
         #expect(rows[5...].allSatisfy { $0.state == .remaining })
     }
 
-    @Test func `A wait that is shorter than the patience is waited for`() throws {
+    @Test func `A wait shorter than --give-up-after is waited for`() throws {
         let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = 40 * second }
         run.reply = { request in
             run.requests.count == 1 ? .status(503, retryAfter: "30") : .status(200)
@@ -230,7 +232,7 @@ struct StoppingTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted })
     }
 
-    @Test func `Where nothing was ever reachable and no time was named, three attempts are enough`()
+    @Test func `Without --give-up-after three failed attempts end a run that reached no server`()
         throws
     {
         let run = try ScriptedRun(rows: 1) { $0.giveUpAfterIsExplicit = false }
@@ -247,7 +249,7 @@ struct StoppingTests {
     // MARK: Until the first 200
 
     @Test(arguments: [(50, 1, 3), (7, 2, 2), (3, 3, 1), (2, 3, 2), (1, 4, 1)])
-    func `At most --abort-after requests are in flight in all, until one is accepted`(
+    func `At most --abort-after requests are in flight until one is accepted`(
         abortAfter: Int, reactors: Int, connections: Int
     ) throws {
         let run = try ScriptedRun(
@@ -275,7 +277,7 @@ struct StoppingTests {
     }
 
     @Test(arguments: [(50, 1), (7, 2), (50, 3), (2, 3), (1, 4)])
-    func `No more than --abort-after requests find out that none is accepted`(
+    func `At most --abort-after requests are sent if none is accepted`(
         abortAfter: Int, reactors: Int
     ) throws {
         for (status, reason) in [(400, "BadDeviceToken"), (400, "BadTopic")] {
@@ -287,7 +289,7 @@ struct StoppingTests {
         }
     }
 
-    @Test func `The one request that --abort-after 1 lets go may go in parts`() throws {
+    @Test func `The one request that --abort-after 1 allows may be sent in parts`() throws {
         let run = try ScriptedRun(rows: 3, abortAfter: 1)
         run.streamWindow = 4
         for streams in [[1], [3, 5]] as [[UInt32]] {
@@ -299,7 +301,7 @@ struct StoppingTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test func `The last rows of a list go out although none before them was accepted`() throws {
+    @Test func `The last rows of a list are sent although none before them was accepted`() throws {
         // More rows than two reactors take at the start, and requests for two at a time: the third
         // reactor's go out because the others give their leave back.
         let run = try ScriptedRun(rows: 2000, reactors: 3, abortAfter: 2)
@@ -313,7 +315,7 @@ struct StoppingTests {
     // MARK: Guards
 
     @Test(arguments: [60, 61, 62, 63])
-    func `Refusals count in a row, in the order of their answers`(rows: Int) throws {
+    func `Refusals count in a row in the order of their responses`(rows: Int) throws {
         // Six answers come in a turn: two that refuse, one that accepts, and so on; of the rows
         // from 60 on none is accepted.
         let run = try ScriptedRun(rows: rows, abortAfter: 3)
@@ -329,7 +331,7 @@ struct StoppingTests {
     }
 
     @Test(arguments: [5000, 5001])
-    func `More than half of 10,000 answers bad tokens stop it, half don't`(bad: Int) throws {
+    func `More than half of 10,000 responses with bad tokens stop the run`(bad: Int) throws {
         let run = try ScriptedRun(rows: 10_000)
         run.maxStreams = 100
         // Good ones among the first, so that nothing else stops it.

@@ -26,7 +26,7 @@ struct TimeLimitTests {
         }
     }
 
-    @Test func `What is written has 30 seconds to leave`() throws {
+    @Test func `Written bytes have 30 seconds to be taken`() throws {
         let run = try run(rows: 1)
         run.run { run.links.count == 1 }
         run.hold(0)
@@ -47,7 +47,7 @@ struct TimeLimitTests {
         #expect(run.failures == 1)
     }
 
-    @Test func `Room in between begins the ten seconds again`() throws {
+    @Test func `Room in between restarts the ten seconds`() throws {
         let run = try run(rows: 2)
         run.maxStreams = 0
         run.run { run.links.count == 1 }

@@ -39,7 +39,7 @@ struct UnsentRequestTests {
         return run
     }
 
-    @Test func `The time to answer counts from the write, not from queueing`() throws {
+    @Test func `The request timeout counts from the write, not from queueing`() throws {
         let run = try ScriptedRun(rows: 3) { $0.requestTimeout = 12 * second }
         run.reply = { _ in .silence }
         run.run { run.links.count == 1 }
@@ -64,7 +64,7 @@ struct UnsentRequestTests {
         #expect(run.requests.dropFirst().allSatisfy { $0.connection == 1 })
     }
 
-    @Test func `A connection that takes nothing for 30 s costs what was given to it`() throws {
+    @Test func `A connection that takes nothing for 30 s leaves its given rows in doubt`() throws {
         let run = try heldUp()
         for _ in 0..<4 {
             run.run(for: 5 * second)
@@ -76,7 +76,8 @@ struct UnsentRequestTests {
         try judge(run)
     }
 
-    @Test func `One that takes and says nothing for 20 s ends, its PING never sent`() throws {
+    @Test func `A connection that takes bytes and is silent for 20 s ends without its PING`() throws
+    {
         let run = try held()
         run.run(for: second * 19)
         #expect(run.links[0].closed == nil)
@@ -88,14 +89,14 @@ struct UnsentRequestTests {
         try judge(run)
     }
 
-    @Test func `A connection that breaks off costs what was given to it`() throws {
+    @Test func `A connection that breaks off leaves its given rows in doubt`() throws {
         let run = try heldUp()
         run.hangUp(0)
         run.run()
         try judge(run)
     }
 
-    @Test func `Who breaks HTTP/2 gets no more either`() throws {
+    @Test func `A server that breaks HTTP/2 gets no more bytes`() throws {
         let run = try heldUp()
         // DATA on stream 0 (RFC 9113, section 6.1).
         run.say(ScriptedServer.frame(type: 0, [1]), on: 0)
@@ -103,7 +104,7 @@ struct UnsentRequestTests {
         try judge(run)
     }
 
-    @Test func `A second signal leaves what never left remaining`() throws {
+    @Test func `After a second signal rows that never left remain`() throws {
         let run = try heldUp()
         run.coordinator.stop(.signal)
         run.run(for: second)
@@ -115,7 +116,7 @@ struct UnsentRequestTests {
                 == [.unknown, .unknown] + Array(repeating: .remaining, count: 8))
     }
 
-    @Test func `What left slowly and then lost its connection is in doubt`() throws {
+    @Test func `A row that left slowly and then lost its connection is in doubt`() throws {
         let run = try heldUp()
         run.reply = { _ in .silence }
         // All is taken at last, so that the requests' clocks begin anew: what was behind it is given to

@@ -8,7 +8,7 @@ import Testing
 /// Servers whose clock is wrong: they call the provider token of this window expired.
 @Suite(.timeLimit(.minutes(60)))
 struct WrongClockTests {
-    @Test func `One server that calls a token of this window expired is passed over`() throws {
+    @Test func `One server that calls a token of this window expired is avoided`() throws {
         let run = try ScriptedRun(rows: 400, connections: 2, tokenAge: 0) {
             $0.milliRatePerConnection = 2000
         }
@@ -25,7 +25,9 @@ struct WrongClockTests {
     }
 
     @Test(arguments: [true, false])
-    func `Three different connections in a row end the run`(isSupplied: Bool) throws {
+    func `Three different connections in a row that call the token expired end the run`(
+        isSupplied: Bool
+    ) throws {
         let run = try ScriptedRun(rows: 400, connections: 1, tokenAge: 0)
         if isSupplied { run.coordinator.replaceSigner(nil) }
         run.reply = { _ in .status(403, "ExpiredProviderToken") }

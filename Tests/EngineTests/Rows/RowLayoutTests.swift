@@ -24,8 +24,7 @@ import Testing
         return lines
     }
 
-    @Test("Places are whole cache lines, and two reactors have none in common")
-    func places() {
+    @Test func `A slab's slots are whole cache lines, and two reactors share none`() {
         var one = RowSlab(capacity: Self.capacity)
         var other = RowSlab(capacity: Self.capacity)
         #expect(RowSlab.placeSize % Self.lineSize == 0)
@@ -33,8 +32,7 @@ import Testing
         #expect(ours.isDisjoint(with: theirs))
     }
 
-    @Test("What is kept of a row besides its token is in its first line")
-    func state() {
+    @Test func `All of a pending row but its token is in its first cache line`() {
         #expect(MemoryLayout<PendingRow>.size <= RowSlab.tokenOffset)
         #expect(RowSlab.tokenOffset <= Self.lineSize)
     }

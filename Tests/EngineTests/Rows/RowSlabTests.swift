@@ -42,7 +42,7 @@ import Testing
 
     /// Behind a token is room up to 200 bytes; a block holds 252.
     @Test(arguments: [0, 64, 199, 200])
-    func `Pieces of any size are kept whole, and their memory is used again`(digits: Int) {
+    func `Payloads of any size are kept whole in a slab, and their memory is reused`(digits: Int) {
         let counts = [
             0, 1, 135, 136, 137, 199, 200, 201, 251, 252, 253, 387, 388, 389, 504, 640, 641, 1_999,
             2_000,
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `It is full when a row of the largest size might find no room`() {
+    @Test func `A slab is full when a row of the largest size might not fit`() {
         var slab = RowSlab(capacity: 10, piecesLimit: 500, blockCount: 4)
         #expect(BlockArena.blocks(for: 500) == 2)
         var fullness: [Bool] = []
@@ -93,7 +93,7 @@ import Testing
         #expect(tag == tags[1] && state.row == 0 && state.firstBlock == .max)
     }
 
-    @Test func `Rows in line keep their order, and one that is put back comes first`() {
+    @Test func `Queued rows keep their order, and one that is put back is first`() {
         var slab = RowSlab(capacity: 8)
         let tags = (0..<5).map { _ in slab.take() }
         var line = RowQueue()

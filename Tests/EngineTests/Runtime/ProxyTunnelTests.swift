@@ -45,8 +45,7 @@ struct ProxyTunnelTests {
         return (String(decoding: room[..<count], as: UTF8.self), outcome)
     }
 
-    @Test("The request names the target twice and carries the password once")
-    func request() {
+    @Test func `A CONNECT request names the target twice and has the password once`() {
         #expect(
             outcome("HTTP/1.1 200 OK\r\n\r\n").request
                 == "CONNECT api.push.example:443 HTTP/1.1\r\nHost: api.push.example:443\r\n\r\n")
@@ -56,9 +55,8 @@ struct ProxyTunnelTests {
                 + "Proxy-Authorization: Basic YTpi\r\n\r\n")
     }
 
-    @Test(
-        "It opens at the blank line, and what follows is left for TLS", arguments: [1, 2, 7, 999])
-    func opens(_ pieces: Int) {
+    @Test(arguments: [1, 2, 7, 999])
+    func `A tunnel opens at the blank line and leaves what follows to TLS`(_ pieces: Int) {
         for head in [
             "HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n", "HTTP/1.0 200 OK\n\n",
             "HTTP/1.1 204\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
@@ -69,8 +67,7 @@ struct ProxyTunnelTests {
         #expect(outcome("HTTP/1.1 200 OK\r\nVia: x\r\n", pieces: pieces).outcome == .waits)
     }
 
-    @Test("Its refusals are told as the proxy's, and which of them stay")
-    func refuses() {
+    @Test func `A proxy's refusal is reported as the proxy's, with whether it is lasting`() {
         func expect(
             _ answer: String, _ words: String, isLasting: Bool, authorization: String? = nil
         ) {

@@ -26,7 +26,7 @@ import Testing
         BinaryErrorPacket(status: status, identifier: identifier).encoded
     }
 
-    @Test func `Identifiers count on, whatever was settled`() {
+    @Test func `Identifiers of a gateway session count on after rows were settled`() {
         var connection = GatewaySession(Self.settings(), capacity: 3)
         var next: UInt32 = 0
         var expected: UInt32 = 0
@@ -56,7 +56,7 @@ import Testing
         #expect(oldest == nil && room == 3)
     }
 
-    @Test func `Only what was there when the buffer was empty is with the kernel`() {
+    @Test func `Only bytes from before an empty buffer count as taken by the kernel`() {
         var connection = GatewaySession(Self.settings(), capacity: 4)
         _ = connection.append(1)
         connection.noteFlushed()
@@ -69,7 +69,7 @@ import Testing
         #expect(first && !second && flushed)
     }
 
-    @Test func `Requests may start at once, and as many as its capacity`() {
+    @Test func `A gateway session starts at once with its capacity`() {
         var bench = bench(capacity: 3)
         let first = bench.session.start()
         let tags = bench.makeRows(5)
@@ -86,7 +86,9 @@ import Testing
     }
 
     @Test(arguments: [BinaryCommand.simple, .enhanced, .frame], [nil, 7 as UInt32?])
-    func `A notification is written in each form`(command: BinaryCommand, expiration: UInt32?) {
+    func `A notification is written in each command's form`(
+        command: BinaryCommand, expiration: UInt32?
+    ) {
         var bench = SessionBench { $0.binary = Self.settings(command, expiration: expiration) }
         let tags = bench.makeRows(2)
         let bytes = bench.write([tags[1]]).bytes
@@ -111,7 +113,7 @@ import Testing
         #expect(bytes == expected)
     }
 
-    @Test func `An error settles what was before, and has what was behind sent again`() {
+    @Test func `An error packet settles earlier rows and resends later ones`() {
         var bench = bench()
         let tags = bench.makeRows(5)
         _ = bench.write(tags)
@@ -126,7 +128,7 @@ import Testing
         #expect(open == 0)
     }
 
-    @Test func `A shutdown names the last that was taken`() {
+    @Test func `A shutdown packet names the last row that was taken`() {
         var bench = bench()
         let tags = bench.makeRows(3)
         _ = bench.write(tags)
@@ -136,7 +138,9 @@ import Testing
     }
 
     @Test(arguments: [0, 4, 1000] as [UInt32])
-    func `An error that names nothing leaves all to the reactor`(identifier: UInt32) {
+    func `An error packet without a known identifier leaves all rows to the reactor`(
+        identifier: UInt32
+    ) {
         var bench = bench()
         let tags = bench.makeRows(3)
         _ = bench.write(tags)
@@ -153,7 +157,7 @@ import Testing
         #expect(lost == tags && next == .over)
     }
 
-    @Test func `What never left our buffer can't be named`() {
+    @Test func `A row that never left our buffer cannot be named`() {
         var bench = bench()
         let tags = bench.makeRows(2)
         _ = bench.write([tags[0]], at: 100)
@@ -168,7 +172,7 @@ import Testing
         #expect(unsent == .lastWord(word, .nothing) && sent == .lastWord(word, .inFlight))
     }
 
-    @Test func `An error about what silence has settled comes too late`() {
+    @Test func `An error packet about a row settled by silence has no effect`() {
         var bench = bench()
         let tags = bench.makeRows(3)
         _ = bench.write([tags[0]], at: 100)
@@ -183,7 +187,7 @@ import Testing
             ])
     }
 
-    @Test func `A packet may come in pieces, and ends the silence with its first byte`() {
+    @Test func `An error packet may arrive in pieces, and its first byte ends the silence`() {
         var bench = bench()
         let tags = bench.makeRows(1)
         _ = bench.write(tags, at: 100)
@@ -195,13 +199,13 @@ import Testing
         #expect(rest.dropFirst() == [.refused(tags[0], .init(status: 8, identifier: 1)), .over])
     }
 
-    @Test func `What is no packet is told as such`() {
+    @Test func `Bytes that are not an error packet are reported as such`() {
         var bench = bench()
         let outcomes = bench.outcomes([9, 1, 2, 3, 4, 5])
         #expect(outcomes == [.unreadable])
     }
 
-    @Test func `Silence counts from the write, for what the kernel has`() {
+    @Test func `Silence counts from the write of what the kernel has`() {
         var bench = bench()
         let tags = bench.makeRows(2)
         _ = bench.write([tags[0]], at: 100)
@@ -215,7 +219,7 @@ import Testing
         #expect(first == [.confirmed(tags[0])] && second == [.confirmed(tags[1])])
     }
 
-    @Test func `A gateway that reads no more gets a while to say why`() {
+    @Test func `A gateway that stops reading gets time to send an error packet`() {
         var bench = bench()
         let tags = bench.makeRows(1)
         _ = bench.write(tags, at: 100)

@@ -62,7 +62,7 @@ import Testing
         #expect(seen == (0..<13).map(ScriptedRun.token))
     }
 
-    @Test func `A request that was prepared and not written changes no table`() {
+    @Test func `A request that was prepared and not written leaves the header table`() {
         var bench = standing()
         let tags = bench.makeRows(1)
         let most = bench.session.prepare(&bench.writer)
@@ -72,7 +72,7 @@ import Testing
         #expect(most == 1 && seen == [ScriptedRun.token(0)])
     }
 
-    @Test func `A record that is full gets no further request`() {
+    @Test func `A full TLS record gets no further request`() {
         var bench = standing()
         let tags = bench.makeRows(30)
         _ = bench.write([tags[0]])
@@ -82,7 +82,7 @@ import Testing
         #expect(third.written == 3 && third.bytes.count <= limit)
     }
 
-    @Test func `Responses and the ends of streams are told by the row`() {
+    @Test func `Responses and stream ends are reported by row`() {
         var bench = SessionBench()
         _ = bench.session.start()
         let first = bench.outcomes(setting(3, 9))
@@ -106,7 +106,7 @@ import Testing
         #expect(isDraining && left == tags[4] && none == nil)
     }
 
-    @Test func `What a server lets us keep in its table the encoder follows`() {
+    @Test func `The encoder follows the table size that the server allows`() {
         var session = HTTP2Session(.init())
         session.start()
         var capacities = [session.mirror.capacity]
@@ -122,7 +122,7 @@ import Testing
         #expect(capacities == [4096, 100, 0] && outcomes == [.ready(streams: 1000)])
     }
 
-    @Test func `A payload that no window holds goes a part at a time`() {
+    @Test func `A payload larger than the window is sent in parts`() {
         var bench = standing(setting(4, 4))
         let tags = bench.makeRows(1)
         let room = bench.session.room(for: bench.writer)
@@ -144,7 +144,8 @@ import Testing
         #expect(second == [ScriptedRun.token(0)])
     }
 
-    @Test func `A request without a response in time is given up, but not while it waits here`() {
+    @Test func `A request without response in time is given up, but not while it waits to be sent`()
+    {
         var bench = standing()
         let tags = bench.makeRows(2)
         _ = bench.write([tags[0]], at: 1_000)
@@ -160,7 +161,7 @@ import Testing
         #expect(open == 0)
     }
 
-    @Test func `It is full at its own limit and at the reactor's`() {
+    @Test func `A session is full at its own limit and at the reactor's`() {
         var bench = standing(setting(3, 2))
         let tags = bench.makeRows(2)
         _ = bench.write([tags[0]])
@@ -172,7 +173,7 @@ import Testing
         #expect(one && !two && full && pinged && !pending)
     }
 
-    @Test func `A violation is the last that it tells`() {
+    @Test func `A violation is the last event of a session`() {
         var bench = standing()
         let outcomes = bench.outcomes(frame(0, stream: 1, [0]) + accepts(1))
         guard case .violation = outcomes.first else {

@@ -5,7 +5,7 @@ import Testing
 
 /// Which protocol a connection speaks is asked of its session alone.
 @Suite struct ProtocolSessionTests {
-    @Test func `The settings decide, and each question goes to that protocol`() {
+    @Test func `Settings decide the protocol, and each call goes to it`() {
         var http2 = SessionBench { $0.streamsPerConnection = 7 }
         var gateway = SessionBench {
             $0.streamsPerConnection = 7
@@ -30,7 +30,8 @@ import Testing
         #expect(room == [0, 7] && may == [false, true])
     }
 
-    @Test(arguments: [1, 2]) func `A gateway takes the last request for which there is room`(
+    @Test(arguments: [1, 2])
+    func `A gateway session takes the last request for which there is room`(
         limit: Int
     ) {
         var bench = SessionBench {
@@ -50,7 +51,7 @@ import Testing
         #expect(!mayMore)
     }
 
-    @Test func `A goodbye ends HTTP/2's new requests, and is no word of a gateway's`() {
+    @Test func `A GOAWAY stops new HTTP/2 requests and has no meaning for a gateway`() {
         var http2 = SessionBench()
         var gateway = SessionBench {
             $0.binary = BinarySettings(
@@ -63,7 +64,7 @@ import Testing
         #expect(draining == [true, false] && said == [false, true])
     }
 
-    @Test func `A slot without a connection has nothing`() {
+    @Test func `A slot without a connection has no capacity, rows or events`() {
         var session = ProtocolSession()
         let (count, limit, measures) = (session.openCount, session.requestLimit, session.measures)
         let tag = session.takeInFlight()

@@ -60,7 +60,7 @@ import Testing
         (0, "0"), (9, "9"), (10, "10"), (99, "99"), (100, "100"), (1_234, "1234"), (4_096, "4096"),
         (10_000, "10000"), (99_999_999, "99999999"),
     ])
-    func `A length is written with as many digits as it has`(number: Int, digits: String) {
+    func `A content-length is written with as many digits as it has`(number: Int, digits: String) {
         var room = [UInt8](repeating: 0xff, count: DecimalText.limit + 1)
         let count = room.withUnsafeMutableBytes {
             DecimalText.write(number, to: $0.baseAddress!)
@@ -75,7 +75,7 @@ import Testing
         func deallocate() { deallocations += 1 }
     }
 
-    @Test func `So many templates are kept, and each is given back once`() throws {
+    @Test func `Templates are limited, and each is given back once`() throws {
         var mirror = DynamicTableMirror()
         settings().template(authorization: (bearer, 1), mirror: &mirror).template.deallocate()
         let layout = try #require(mirror.layout)
@@ -100,7 +100,8 @@ import Testing
         #expect(laid.allSatisfy { $0.deallocations == 1 })
     }
 
-    @Test(arguments: [0, 1, 10, 64]) func `A row's own collapse ID lies in its place`(
+    @Test(arguments: [0, 1, 10, 64])
+    func `A row's own collapse ID is written at its place in the template`(
         collapseCount: Int
     ) throws {
         var mirror = DynamicTableMirror()

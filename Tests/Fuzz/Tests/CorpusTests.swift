@@ -8,8 +8,8 @@ import Testing
     static let corpora = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: "corpora").path
 
-    @Test("Nothing in the corpora traps", arguments: FuzzTarget.all.map(\.name))
-    func replay(name: String) throws {
+    @Test(arguments: FuzzTarget.all.map(\.name))
+    func `No input of the corpora traps`(name: String) throws {
         let target = try #require(FuzzTarget.named(name))
         let folder = "\(Self.corpora)/\(name)"
         let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
@@ -21,8 +21,7 @@ import Testing
         }
     }
 
-    @Test("Every corpus has its target")
-    func noStrangers() throws {
+    @Test func `Each corpus has a fuzz target`() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.corpora)
         #expect(Set(folders) == Set(FuzzTarget.all.map(\.name)))
     }

@@ -27,7 +27,7 @@ import Testing
 
     private let token = testToken(1)
 
-    @Test func `The newest verdict counts, whatever the order of ledgers`() throws {
+    @Test func `The newest verdict of a token counts, whatever the order of ledgers`() throws {
         let died = verdictLedger([dead(token, at: monday, died: 5)])
         let lives = verdictLedger([TestVerdict(token: token, settledAt: tuesday)])
         let livedBefore = verdictLedger([TestVerdict(token: token, settledAt: monday - 1)])
@@ -42,7 +42,9 @@ import Testing
     }
 
     @Test(arguments: [1, 16])
-    func `A legacy gateway's silence rescues no token, its refusals do`(attempts: Int) throws {
+    func `A legacy gateway's acceptance by silence saves no token, and its refusals count`(
+        attempts: Int
+    ) throws {
         let died = verdictLedger([dead(token, at: monday, died: 5)], wireProtocol: "feedback")
         let silent = verdictLedger(
             [TestVerdict(token: token, settledAt: tuesday)], attempts: attempts,
@@ -117,8 +119,8 @@ import Testing
         ),
     ]
 
-    @Test("What one app's device takes proves nothing for another app", arguments: scopes.indices)
-    func differentScopes(_ index: Int) throws {
+    @Test(arguments: scopes.indices)
+    func `A device's verdict for one app proves nothing for another`(_ index: Int) throws {
         let (said, died) = Self.scopes[index]
         let ledgers = said.map { said in
             verdictLedger(
@@ -133,7 +135,7 @@ import Testing
         #expect(try death(ledgers.reversed()) == died, "\(said)")
     }
 
-    @Test func `Among verdicts that call it dead the newest tells since when`() throws {
+    @Test func `Of several dead verdicts the newest gives the time`() throws {
         let first = verdictLedger([dead(token, at: monday, died: 7)])
         let second = verdictLedger([dead(token, at: tuesday, died: 9)])
         let asNew = verdictLedger([dead(token, at: tuesday, died: 3)])
@@ -145,7 +147,7 @@ import Testing
         #expect(try death([untimed]) == tuesday)
     }
 
-    @Test func `Only refusals for the reasons named make a token dead`() throws {
+    @Test func `Only refusals with the named reasons make a token dead`() throws {
         for reason in [Reason.badDeviceToken, .payloadTooLarge, .topicDisallowed] {
             let verdict = TestVerdict(token: token, state: .rejected, reason: reason)
             #expect(try death([verdictLedger([verdict])]) == nil)
@@ -157,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `An answer rescues, silence does not`() throws {
+    @Test func `A response saves a token, and silence does not`() throws {
         let died = verdictLedger([dead(token, at: monday, died: 5)])
         for state in [RowState.failed, .unknown, .skipped] {
             let silent = TestVerdict(
@@ -171,7 +173,7 @@ import Testing
         #expect(try death([died, often]) == nil)
     }
 
-    @Test func `Equal fingerprints do not make tokens equal`() {
+    @Test func `Tokens with equal fingerprints are kept apart`() {
         var tokens = DeadTokens()
         func isDead(_ digits: String) -> Bool {
             tokens.find(digits: Array(digits.utf8).span.bytes, fingerprint: 77) != nil
@@ -188,7 +190,7 @@ import Testing
         #expect(!isDead("abcd"))
     }
 
-    @Test func `Many tokens equal a dictionary`() throws {
+    @Test func `Verdicts of many tokens equal a dictionary's`() throws {
         var random = SeededRandom(seed: 4)
         var newest: [Int: (time: UInt64, isDead: Bool)] = [:]
         var ledgers: [VerdictLedger] = []
@@ -216,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func `Beyond its memory it says so and forgets nothing`() {
+    @Test func `A table beyond its memory reports it and forgets nothing`() {
         var tokens = DeadTokens(memoryLimit: 2 * DeadTokens.pageByteCount)
         var bytes = [UInt8](repeating: 0, count: 32)
         for number in 0..<60_000 {
@@ -232,7 +234,7 @@ import Testing
         #expect(count > 10_000 && count < 60_000)
     }
 
-    @Test func `A damaged ledger is refused`() {
+    @Test func `Dead tokens of a damaged ledger are refused`() {
         var manifest = Manifest(
             campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
             listPath: nil)

@@ -30,7 +30,7 @@ import Testing
     private let second = testToken(2)
     private let third = testToken(3)
 
-    @Test func `Lines go, and all else stays as it is`() throws {
+    @Test func `Pruning removes lines and leaves all other bytes`() throws {
         let text = "\u{feff}\(first)\n\n\(second.uppercased())\r\n  \t\n \(second) \noops\n\(third)"
         let result = try prune(text, dead: [died(second)])
         #expect(result.kept == "\u{feff}\(first)\n\n  \t\noops\n\(third)")
@@ -44,7 +44,7 @@ import Testing
         #expect(last.kept.utf8.count == text.utf8.count - 64)
     }
 
-    @Test func `A record goes with all its lines`() throws {
+    @Test func `A record is removed with all its lines`() throws {
         let header = "name,token,note\r\n"
         let text =
             "\(header)a,\(first),\"one\r\ntwo\n\"\n\n\"b,\"\"\",\"\(second)\",\"three\n\nfour\"\r\nc\n"
@@ -59,7 +59,7 @@ import Testing
         #expect(result.counts.withoutToken == 2)
     }
 
-    @Test func `A list, and a window, may be a single byte`() throws {
+    @Test func `A list and a window may be a single byte`() throws {
         for text in ["x", "\n"] {
             let result = try prune(text, dead: [])
             #expect(result.kept == text && result.removed.isEmpty)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `What was registered after it had died stays`() throws {
+    @Test func `A row registered after its token died stays`() throws {
         let header = "token\tsince\n"
         func row(_ value: String) -> String { "\(first)\t\(value)\n" }
         // A second and a minute that have just begun end later.
@@ -93,7 +93,9 @@ import Testing
 
     /// Seconds since 2001, for example.
     @Test(arguments: ["785000000", "0", "", "2999-01-01"], [false, true])
-    func `It is known whether any row's time can be read`(value: String, hasReadable: Bool) throws {
+    func `A survey knows whether any row's time can be read`(value: String, hasReadable: Bool)
+        throws
+    {
         let header = "token\tsince\n"
         let dead = "\(first)\t\(value)\n"
         let other = "\(second)\t\(hasReadable ? "1700000000" : value)\n"
@@ -120,7 +122,7 @@ import Testing
     }
 
     @Test(arguments: [-1, 0, 1, 2, 70_000])
-    func `A row longer than rows may be stays, and what follows is read on`(excess: Int) throws {
+    func `A row longer than the limit stays, and pruning continues behind it`(excess: Int) throws {
         let isLong = excess > 0
         for format in [ListFormat.lines, .csv] {
             let header = format == .csv ? "token,name\n" : ""
@@ -142,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: [ListFormat.lines, .csv])
-    func `Of a window all rows that are whole are dealt with`(format: ListFormat) throws {
+    func `All whole rows of a window are handled`(format: ListFormat) throws {
         let header = format == .csv ? "token\n" : ""
         let whole = header + "\(first)\n\(second)\n\(third)\n"
         for part in ["", "ab", format == .csv ? "\"a\nb\n" : "c"] {
@@ -162,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: 0..<60)
-    func `Random lists equal a naive pruning, however they come`(seed: Int) throws {
+    func `Random lists are pruned as by a naive reader, in pieces of any size`(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed))
         let format: ListFormat = [.lines, .csv, .tsv].randomElement(using: &random)!
         let dead = (0..<40).map { died(testToken($0)) }

@@ -39,7 +39,7 @@ import Testing
 
     private let digits = String(repeating: "0a1b9f", count: 10) + "cdef"
 
-    @Test func `Tokens are counted by what they are and how they are written`() throws {
+    @Test func `Tokens are counted by kind and form`() throws {
         let short = String(digits.prefix(62))
         let long = digits + "ab"
         let list = [
@@ -66,7 +66,7 @@ import Testing
         #expect(counts.firstMalformedRowLine == nil)
     }
 
-    @Test func `Rows that are not tokens are told apart, and the first are kept`() throws {
+    @Test func `Malformed rows are counted by kind, and the first are kept`() throws {
         let rows = ["x", "x,\(digits)", "x,\"\(digits)\"y", "x,nothing", "x,\"\(digits)\"z", "x,"]
         let found = try survey(
             rows.joined(separator: "\n"), format: .csv, header: "name,token")

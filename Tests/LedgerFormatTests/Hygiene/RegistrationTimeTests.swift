@@ -19,7 +19,7 @@ import Testing
             // Where the device is, the day may have begun.
             ("2026-09-22", 1_790_121_599_999), ("2026-09-22 09:00", 1_790_067_659_999),
         ] as [(String, Int64)])
-    func `A time at which a device can have registered`(text: String, expected: Int64) {
+    func `A time at which a device can have registered is read`(text: String, expected: Int64) {
         #expect(milliseconds(text) == expected)
     }
 
@@ -38,7 +38,7 @@ import Testing
         #expect(milliseconds(text) == nil)
     }
 
-    @Test func `A clock that says anything makes no other bound than itself`() {
+    @Test func `A clock of any value bounds only the latest registration time`() {
         let text = Array("1790000000".utf8)
         for (now, isRead) in [(0, false), (1_789_999_999_999, true), (UInt64.max, true)] {
             let time = RegistrationTime(nowMilliseconds: now).milliseconds(text.span.bytes)

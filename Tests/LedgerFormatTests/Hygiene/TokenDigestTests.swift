@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `Many tokens have as many digests, whose halves have nothing in common`() {
+    @Test func `Many tokens have as many digests with independent halves`() {
         let all = (0..<20_000).map { digest(testToken($0)) }
         #expect(Set(all.map(\.high)).count == all.count && Set(all.map(\.low)).count == all.count)
         #expect(all.allSatisfy { $0.high != $0.low })

@@ -10,7 +10,7 @@ import Testing
         return all.glued
     }
 
-    @Test func `A length is that of two rows if both are usual`() {
+    @Test func `A length counts as two tokens if both halves are usual lengths`() {
         let usual = Array(repeating: 64, count: 8)
         #expect(glued(usual) == nil && glued([]) == nil && glued([128]) == nil)
         #expect(

@@ -28,7 +28,7 @@ import Testing
         ("2023-11-14 22:13:20.0000000 +00:00", 0), ("2023-11-14 22:13:20 GMT", 999),
         ("2023-11-14 22:13:20utc", 999), ("2023-11-14 14:13:20.5-08", 500),
     ])
-    func `A time is read in each of its forms`(text: String, sinceBase: Int64) {
+    func `A time is read in each documented form`(text: String, sinceBase: Int64) {
         #expect(milliseconds(text) == base + sinceBase)
     }
 
@@ -49,7 +49,7 @@ import Testing
             ("22000101", 22_000_101_999), ("1970-01-01T23:59+23:59", 59_999),
             ("1970-01-01T00:00-23:59", 86_399_999), ("\t0\t", 999), ("2000-02-29", 951_868_799_999),
         ] as [(String, Int64)])
-    func `Bounds of the forms`(text: String, expected: Int64) {
+    func `Each part of a time is read up to its bound`(text: String, expected: Int64) {
         #expect(milliseconds(text) == expected)
     }
 
@@ -65,12 +65,12 @@ import Testing
         "2023-11-14T22:13+24:00", "2023-11-14T22:13-00:60",
         "2023-11-00", "2100-02-29", "1900-02-29", "\n1700000000",
     ])
-    func `Whatever else is unreadable`(text: String) {
+    func `Text that is not a time is unreadable`(text: String) {
         #expect(milliseconds(text) == nil)
     }
 
     /// Five centuries, a day after the other, by months that are as long as they are.
-    @Test func `Each day follows the one before`() {
+    @Test func `Each day of the calendar follows the one before`() {
         var days: Int64 = 0
         for year in 1970..<2470 {
             let isLeap =

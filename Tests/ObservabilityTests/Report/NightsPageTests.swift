@@ -59,7 +59,8 @@ import Testing
         return try JSONDecoder().decode(Outline.self, from: Data(finished.output.utf8))
     }
 
-    @Test func `The newest night comes first, under its month; what has no date before all`() throws
+    @Test func `The newest night is first under its month, and one without a date before all`()
+        throws
     {
         let html = Self.html([
             Self.night(0, title: "A"), Self.unreadable("gone"), Self.night(20, title: "C"),
@@ -79,7 +80,7 @@ import Testing
         #expect(html.contains("<p>4 nights, 2026-11-21 to 2026-12-11</p>"))
     }
 
-    @Test func `A row has counts with separators, shares, speed and duration`() throws {
+    @Test func `A night's row has counts with separators, shares, speed and duration`() throws {
         let outline = try Self.outline(Self.html([Self.night(dead: 12_300, failed: 7)]))
         #expect(
             outline.rows[0] == [
@@ -94,7 +95,7 @@ import Testing
             ])
     }
 
-    @Test func `What is not known is empty, and columns that nothing fills are left out`() throws {
+    @Test func `An unknown value is empty, and a column without values is left out`() throws {
         var first = Self.night(0, seconds: nil)
         var figures = try #require(first.figures)
         (figures.rows, figures.remaining, figures.counts[.invalid]) = (nil, nil, 3)
@@ -142,7 +143,7 @@ import Testing
         return night
     }
 
-    @Test func `A list that fell is named, marked, and not 'all complete'`() throws {
+    @Test func `A list that became shorter is named and marked`() throws {
         let nights = [
             Self.night(0, title: "Evening", rows: 22_800),
             Self.night(1, title: "Evening", rows: 6_000),
@@ -188,7 +189,7 @@ import Testing
         #expect(found(3, Self.night(9, title: "Other", dead: 60_000)).isEmpty)
     }
 
-    @Test func `Names that differ in numbers are one campaign, and each has its own line`() throws {
+    @Test func `Names that differ in numbers are one campaign with lines of their own`() throws {
         let names = ["Evening 2026-11-20", "Evening 3", "0123456789abcdef", "12:30", "Evening"]
         #expect(
             names.map { Self.night(title: $0).group }
@@ -206,7 +207,7 @@ import Testing
         #expect(!Self.html([Self.night(0), Self.night(1)]).contains("By campaign"))
     }
 
-    @Test func `The tiles sum up, and compare the latest night with the first`() {
+    @Test func `The tiles have sums and compare the latest night with the first`() {
         let html = Self.html([
             Self.night(0, dead: 20_000, seconds: 100), Self.night(1, dead: 0, seconds: 1_000),
             Self.night(2, outcome: .stopped, dead: 4_000, seconds: 400),
@@ -222,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func `Charts have a title and a text for each, and are left out for a single night`() {
+    @Test func `Charts have a title and a text, and are left out for a single night`() {
         #expect(!Self.html([Self.night()]).contains("<svg"))
         let html = Self.html([
             Self.night(0, dead: 20_000, failed: 30), Self.night(400, seconds: 50),
@@ -243,7 +244,7 @@ import Testing
         }
     }
 
-    @Test func `Nights of any two times are drawn`() throws {
+    @Test func `Nights at any two times are drawn`() throws {
         for days in [0, 1, 3, 80, 19_999, 20_001, 2_900_000] as [UInt64] {
             let html = Self.html([Self.night(0), Self.night(days)])
             let outline = try Self.outline(html)
@@ -292,13 +293,13 @@ import Testing
             "javascript%3Aalert%281%29%22%27%3C%26%3E/%C3%BC%20%3F%23%25.html"
         ),
     ])
-    func `A link is relative, and holds nothing that HTML or a URL would take for its own`(
+    func `A link is relative and escaped for HTML and URLs`(
         target: String, folder: String, link: String
     ) {
         #expect(RelativeLink.text(to: target, from: folder) == link)
     }
 
-    @Test func `A page that several nights name is the newest one's`() throws {
+    @Test func `A report that several nights name is linked from the newest one`() throws {
         let directory = try TemporaryDirectory()
         let shared = try directory.write("x", to: "tonight.html")
         let own = try directory.write("x", to: "monday.html")

@@ -28,7 +28,7 @@ import Testing
             ledgerPath: "tonight", listPath: nil, createdAtMilliseconds: 0)
     }
 
-    @Test func `The badge follows what became of devices, whatever the process says`() {
+    @Test func `The badge follows the outcome of rows, not the exit of the process`() {
         let cases: [(ReportData, String)] = [
             (Self.data(accepted: 100), ""),
             (Self.data(accepted: 95, rejected: 5), ""),
@@ -51,8 +51,7 @@ import Testing
         }
     }
 
-    @Test func `The title names what was accepted, rejected and invalid, none of it rounded away`()
-    {
+    @Test func `The title has accepted, rejected and invalid without rounding small shares away`() {
         #expect(
             ReportPage(data: Self.data(accepted: 2, rejected: 1, invalid: 1)).shares
                 == "50.0% accepted, 25.0% rejected, 25.0% invalid")
@@ -100,7 +99,7 @@ import Testing
         return Self.data(accepted: 100, telemetry: telemetry, epochs: epochs)
     }
 
-    @Test func `It says when it started and ended, and what was in between`() {
+    @Test func `The report has its start, end and the gaps between`() {
         let data = Self.nights()
         let facts = ReportPage(data: data).facts.replacingOccurrences(of: "\u{a0}", with: " ")
         for part in [
@@ -114,7 +113,7 @@ import Testing
         #expect(data.runs[1].pauses.count == 1)
     }
 
-    @Test func `The list of runs says why each ended, not what was to be done then`() {
+    @Test func `The list of runs has why each ended`() {
         var telemetry = Telemetry()
         var epochs: [Manifest.Epoch] = []
         let line = "stopped by a signal: --resume continues: broadside send --resume"
@@ -133,7 +132,7 @@ import Testing
                 == ["stopped by a signal", "the deadline has passed", nil, line])
     }
 
-    @Test func `The axis has round times, and says which clock they are of`() {
+    @Test func `The axis has round times and names their clock`() {
         let short = TimeAxis(Self.nights().runs, zone: .utc)
         #expect(
             short.ticks.map(\.text)
@@ -149,7 +148,7 @@ import Testing
         #expect(none.ticks.isEmpty && none.bands.isEmpty && none.fraction(5) == 0)
     }
 
-    @Test func `A gap is a band that is cut, a pause one that is to scale`() {
+    @Test func `A gap is a cut band, and a pause one to scale`() {
         let axis = TimeAxis(Self.nights().runs, zone: .utc)
         #expect(axis.bands.map(\.text) == ["gap of 2 h 59 m", "paused"])
         #expect(axis.bands.map(\.isCut) == [true, false])
@@ -166,7 +165,7 @@ import Testing
         #expect(page.contains("Shaded: a gap of 2 h 59 m, and pauses. Between // the axis is cut."))
     }
 
-    @Test func `The peak is a full second's, and what is shorter makes no peak`() {
+    @Test func `The peak is a full second's`() {
         var telemetry = Telemetry()
         telemetry.begin(1, atMilliseconds: 0, settings: [])
         var series = TimeSeries()
@@ -192,7 +191,7 @@ import Testing
         #expect(Self.nights(seconds: 0.5).peakRate == 0)
     }
 
-    @Test func `The duration is from start to end, gaps included`() {
+    @Test func `The duration is from start to end with gaps`() {
         let data = Self.nights()
         #expect(data.wholeSeconds == 10_802 && data.runningSeconds == 4)
         let page = ReportPage(data: data)
@@ -238,13 +237,13 @@ import Testing
         #expect(ReportPage(data: Self.data()).bar.isEmpty)
     }
 
-    @Test func `A number is cut, never rounded up`() {
+    @Test func `A displayed number is cut, never rounded up`() {
         #expect(
             [999_999, 1_999_999, 19_999_999, 999_999_999, 1_000_000_000].map { shortCount($0) }
                 == ["999,999", "1.99 M", "19.9 M", "999 M", "1.00 G"])
     }
 
-    @Test func `A logarithmic axis has powers of ten, and says what it is`() {
+    @Test func `A logarithmic axis has powers of ten and says so`() {
         func chart(_ values: [Double]) -> Chart {
             Chart(
                 identifier: "a", title: "A", description: "b",
@@ -263,7 +262,7 @@ import Testing
         #expect(chart([0]).html.contains("logarithmic"))
     }
 
-    @Test func `What to do comes before the charts, connections and settings are folded`() throws {
+    @Test func `What to do comes before the charts, and details are folded`() throws {
         var data = Self.nights()
         data.settings = [.init(name: "rate", value: "<b>20,000</b>")]
         data.connections = [ConnectionTally()]
@@ -293,7 +292,7 @@ import Testing
         #expect(LimitedBy.text(all, seconds: 2) == "connecting 70%, backoff 29%")
     }
 
-    @Test func `Shares of version 0.1.0 are read, and all causes have a number of their own`()
+    @Test func `Telemetry of version 0.1.0 is read, and each cause has its own number`()
         throws
     {
         #expect(Set(LimitedBy.allCases.map(\.rawValue)) == Set(0..<LimitedBy.allCases.count))

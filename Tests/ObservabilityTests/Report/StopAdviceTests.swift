@@ -46,7 +46,7 @@ import Testing
             .gaveUp(.init(.connect, "refused")), .noResponse(seconds: 60, last: nil),
             .brokenServer(.init(.protocol, "x")),
         ] as [StopCause])
-    func `A run that was merely interrupted is resumed as it is`(cause: StopCause) {
+    func `An interrupted run is advised to resume unchanged`(cause: StopCause) {
         #expect(Self.advice(cause).steps.map(\.command) == [Self.resume])
     }
 
@@ -64,7 +64,7 @@ import Testing
             .tooManyBadTokens, .tooManyInvalid(count: 5, rows: 9),
             .canaryRefused(count: 4, answered: 5),
         ] as [StopCause], [false, true])
-    func `What was refused is never resumed as it is`(cause: StopCause, hasEndpoint: Bool) {
+    func `A refused run is never advised to resume unchanged`(cause: StopCause, hasEndpoint: Bool) {
         #expect(cause.isAbort)
         let advice = Self.advice(cause, hasEndpoint: hasEndpoint)
         #expect(!advice.steps.isEmpty)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `Each command line is the run's own with what has to change`() throws {
+    @Test func `An advised command is the run's own with what has to change`() throws {
         #expect(
             Self.advice(.deadline).steps.map(\.command) == [
                 Self.resume.replacing("--deadline 2h ", with: "")
@@ -106,7 +106,7 @@ import Testing
         #expect(topic.steps.map(\.command) == [doctor])
     }
 
-    @Test func `Where a proxy refuses, the proxy is looked at`() {
+    @Test func `A refusing proxy leads to advice about the proxy`() {
         func text(_ kind: ConnectionTrouble.Kind, hasProxy: Bool, hint: String? = nil) -> String {
             var circumstances = StopAdvice.Circumstances(
                 wasAnswered: false, hasEndpoint: true, environment: "production", isBinary: false,
@@ -127,12 +127,12 @@ import Testing
     }
 
     @Test(arguments: ["old", "old/", "old//", "a/old/"])
-    func `A new ledger lies beside the old one`(path: String) {
+    func `An advised new ledger is beside the old one`(path: String) {
         let name = path.hasPrefix("a") ? "a/old-2" : "old-2"
         #expect(Self.command.beginningAnew(ledger: path).value("ledger") == name)
     }
 
-    @Test func `A deadline of a campaign file is outdone, a flag stays one`() {
+    @Test func `An advised command replaces a campaign file's deadline`() {
         let command = RunCommand(
             program: "broadside",
             arguments: [
@@ -148,7 +148,7 @@ import Testing
             command.doctor.text(at: "/") == "cd '/srv/a b' && broadside doctor --campaign c.json5")
     }
 
-    @Test func `A server that says yes by another status is asked whether it is APNs`() {
+    @Test func `A server with another success status is asked whether it is APNs`() {
         let refusal = Self.refusal(nil, 202, isCredential: false)
         let advice = Self.advice(.refused(refusal))
         #expect(advice.steps.count == 1 && advice.steps[0].text.hasPrefix("is this APNs?"))
@@ -157,7 +157,7 @@ import Testing
         #expect(StopCause.refused(refusal).message.hasPrefix("the server responds 202 "))
     }
 
-    @Test func `Of a run that left no word it is said what may have ended it`() {
+    @Test func `A run without a recorded end gets advice about what may have ended it`() {
         let advice = StopAdvice(
             outcome: nil, message: nil,
             .init(
@@ -169,7 +169,7 @@ import Testing
                 && advice.steps[0].text.contains("its disk was full"))
     }
 
-    @Test func `Without the run's command line the words still say what to do`() {
+    @Test func `Without the run's command line the advice still says what to do`() {
         let advice = Self.advice(.signal, command: nil)
         #expect(advice.lastLine == "--resume continues")
         let old = StopAdvice(

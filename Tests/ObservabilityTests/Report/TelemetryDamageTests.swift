@@ -90,7 +90,7 @@ import Testing
         Telemetry.sealed(Array(text.utf8).dropLast("}\n".utf8.count))
     }
 
-    @Test func `Whatever number stands in it, nothing traps`() {
+    @Test func `Telemetry with any number never traps`() {
         let text = Self.plain
         #expect(Self.use(Self.sealed(text)) != nil)
         var count = 0
@@ -121,7 +121,7 @@ import Testing
         ("max", "1152921504606846976"), ("sum", "18446744073709551615"),
     ]
 
-    @Test func `Numbers at their bounds make a page, each alone and all together`() throws {
+    @Test func `Telemetry with numbers at their bounds makes a page`() throws {
         var all = Self.plain
         for (name, bound) in Self.bounds {
             let member = try Regex("\"\(name)\":[0-9.]+")
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func `Without a hash only what version 0.1.0 wrote counts`() {
+    @Test func `Telemetry without a hash is read only from version 0.1.0`() {
         #expect(Telemetry(decoding: Array(Self.plain.utf8)) == nil)
         var old = Telemetry()
         old.begin(1, atMilliseconds: 5, settings: [])
@@ -160,7 +160,7 @@ import Testing
         #expect(Self.use(Array(text.utf8)) != nil)
     }
 
-    @Test func `Points without answers, and more buckets than there are, trap nothing`() {
+    @Test func `Telemetry without responses, or with too many buckets, never traps`() {
         var telemetry = Self.telemetry()
         var snapshot = RunSnapshot()
         snapshot.latencyCounts = telemetry.latency
@@ -192,7 +192,7 @@ import Testing
         #expect(Telemetry(decoding: Self.sealed(many)) == nil)
     }
 
-    @Test func `A list that is empty or twice as long traps nothing either`() {
+    @Test func `Telemetry with an empty or doubled list never traps`() {
         let text = Self.plain
         for match in text.matches(of: /\[[^\[\]]*\]/) {
             let inside = text[match.range].dropFirst().dropLast()
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func `One flipped bit is found`() throws {
+    @Test func `One flipped bit in telemetry is found`() throws {
         let bytes = Self.telemetry().encoded
         #expect(Telemetry(decoding: bytes)?.encoded == bytes)
         for place in bytes.indices.dropLast() {

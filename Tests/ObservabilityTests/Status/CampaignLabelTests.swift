@@ -31,11 +31,11 @@ import Testing
             ("a=", "1 to 200 bytes"), ("a=b\nc", "1 to 200 bytes"),
             ("a=" + String(repeating: "v", count: 201), "1 to 200 bytes"),
         ])
-    func `What metrics can't carry is refused`(text: String, words: String) {
+    func `A label that metrics cannot carry is refused`(text: String, words: String) {
         #expect(problem(text)?.contains(words) == true, "\(problem(text) ?? "")")
     }
 
-    @Test func `Their number has a limit`() throws {
+    @Test func `The number of labels has a limit`() throws {
         var labels: [String: String] = [:]
         for number in 1...16 { labels["k\(number)"] = "v" }
         try CampaignLabel.check(labels)
@@ -43,7 +43,7 @@ import Testing
         #expect(throws: BroadsideError.self) { try CampaignLabel.check(labels) }
     }
 
-    @Test func `Each label that metrics have is reserved, and each sample carries the campaign's`()
+    @Test func `Each metric's own label is reserved, and each sample has the campaign's`()
         throws
     {
         var snapshot = RunSnapshot()
@@ -69,7 +69,7 @@ import Testing
         #expect(json.contains(#""labels":{"country":"de","team":"a \"b\""}"#), "\(json)")
     }
 
-    @Test func `The log has them in each line of JSON`() {
+    @Test func `Each line of the JSON log has the labels`() {
         var log = EventLog(
             .json, progress: .auto, campaign: "0123456789abcdef", name: nil,
             labels: ["country": "de"])

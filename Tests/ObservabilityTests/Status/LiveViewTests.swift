@@ -34,7 +34,7 @@ import Testing
         return snapshot
     }
 
-    @Test func `at 80 columns six lines say everything`() {
+    @Test func `The live view has six lines at 80 columns`() {
         var snapshot = Self.snapshot()
         snapshot.wallMilliseconds = 1_795_433_467_419
         let end = localClock(1_795_433_467_419 + 93_000).prefix(5)
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test
-    func `there are six lines at any width, and guards, questions and keys have the last one`() {
+    func `The live view has six lines at any width, the last for guards, questions and keys`() {
         var snapshot = Self.snapshot()
         for width in 0..<LiveView.wideWidth {
             #expect(Self.plain.lines(snapshot, width: width).count == 6)
@@ -72,7 +72,9 @@ import Testing
                 == "stop this run? q stops it, --resume continues it later; any other key: no")
     }
 
-    @Test func `dead and skipped rows need no attention, all others that were not accepted do`() {
+    @Test
+    func `Dead and skipped rows need no attention in the live view, and other unaccepted ones do`()
+    {
         var snapshot = RunSnapshot()
         snapshot.counts[.accepted] = 5
         snapshot.counts[.rejected] = 30
@@ -93,7 +95,7 @@ import Testing
                 + " · Timeout 2")
     }
 
-    @Test func `a key asks for what control does, and stopping takes two`() {
+    @Test func `A key has the effect of its control command, and stopping takes two`() {
         var keys = RunKeys()
         func take(_ typed: String, _ now: UInt64) -> [RunKeys.Action] {
             keys.take(Array(typed.utf8), now: now)
@@ -108,7 +110,7 @@ import Testing
         #expect(take("q", 12 * second) == [.stop])
     }
 
-    @Test func `function keys and pasted text stop no run`() {
+    @Test func `Function keys and pasted text stop no run`() {
         var keys = RunKeys()
         // F1, F2 and F3, as terminals send them, and an arrow.
         let typed = ["\u{1b}OP", "\u{1b}OQ", "\u{1b}OQ", "\u{1b}OR", "\u{1b}[A"]
@@ -119,8 +121,7 @@ import Testing
         #expect(keys.take(Array("qqqq".utf8), now: 9).isEmpty && keys.question != nil)
     }
 
-    @Test
-    func `the rate changes by a quarter or a fifth, and what is unlimited can only be slower`() {
+    @Test func `Keys change the rate by a quarter or a fifth, and an unlimited one only down`() {
         #expect(RunKeys.rate(.faster, limit: 100, rate: 7) == 125)
         #expect(RunKeys.rate(.slower, limit: 100, rate: 7) == 80)
         #expect(RunKeys.rate(.faster, limit: 12_345, rate: 0) == 15_400)
@@ -134,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `a key that is held down leads to no limit that control would refuse`() {
+    @Test func `A key held down never asks for a rate that control would refuse`() {
         for action in [RunKeys.Action.faster, .slower] {
             var limit = 50.0
             for _ in 0..<500 { limit = RunKeys.rate(action, limit: limit, rate: 0)! }
@@ -142,9 +143,7 @@ import Testing
         }
     }
 
-    @Test
-    func `a wide terminal shows when it ends, the course of the rate and how latencies are spread`()
-    {
+    @Test func `A wide terminal also shows the end time, the rate's course and latencies`() {
         var snapshot = Self.snapshot()
         snapshot.wallMilliseconds = 1_795_433_467_419
         snapshot.recentRates = [0, 1, 10_000, 20_000, 30_000, 41_200]
@@ -162,13 +161,15 @@ import Testing
         #expect(ascii.lines(snapshot, width: 120).joined().utf8.allSatisfy { $0 < 0x80 })
     }
 
-    @Test func `what is not zero is seen in a picture, and nothing is higher than its peak`() {
+    @Test func `A value above zero is visible in a chart, and none is higher than its peak`() {
         #expect(LiveView.sparkline([0, 0.001, 4, 8, 9], peak: 8) == " ▁▄██")
         #expect(LiveView.sparkline([0, 1], peak: 0) == "  ")
         #expect(LiveView.sparkline([], peak: 1).isEmpty)
     }
 
-    @Test(arguments: [false, true]) func `no line is wider than the terminal`(hasUnicode: Bool) {
+    @Test(arguments: [false, true]) func `No line of the live view is wider than the terminal`(
+        hasUnicode: Bool
+    ) {
         var snapshot = Self.snapshot()
         snapshot.statistics.retries = 17
         snapshot.rateLimit = 50_000
@@ -185,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func `colour is escape sequences around the same text, and none without it`() {
+    @Test func `Colour only adds escape sequences to the text`() {
         let colored = LiveView(style: .init(hasColor: true, hasUnicode: true))
             .lines(Self.snapshot(), width: 80)
         let stripped = colored.map { line in
@@ -201,7 +202,7 @@ import Testing
         #expect(stripped[0] == plain[0] && stripped[1] == plain[1])
     }
 
-    @Test func `a pause and a stop are said, and nothing is promised then`() {
+    @Test func `A pause and a stop are shown without an end time`() {
         var snapshot = Self.snapshot()
         snapshot.phase = .paused
         #expect(Self.plain.lines(snapshot, width: 80)[0].hasSuffix(" rows  paused"))
@@ -212,7 +213,7 @@ import Testing
         #expect(LiveView.plainLine(snapshot).hasSuffix("connections, stopping"))
     }
 
-    @Test func `what a server says moves no cursor`() {
+    @Test func `Control characters in a server's text are escaped in the live view`() {
         var snapshot = Self.snapshot()
         snapshot.counts.reasons = ReasonCounts()
         snapshot.counts.reasons.add(text: "Evil\u{1b}[2J\r\n\u{9b}1A", count: 1)
@@ -221,7 +222,7 @@ import Testing
         #expect(!text.unicodeScalars.contains("\u{9b}"))
     }
 
-    @Test func `nothing known yet is not a crash`() {
+    @Test func `The live view without any figures does not trap`() {
         for width in [1, 40, 80] {
             #expect(!Self.plain.lines(RunSnapshot(), width: width).isEmpty)
         }

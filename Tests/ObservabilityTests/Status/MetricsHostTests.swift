@@ -8,7 +8,7 @@ import Testing
             "localhost", "LOCALHOST:9100", "127.0.0.1", "127.0.0.1:9100", "[::1]", "[::1]:9100",
             "10.0.0.7:80", "[fe80::1]", "localhost:",
         ])
-    func `Addresses and localhost are allowed`(host: String) {
+    func `A metrics host may be an address or localhost`(host: String) {
         #expect(MetricsHost.isAllowed(host))
     }
 
@@ -20,11 +20,11 @@ import Testing
             ":9100",
             "127.1", "127.0.0.1:9100:1",
         ])
-    func `Names of others are not`(host: String) {
+    func `A metrics host may not be another name`(host: String) {
         #expect(!MetricsHost.isAllowed(host))
     }
 
-    @Test func `Only what this machine alone reaches is guarded`() {
+    @Test func `A loopback address is recognized in each form`() {
         for host in ["127.0.0.1", "127.3.2.1", "::1", "::ffff:127.0.0.1"] {
             #expect(MetricsHost.isLoopback(host))
         }

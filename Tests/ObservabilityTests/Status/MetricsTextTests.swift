@@ -8,7 +8,7 @@ import Testing
 
 /// The text that Prometheus reads; promtool's verdict on a real run is among the command's tests.
 @Suite struct MetricsTextTests {
-    @Test func `the histogram is cumulative and ends with all answers`() throws {
+    @Test func `The histogram is cumulative and ends with all answers`() throws {
         var histogram = LatencyHistogram()
         for value in [1, 3, 7, 40, 40, 900, 70_000] as [UInt64] {
             histogram.record(value * 1_000_000)
@@ -27,7 +27,7 @@ import Testing
         #expect(lines.contains("broadside_answer_latency_seconds_sum 70.991"))
     }
 
-    @Test func `labels are escaped, and what is unknown is absent`() {
+    @Test func `Metric labels are escaped, and unknown values are absent`() {
         var snapshot = RunSnapshot()
         snapshot.counts.reasons.add(text: "say \"no\" \\ or\nnot", count: 3)
         let lines = text(snapshot)
@@ -39,7 +39,7 @@ import Testing
         #expect(text(snapshot).contains("broadside_rate_limit_requests_per_second 2.5"))
     }
 
-    @Test func `places to listen at are told from files`() throws {
+    @Test func `Metrics addresses are distinguished from files`() throws {
         #expect(try MetricsOutlet.address("metrics.prom") == nil)
         #expect(try MetricsOutlet.address("/var/lib/a:9100") == nil)
         #expect(try MetricsOutlet.address("a:b") == nil)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `the dashboard asks for metrics that there are`() throws {
+    @Test func `The dashboard uses only metrics that exist`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let dashboard = try String(

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [1, 599, 600, 601, 1201, 5000])
-    func `a series is bounded and loses no row`(seconds: Int) throws {
+    func `A time series is bounded and loses no row`(seconds: Int) throws {
         var series = TimeSeries()
         let one = Self.point(0)
         for second in 0..<seconds {
@@ -46,7 +46,7 @@ import Testing
         #expect(series.points.allSatisfy { $0.p99 == one.p99 && $0.p50 == one.p50 })
     }
 
-    @Test func `the list's rows are reckoned until its end is seen`() {
+    @Test func `The list's rows are estimated until its end is read`() {
         var sampler = RunSampler(
             RunSampler.Context(
                 campaign: "", earlier: .init(), rows: CampaignRows(limit: 900),
@@ -95,7 +95,7 @@ import Testing
         return (sampler.snapshot.rows, sampler.snapshot.isRowsEstimate)
     }
 
-    @Test func `a shard's rows are its own, whether it is cut by bytes or by rows`() {
+    @Test func `A shard's rows are its own, by bytes or by rows`() {
         func part(_ first: UInt64, _ end: UInt64?) -> ListExtent {
             ListExtent(
                 firstRow: first, byteOffset: first * 65, firstLine: first + 1, endRow: end,
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `counts of latencies are those of the time between two looks`() throws {
+    @Test func `Latency counts are those between two samples`() throws {
         var histogram = LatencyHistogram()
         for value in 1...1000 { histogram.record(UInt64(value) * 1_000_000) }
         let first = histogram.counts
@@ -150,7 +150,7 @@ import Testing
         #expect(abs(columns.map(\.count).reduce(0, +) - 1000) < 0.001)
     }
 
-    @Test func `a few answers in no time leave the columns of a distribution to the others`() {
+    @Test func `A few responses in no time leave the columns of a histogram to the others`() {
         var histogram = LatencyHistogram()
         for _ in 0..<9 { histogram.record(0) }
         for value in 1...10_000 { histogram.record(40_000_000 + UInt64(value) * 1000) }
@@ -160,7 +160,7 @@ import Testing
         #expect(columns[0].count > 9)
     }
 
-    @Test func `telemetry stays small over many long runs, and reads what it wrote`() throws {
+    @Test func `Telemetry stays small over many long runs and is read back`() throws {
         var telemetry = Telemetry()
         for run in 1...120 {
             telemetry.begin(UInt32(run), atMilliseconds: UInt64(run) * 1_000_000, settings: [])
@@ -202,8 +202,7 @@ import Testing
         #expect(Telemetry(decoding: Array(bytes.dropLast(9))) == nil)
     }
 
-    @Test func `the log says at most so many lines a second, and how many more there were`() throws
-    {
+    @Test func `The log has a limited number of lines per second and counts the rest`() throws {
         var log = EventLog(.json, progress: .auto, campaign: "0123456789abcdef", name: nil)
         func event(_ level: RunEvent.Level) -> RunEvent {
             RunEvent(
@@ -228,7 +227,7 @@ import Testing
         #expect(silent.lines(for: event(.warning), now: 0).isEmpty)
     }
 
-    @Test func `connections that break one after the other are two lines in ten seconds`() {
+    @Test func `Connections that break one after the other are two lines in ten seconds`() {
         var log = EventLog(nil, progress: .auto, campaign: "", name: nil)
         func event(_ kind: RunEvent.Kind, _ connection: Int?, _ reason: String) -> RunEvent {
             var fields = RunEvent.Fields()
@@ -267,7 +266,7 @@ import Testing
         #expect(storm.flatMap { asked.lines(for: $0, now: second) }.count == 9)
     }
 
-    @Test func `on a terminal times are local and name their zone, in a log they are UTC`() {
+    @Test func `Times are local with their zone on a terminal and UTC in a log`() {
         let event = RunEvent(.control, .notice, "x", milliseconds: 1_795_433_467_419)
         let local = EventLog(
             nil, progress: .auto, campaign: "", name: nil, isOnTerminal: true)
@@ -279,7 +278,7 @@ import Testing
         }
     }
 
-    @Test func `numbers are written as people read them`() {
+    @Test func `Numbers are written as people read them`() {
         #expect(grouped(0 as UInt64) == "0" && grouped(999 as UInt64) == "999")
         #expect(grouped(1_234_567 as UInt64) == "1,234,567")
         #expect(durationText(59.4) == "59 s" && durationText(60) == "1 m 00 s")
