@@ -186,7 +186,7 @@ enum Responses {
 
     static func read(_ count: Int, huffman: Bool) -> UInt64 {
         var machine = ClientConnectionStateMachine(
-            configuration: .init(maxStreams: 1000, gateUntilFirstAnswer: false))
+            configuration: .init(maxStreams: 1000, gateUntilFirstResponse: false))
         machine.start()
         var checksum = Checksum()
         // The server's preface: empty SETTINGS.

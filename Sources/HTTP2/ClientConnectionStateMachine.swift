@@ -28,7 +28,7 @@ internal import Synchronization
         /// The most streams we ever open at once, whatever the server allows: 1...16,384.
         var maxStreams: Int
         /// With provider tokens one request goes first; the others follow after any answer but 403.
-        var gateUntilFirstAnswer: Bool
+        var gateUntilFirstResponse: Bool
         /// The bytes of DATA that the server may send ahead on the connection: 65,535...2^31-1.
         var connectionReceiveWindow: Int
         /// The bytes of control frames that may wait for `takeOutput`. A server that makes us
@@ -37,11 +37,11 @@ internal import Synchronization
 
         /// The defaults are those of the engine.
         public init(
-            maxStreams: Int = 1000, gateUntilFirstAnswer: Bool = false,
+            maxStreams: Int = 1000, gateUntilFirstResponse: Bool = false,
             connectionReceiveWindow: Int = 16 << 20, outputLimit: Int = 32 << 10
         ) {
             self.maxStreams = maxStreams
-            self.gateUntilFirstAnswer = gateUntilFirstAnswer
+            self.gateUntilFirstResponse = gateUntilFirstResponse
             self.connectionReceiveWindow = connectionReceiveWindow
             self.outputLimit = outputLimit
         }
@@ -127,7 +127,7 @@ internal import Synchronization
         output = ControlOutput(capacity: configuration.outputLimit)
         streams = StreamTable(limit: configuration.maxStreams)
         receiveWindow = ReceiveWindow(size: configuration.connectionReceiveWindow)
-        isGateOpen = !configuration.gateUntilFirstAnswer
+        isGateOpen = !configuration.gateUntilFirstResponse
         // SAFETY: no byte is read before it is set: both counts are 0.
         unsafe kept = .allocate(byteCount: 2 * BodyPool.keptCount, alignment: 16)
     }
@@ -210,7 +210,7 @@ internal import Synchronization
 
     /// How full is what could grow, and the most of it where no other number here says so: bytes of
     /// control frames, requests in parts, and places of bodies that come in parts.
-    package var measures:
+    package var occupancy:
         (controlBytes: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)
     {
         (

@@ -17,10 +17,10 @@ package enum GatewayOutcome {
     /// It was written behind the one that ended the connection: surely not acted on.
     case discarded(UInt32)
     /// The gateway began to say why it ends the connection: nothing that is written now counts.
-    case lastWordBegan
+    case errorPacketBegan
     /// It ends the connection for this reason. What that means for each notification that is in flight
     /// follows.
-    case lastWord(BinaryErrorPacket, Subject)
+    case errorPacket(BinaryErrorPacket, Subject)
     /// All that the last word says was told: the connection is over.
     case over
     /// The last word is not one of the protocol.

@@ -90,7 +90,7 @@
 
     /// The gateway reads no more, and its packet may be on its way: only the stream's end says that
     /// none comes.
-    package mutating func noteUnwritable() -> Bool {
+    package mutating func handleUnwritable() -> Bool {
         isBroken = true
         return true
     }
@@ -110,7 +110,7 @@
             guard packet.count == BinaryErrorPacket.count else { return awaitRest() }
             guard let word = BinaryErrorPacket(packet) else { return .unreadable }
             lastWord = word
-            return .lastWord(word, subject(of: word))
+            return .errorPacket(word, subject(of: word))
         }
         guard let word = lastWord else { return nil }
         let identifier = firstIdentifier
@@ -136,7 +136,7 @@
     private mutating func awaitRest() -> GatewayOutcome? {
         guard !isBroken else { return nil }
         isBroken = true
-        return .lastWordBegan
+        return .errorPacketBegan
     }
 
     private func subject(of word: BinaryErrorPacket) -> GatewayOutcome.Subject {

@@ -103,7 +103,7 @@ struct HotFunctionTests {
     /// What is called once a turn, or for each connection that may send, copies no reactor of almost 4 KiB:
     /// where a method that only reads does not run inline, Swift (6.3) copies what it reads to the stack.
     @Test(arguments: [
-        reactor("a turn", "4turn"), reactor("its end", "10finishTurn"),
+        reactor("an iteration", "12runIteration"), reactor("its end", "15finishIteration"),
         reactor("fill a record", "13stageRequests"),
         reactor("write requests", "13writeRequests"),
         reactor("what the run says", "15exchangeWithRun"),
@@ -111,7 +111,7 @@ struct HotFunctionTests {
         reactor("account for time", "14accountForTime"),
         reactor("open connections", "15openConnections"),
     ])
-    func `A reactor's turn copies no reactor`(_ function: HotFunction) throws {
+    func `An event-loop iteration copies no reactor`(_ function: HotFunction) throws {
         let symbols = try Self.machineCode.get().calls.keys.filter { function.isSpelled(by: $0) }
         #expect(!symbols.isEmpty)
         for symbol in symbols {

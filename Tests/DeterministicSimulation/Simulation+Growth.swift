@@ -88,7 +88,7 @@ extension Simulation {
         if share == 0, statistics.counts.settled + statistics.requests > 0 {
             fail("reactor \(reactor.index) has no connections, and takes rows")
         }
-        let ended = Int(statistics.connectionsOpened) - reactor.machine.standingConnections
+        let ended = Int(statistics.connectionsOpened) - reactor.machine.establishedConnections
         if statistics.reconnects > ended {
             fail("\(statistics.reconnects) reconnects where \(ended) connections ended")
         }

@@ -129,10 +129,10 @@ extension Simulation {
         let isStopping = process.coordinator.isStopping
         interleave(with: reactor)
         let time = timeBeforeTurn(of: reactor)
-        reactor.machine.turn(now)
+        reactor.machine.runIteration(now)
         checkTime(reactor, since: time, isStopping: isStopping)
         interleave(with: reactor)
-        reactor.machine.finishTurn(now)
+        reactor.machine.finishIteration(now)
         checkBacklog(reactor, wasHigh: isBacklogHigh)
         checkStopping(reactor, wasStopping: isStopping)
         checkPause(reactor)

@@ -66,7 +66,7 @@ extension Simulation {
             if isPending, let chunk { noteCanaryRows(chunk) }
             if chunk == nil, !process.list.isHeld { process.hasListEnded = true }
             answer(
-                chunk.map { .chunk($0) } ?? (process.list.isHeld ? .listHeld : .listEnded))
+                chunk.map { .chunk($0) } ?? (process.list.isHeld ? .listHeldByCanary : .listEnded))
         } catch {
             noteChange(error)
             let cause: StopCause =

@@ -146,7 +146,7 @@ import Testing
         for tag in 0..<100 as Range<UInt32> {
             #expect(peer.machine.openPartialStream(tag: tag, payloadCount: 9)?.allowed == 9)
         }
-        #expect(peer.machine.measures.parts == 0)
+        #expect(peer.machine.occupancy.parts == 0)
     }
 
     @Test(arguments: 0..<5 as Range<UInt32>)
@@ -159,7 +159,7 @@ import Testing
             peer.receive(.windowUpdate(2 * tag + 1, 3))
             #expect(peer.machine.nextContinuation()?.tag == tag)
             #expect(peer.machine.nextContinuation() == nil)
-            #expect(peer.machine.measures.parts == (count == 3 ? 4 : 5))
+            #expect(peer.machine.occupancy.parts == (count == 3 ? 4 : 5))
         }
     }
 

@@ -129,7 +129,7 @@ final class Peer {
         settings: (UInt16, UInt32)...
     ) -> Peer {
         let peer = Peer(
-            tearing, .init(maxStreams: maxStreams, gateUntilFirstAnswer: gate))
+            tearing, .init(maxStreams: maxStreams, gateUntilFirstResponse: gate))
         peer.machine.start()
         let first = Frame(
             type: .settings,

@@ -35,7 +35,7 @@ struct FleetDayTests {
         }
 
         mutating func look(_ time: UInt64) {
-            life.wantIfDue(local(time))
+            life.requestIfDue(local(time))
             if let issuedAt = life.renewal(local(time)) { life.take(token(issuedAt), local(time)) }
         }
     }

@@ -40,12 +40,12 @@ import BroadsideTLS
 
     /// Connects the socket; nothing is said yet.
     init(
-        to address: SocketAddress, recipe: TLSRecipe.Value, limitSeconds: Int
+        to address: SocketAddress, configuration: TLSConfigurationBox.Value, limitSeconds: Int
     ) throws(Failure) {
         do throws(BlockingStream.Failure) {
             stream = try BlockingStream(
-                to: address, context: recipe.context, serverName: recipe.serverName,
-                patience: .init(
+                to: address, context: configuration.context, serverName: configuration.serverName,
+                timeouts: .init(
                     connecting: Self.connectLimitSeconds, silence: limitSeconds,
                     whole: limitSeconds))
         } catch {
@@ -54,8 +54,8 @@ import BroadsideTLS
     }
 
     /// Has a proxy open its tunnel to the server.
-    func openTunnel(_ recipe: ProxyTunnelStateMachine.Recipe) throws(Failure) {
-        var tunnel = ProxyTunnelStateMachine(recipe)
+    func openTunnel(_ configuration: ProxyTunnelStateMachine.Configuration) throws(Failure) {
+        var tunnel = ProxyTunnelStateMachine(configuration)
         var bytes: [UInt8] = []
         while true {
             var offset = 0
@@ -63,7 +63,7 @@ import BroadsideTLS
             let words = [UInt8](capacity: 16_384) { request in
                 action = tunnel.receive(bytes.rawSpan, at: &offset, output: &request)
             }
-            try attempt { () throws(BlockingStream.Failure) in try stream.sayPlainly(words) }
+            try attempt { () throws(BlockingStream.Failure) in try stream.writePlaintext(words) }
             switch action {
             case .open: return
             case .refused(let error): throw .proxy(error)
@@ -161,7 +161,7 @@ import BroadsideTLS
     }
 
     private func write(_ bytes: [UInt8]) throws(Failure) {
-        try attempt { () throws(BlockingStream.Failure) in try stream.say(bytes) }
+        try attempt { () throws(BlockingStream.Failure) in try stream.write(bytes) }
     }
 
     private func attempt<Value>(

@@ -91,10 +91,10 @@ public enum DoctorRun {
             return 1
         }
         report.add("name", .ok, addresses.map(\.description).joined(separator: ", "))
-        let recipe = subject.route.recipe(subject.context)
-        guard let connection = connect(&report, addresses, recipe) else { return 1 }
+        let configuration = subject.route.tlsConfiguration(subject.context)
+        guard let connection = connect(&report, addresses, configuration) else { return 1 }
         do {
-            if let tunnel = recipe.tunnel {
+            if let tunnel = configuration.tunnel {
                 try connection.openTunnel(tunnel)
                 report.add(
                     "proxy", .ok, "\(tunnel.proxy) opened a tunnel to \(tunnel.target)")
@@ -132,15 +132,15 @@ public enum DoctorRun {
     /// The first address that takes a connection; each that does not is named.
     private static func connect(
         _ report: inout DoctorReport, _ addresses: [SocketAddress],
-        _ recipe: TLSRecipe.Value
+        _ configuration: TLSConfigurationBox.Value
     ) -> BlockingConnection? {
         var failures: [String] = []
         var lastCode: Int32 = 0
-        let whose = recipe.tunnel == nil ? "" : "the proxy "
+        let whose = configuration.tunnel == nil ? "" : "the proxy "
         for address in addresses.prefix(addressesLimit) {
             do {
                 let connection = try BlockingConnection(
-                    to: address, recipe: recipe, limitSeconds: limitSeconds)
+                    to: address, configuration: configuration, limitSeconds: limitSeconds)
                 if !failures.isEmpty {
                     report.add(
                         "connect", .warning, failures.joined(separator: "; "),
@@ -159,7 +159,8 @@ public enum DoctorRun {
         }
         report.add(
             "connect", .failed, failures.joined(separator: "; "),
-            advice: DoctorVerdict.connectAdvice(errno: lastCode, isProxy: recipe.tunnel != nil))
+            advice: DoctorVerdict.connectAdvice(
+                errno: lastCode, isProxy: configuration.tunnel != nil))
         return nil
     }
 

@@ -69,7 +69,7 @@ public enum FeedbackRun {
                 let stream = try BlockingStream(
                     to: address, context: context,
                     serverName: isAddress ? .address(host) : .host(host),
-                    patience: .init(connecting: silenceSeconds, silence: silenceSeconds))
+                    timeouts: .init(connecting: silenceSeconds, silence: silenceSeconds))
                 try stream.handshake()
                 return stream
             } catch {

@@ -19,7 +19,7 @@ extension Route {
         if let file = options.proxyAuthFile {
             authorization = try ProxyAddress.authorization(file: file, warnings: &warnings)
         }
-        let tunnel = ProxyTunnelStateMachine.Recipe(
+        let tunnel = ProxyTunnelStateMachine.Configuration(
             proxy: proxy.hostAndPort, target: hostAndPort(host, port), authorization: authorization)
         return Route(host: host, port: port, proxy: proxy, tunnel: tunnel)
     }

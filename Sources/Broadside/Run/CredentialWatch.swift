@@ -16,7 +16,7 @@ final class CredentialWatch {
 
     private let plan: Plan
     private let coordinator: RunCoordinator
-    private let recipe: TLSRecipe
+    private let tlsConfiguration: TLSConfigurationBox
     /// nil, as a result: the file is as it was.
     private let reader: BackgroundWorker<Job, ExternalProviderTokenWatch.Reading?>
     private var suppliedToken: ExternalProviderTokenWatch?
@@ -28,10 +28,11 @@ final class CredentialWatch {
     /// A reading that takes longer is reported, once.
     private static var slowReading: UInt64 { 10 * second }
 
-    init(_ plan: Plan, coordinator: RunCoordinator, recipe: TLSRecipe, now: Now) {
+    init(_ plan: Plan, coordinator: RunCoordinator, tlsConfiguration: TLSConfigurationBox, now: Now)
+    {
         self.plan = plan
         self.coordinator = coordinator
-        self.recipe = recipe
+        self.tlsConfiguration = tlsConfiguration
         suppliedToken = ExternalProviderTokenWatch(plan.credential, now: now)
         reader = BackgroundWorker { .read($0.token, since: $0.mark) }
     }
@@ -95,7 +96,7 @@ final class CredentialWatch {
             coordinator.take(
                 authorization: value, issuedAt: found.authorization.issuedAtSeconds, now)
         }
-        recipe.replace(found.route.recipe(found.context))
+        tlsConfiguration.replace(found.route.tlsConfiguration(found.context))
         coordinator.replaceConnections()
         standardErrorLine(
             "broadside: credentials were read again (\(found.credential.summary)): connections are "

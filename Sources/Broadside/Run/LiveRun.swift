@@ -22,7 +22,7 @@ struct LiveRun {
     private let session: LedgerSession
     private let prepared: PreparedRun
     private let list: TokenList
-    private let recipe: TLSRecipe
+    private let tlsConfiguration: TLSConfigurationBox
     private let settings: ReactorSettings
     private let coordinator: RunCoordinator
     private let services: ReactorServices
@@ -40,7 +40,7 @@ struct LiveRun {
         self.list = list
         self.outlets = outlets
         start = Clock.now()
-        recipe = TLSRecipe(plan.route.recipe(context))
+        tlsConfiguration = TLSConfigurationBox(plan.route.tlsConfiguration(context))
         settings = plan.reactorSettings(manifest: session.manifest)
         let authorization = try plan.credential.authorization(
             nowSeconds: start.wallMilliseconds / 1000)
@@ -87,7 +87,7 @@ struct LiveRun {
                 try ReactorThread(
                     reactor: reactor, settings: settings, coordinator: coordinator,
                     services: services,
-                    recipe: recipe, pool: pool, layout: list.layout,
+                    recordConfiguration: tlsConfiguration, pool: pool, layout: list.layout,
                     campaign: session.segmentNumber, epoch: session.epoch,
                     segment: segment, claim: session.directory.claim?.descriptor ?? -1,
                     trace: outlets.trace))
@@ -133,7 +133,7 @@ struct LiveRun {
     ) {
         let deadline = deadline
         let credentialWatch = CredentialWatch(
-            plan, coordinator: coordinator, recipe: recipe, now: start)
+            plan, coordinator: coordinator, tlsConfiguration: tlsConfiguration, now: start)
         let ledgerWatch = LedgerWatch(session.directory, now: start)
         while !threads.allSatisfy(\.hasEnded) {
             switch signals.wait(milliseconds: 100) {
@@ -199,7 +199,8 @@ struct LiveRun {
         var stop = coordinator.stopCause ?? failure
         let endRow = listEnd.endRow(stop: stop)
         var summary = try summary(stop: stop, statistics, endRow: endRow)
-        if stop == nil, statistics.heldBack == 0, plan.options.part != nil, summary.remaining == 0,
+        if stop == nil, statistics.refusedByCredential == 0, plan.options.part != nil,
+            summary.remaining == 0,
             summary.accepted == 0
         {
             coordinator.checkPartAtEnd(SentRows(try session.count()))
@@ -365,6 +366,7 @@ struct LiveRun {
 
     /// Every row of the list was read, and what became of each is known.
     private func isListRead(_ source: ListSource, _ statistics: RunStatistics) -> Bool {
-        coordinator.stopCause == nil && statistics.heldBack == 0 && source.progress.isAtEnd
+        coordinator.stopCause == nil && statistics.refusedByCredential == 0
+            && source.progress.isAtEnd
     }
 }

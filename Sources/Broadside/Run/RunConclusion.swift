@@ -25,7 +25,7 @@ struct RunConclusion {
         stop: StopCause?, _ statistics: RunStatistics, isWhole: Bool, _ coordinator: RunCoordinator
     ) {
         self.isWhole = isWhole
-        wasAnswered = coordinator.lastAnswer != nil
+        wasAnswered = coordinator.lastResponse != nil
         anyAccepted = coordinator.anyAccepted
         sentAnything = statistics.requests > 0
         // A word to stop that came when the last row was in flight has stopped nothing.
@@ -33,8 +33,8 @@ struct RunConclusion {
             switch stop {
             case .signal where isWhole, .control where isWhole, .deadline where isWhole: .complete
             case let stop?: stop
-            case nil where statistics.heldBack > 0:
-                .heldBack(rows: statistics.heldBack, coordinator.lastRefusal)
+            case nil where statistics.refusedByCredential > 0:
+                .heldBack(rows: statistics.refusedByCredential, coordinator.lastRefusal)
             case nil: .complete
             }
     }

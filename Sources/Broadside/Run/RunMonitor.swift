@@ -245,7 +245,7 @@ final class RunMonitor {
         if coordinator.isStopping, !didReportStop {
             didReportStop = true
             let record = coordinator.stopCause.map {
-                StopRecord($0, wasAnswered: coordinator.lastAnswer != nil)
+                StopRecord($0, wasAnswered: coordinator.lastResponse != nil)
             }
             var fields = RunEvent.Fields()
             fields.cause = record?.kind
@@ -292,7 +292,7 @@ final class RunMonitor {
 
     /// A run that waits until APNs takes another provider token stands still for up to 20 minutes.
     private func warnAboutHeldToken(_ now: Now) {
-        let until = coordinator.heldUntil(now)
+        let until = coordinator.tokenBlockedUntil(now)
         defer { didWarnAboutToken = until != nil }
         guard let until, !didWarnAboutToken else { return }
         report(

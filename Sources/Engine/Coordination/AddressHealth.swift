@@ -32,7 +32,7 @@ final class AddressHealth: Sendable {
     }
 
     /// Whether a connection may use an address now.
-    enum Leave: Equatable {
+    enum Permission: Equatable {
         /// Nothing is wrong with it.
         case free
         /// The connection is the one that tries it: one request at a time.
@@ -76,29 +76,29 @@ final class AddressHealth: Sendable {
     }
 
     /// Asks for leave to use an address; an address on trial is its owner's until it is released.
-    func ask(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Leave {
+    func requestPermission(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Permission {
         guard hasTrouble else { return .free }
-        var leave = Leave.free
+        var permission = Permission.free
         change { entries in
             guard let entry = entries[address], entry.failures > 0 else { return }
             if entry.notBefore > now {
-                leave = .none(until: entry.notBefore)
+                permission = .none(until: entry.notBefore)
             } else if entry.trial == nil || entry.trial == owner {
                 entries[address]?.trial = owner
-                leave = .trial
+                permission = .trial
             } else {
-                leave = .none(until: nil)
+                permission = .none(until: nil)
             }
         }
-        return leave
+        return permission
     }
 
     /// How a connection that stands, and has no response yet, may use its address. Only an outage makes it
     /// wait: that others to the same address failed meanwhile says nothing of this one.
-    func leave(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Leave {
+    func permission(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Permission {
         let entry = entry(address)
         guard entry.isOutage else { return entry.trial == owner ? .trial : .free }
-        return ask(address, owner, now: now)
+        return requestPermission(address, owner, now: now)
     }
 
     /// A new connection got a response: the next trouble's pause is the shortest again. One that

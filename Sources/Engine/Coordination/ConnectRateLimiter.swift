@@ -13,7 +13,7 @@ final class ConnectRateLimiter: Sendable {
     /// Takes leave to begin a connection now.
     ///
     /// - Returns: nil where it is given; else when to ask again.
-    func take(now: UInt64) -> UInt64? {
+    func reserve(now: UInt64) -> UInt64? {
         begun.withLock { begun in
             if begun.count == Self.limit {
                 let free = begun[0] + second
@@ -28,7 +28,7 @@ final class ConnectRateLimiter: Sendable {
     }
 
     /// The leave was not used.
-    func giveBack(now: UInt64) {
+    func cancelReservation(now: UInt64) {
         begun.withLock { _ = $0.popLast() }
     }
 }

@@ -44,7 +44,7 @@ package struct ProviderTokenLife {
     }
 
     /// Wants the token of the next window once it is time for it.
-    mutating func wantIfDue(_ now: UInt64) {
+    mutating func requestIfDue(_ now: UInt64) {
         guard let current, ProviderTokenAge.issueTime(at: now) > current.issuedAt,
             now >= keptUntil || isTooOld(now)
         else { return }
@@ -67,7 +67,7 @@ package struct ProviderTokenLife {
     /// APNs says ExpiredProviderToken to a request that carried the token of a version.
     ///
     /// - Returns: False where it is the token of this window: a clock is wrong.
-    mutating func wantExpired(_ now: UInt64, usedVersion: UInt32) -> Bool {
+    mutating func requestAfterExpiry(_ now: UInt64, usedVersion: UInt32) -> Bool {
         guard usedVersion == version, !isStale else { return true }
         guard let current, current.issuedAt < ProviderTokenAge.windowStart(now) else {
             return false

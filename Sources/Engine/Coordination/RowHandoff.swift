@@ -13,15 +13,15 @@ final class RowHandoff: Sendable {
         var state: PendingRow
         var token: [UInt8]
         /// Its personal pieces.
-        var pieces: [UInt8]
+        var fieldValues: [UInt8]
     }
 
     private struct State {
         var rows: [Row] = []
         /// The bytes of their pieces.
-        var pieceCount = 0
+        var fieldValueByteCount = 0
         /// Reactors with a connection that is ready.
-        var able: Set<Int> = []
+        var ready: Set<Int> = []
         /// Reactors that have rows.
         var working: Set<Int> = []
         var left: Set<Int> = []
@@ -34,7 +34,7 @@ final class RowHandoff: Sendable {
     let limit: Int
     static let rowsLimit = 65_536
     /// The most bytes of personal pieces that may lie here.
-    static let piecesLimit = 8 << 20
+    static let fieldValueByteCountMax = 8 << 20
 
     init(limit: Int) {
         self.limit = limit
@@ -44,25 +44,25 @@ final class RowHandoff: Sendable {
     var hasRows: Bool { waiting.load(ordering: .acquiring) > 0 }
 
     /// Notes whether a reactor can send.
-    func note(_ reactor: Int, isAble: Bool) {
+    func setReadiness(_ reactor: Int, isReady: Bool) {
         state.withLock { state in
-            if isAble {
-                state.able.insert(reactor)
+            if isReady {
+                state.ready.insert(reactor)
             } else {
-                state.able.remove(reactor)
+                state.ready.remove(reactor)
             }
         }
     }
 
     /// Notes that a reactor has rows, until it leaves or has to stay without any.
-    func noteRows(of reactor: Int) {
+    func registerRows(of reactor: Int) {
         state.withLock { _ = $0.working.insert(reactor) }
     }
 
     /// How many rows another reactor would take over; 0 where none can send.
     func room(for reactor: Int) -> Int {
         state.withLock { state in
-            let others = state.able.subtracting(state.left).subtracting([reactor])
+            let others = state.ready.subtracting(state.left).subtracting([reactor])
             return others.isEmpty ? 0 : limit - state.rows.count
         }
     }
@@ -70,11 +70,11 @@ final class RowHandoff: Sendable {
     /// Takes a row over, unless nobody is there to send it any more.
     func put(_ row: Row, from reactor: Int) -> Bool {
         state.withLock { state in
-            let others = state.able.subtracting(state.left).subtracting([reactor])
+            let others = state.ready.subtracting(state.left).subtracting([reactor])
             guard !others.isEmpty, state.rows.count < limit,
-                state.pieceCount + row.pieces.count <= Self.piecesLimit
+                state.fieldValueByteCount + row.fieldValues.count <= Self.fieldValueByteCountMax
             else { return false }
-            state.pieceCount += row.pieces.count
+            state.fieldValueByteCount += row.fieldValues.count
             state.rows.append(row)
             waiting.store(state.rows.count, ordering: .releasing)
             return true
@@ -85,9 +85,10 @@ final class RowHandoff: Sendable {
     func take() -> Row? {
         state.withLock { state in
             let row = state.rows.popLast()
-            state.pieceCount -= row?.pieces.count ?? 0
+            state.fieldValueByteCount -= row?.fieldValues.count ?? 0
             assert(
-                state.pieceCount >= 0 && (!state.rows.isEmpty || state.pieceCount == 0),
+                state.fieldValueByteCount >= 0
+                    && (!state.rows.isEmpty || state.fieldValueByteCount == 0),
                 "the pieces are those of the rows")
             waiting.store(state.rows.count, ordering: .releasing)
             return row
@@ -95,8 +96,8 @@ final class RowHandoff: Sendable {
     }
 
     /// Rows that lie here, and the bytes of their pieces.
-    var counts: (rows: Int, pieces: Int) {
-        state.withLock { ($0.rows.count, $0.pieceCount) }
+    var counts: (rows: Int, fieldValues: Int) {
+        state.withLock { ($0.rows.count, $0.fieldValueByteCount) }
     }
 
     /// A reactor has nothing left to do.

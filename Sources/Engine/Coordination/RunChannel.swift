@@ -42,7 +42,7 @@ struct RunChannel {
     }
 
     /// Hands over what the turn decided; permits that were not used go to others.
-    mutating func finishTurn(inFlight: Int, _ now: Now) {
+    mutating func finishIteration(inFlight: Int, _ now: Now) {
         guard !effects.isEmpty || directives.permits > inFlight else { return }
         exchange(permits: 0, inFlight: inFlight, now)
     }
@@ -72,16 +72,16 @@ struct RunChannel {
         directives.isStopping = true
     }
 
-    mutating func note(_ trouble: ConnectionTrouble) { effects.append(.trouble(trouble)) }
+    mutating func record(_ trouble: ConnectionTrouble) { effects.append(.trouble(trouble)) }
 
-    mutating func noteReady() {
+    mutating func markReady() {
         effects.isReady = true
         directives.anyReady = true
     }
 
-    mutating func noteResponse(_ now: Now) { effects.lastResponse = now.nanoseconds }
+    mutating func recordResponse(_ now: Now) { effects.lastResponse = now.nanoseconds }
 
-    mutating func noteListEnd() { effects.isListOver = true }
+    mutating func markListEnd() { effects.isListOver = true }
 
     mutating func checkTokenAge() { effects.checksTokenAge = true }
 

@@ -21,8 +21,8 @@ extension RunCoordinator {
 
     /// Until when nothing is sent, seconds since 1970: the provider token is too old, and APNs wants none that
     /// is newer before; nil where that is not so.
-    package func heldUntil(_ now: Now) -> UInt64? {
-        state.withLock { $0.heldUntil(now) }
+    package func tokenBlockedUntil(_ now: Now) -> UInt64? {
+        state.withLock { $0.tokenBlockedUntil(now) }
     }
 
     /// Makes the token that is wanted, where one is. Called by one thread, which may wait.

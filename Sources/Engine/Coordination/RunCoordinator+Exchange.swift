@@ -26,7 +26,7 @@ extension RunCoordinator {
             let granted = state.grant(permits)
             var directives = state.directives(canary, share)
             directives.isTokenStale = state.isTokenStale(now)
-            directives.isTokenHeld = state.heldUntil(now) != nil
+            directives.isTokenBlocked = state.tokenBlockedUntil(now) != nil
             directives.permits = granted
             directives.expiredTokens = expired
             return directives
@@ -64,7 +64,7 @@ extension RunCoordinator.State {
 
     /// Until when nothing is sent, seconds since 1970: the token is stale, and APNs wants none that is newer
     /// before; nil where that is not so.
-    mutating func heldUntil(_ now: Now) -> UInt64? {
+    mutating func tokenBlockedUntil(_ now: Now) -> UInt64? {
         guard sign != nil, isTokenStale(now), token.isFrozen(tokenClock.seconds(now)) else {
             return nil
         }
@@ -84,13 +84,14 @@ extension RunCoordinator.State {
         lastResponse = max(lastResponse, effects.lastResponse)
         for signal in effects.signals {
             switch signal {
-            case .accepted(let count): note(accepted: count)
+            case .accepted(let count): record(accepted: count)
             case .response(let signal, let status, let reason):
-                note(signal, status: status, reason: reason)
+                record(signal, status: status, reason: reason)
             case .updatesRefused(let version, let giveUpAfter):
                 freezeRenewal(now, usedVersion: version, giveUpAfter: giveUpAfter)
             case .expired(let version, let connection):
-                expired.append(followExpired(now, usedVersion: version, connection: connection))
+                expired.append(
+                    handleExpiredToken(now, usedVersion: version, connection: connection))
             case .broken(let trouble):
                 if broken.noteBroken(now.nanoseconds) { stop(.brokenServer(trouble)) }
             case .trouble(let trouble): lastTrouble = trouble
@@ -101,7 +102,7 @@ extension RunCoordinator.State {
                 stop(.gaveUp(lastTrouble ?? unknown))
             }
         }
-        if effects.checksTokenAge, sign != nil { token.wantIfDue(tokenClock.seconds(now)) }
+        if effects.checksTokenAge, sign != nil { token.requestIfDue(tokenClock.seconds(now)) }
         return expired
     }
 
@@ -138,7 +139,7 @@ extension RunCoordinator.State {
     // MARK: Guards
 
     /// Counts accepted rows for the guards.
-    private mutating func note(accepted count: Int) {
+    private mutating func record(accepted count: Int) {
         anyAccepted = true
         updatesRefusedSince = nil
         broken.noteAccepted()
@@ -152,7 +153,7 @@ extension RunCoordinator.State {
     }
 
     /// Counts an answer that was not 200; stops the run where a guard says so.
-    private mutating func note(
+    private mutating func record(
         _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?
     ) {
         let refusal = StopCause.Refusal(
@@ -186,27 +187,27 @@ extension RunCoordinator.State {
     /// earlier one is in use. The one of this window may have met a server whose clock is wrong.
     ///
     /// - Parameter connection: Which of the run's connections says it.
-    private mutating func followExpired(
+    private mutating func handleExpiredToken(
         _ now: Now, usedVersion: UInt32, connection: UInt64
     ) -> ExpiredTokenAction {
         if sign != nil || usedVersion != token.version {
-            if token.wantExpired(tokenClock.seconds(now), usedVersion: usedVersion) {
+            if token.requestAfterExpiry(tokenClock.seconds(now), usedVersion: usedVersion) {
                 return .renewed
             }
             // A clock that has jumped was right to.
-            if sign != nil, tokenClock.followWallClock(now),
-                token.wantExpired(tokenClock.seconds(now), usedVersion: usedVersion)
+            if sign != nil, tokenClock.adoptWallClock(now),
+                token.requestAfterExpiry(tokenClock.seconds(now), usedVersion: usedVersion)
             {
                 return .renewed
             }
         } else if !token.isYoung(now.wallMilliseconds / 1000) {
             stop(.expiredToken(isSupplied: sign == nil))
-            return .hopeless
+            return .fatal
         }
         if !expiredOn.contains(connection) { expiredOn.append(connection) }
-        guard expiredOn.count >= Self.expiredConnectionsLimit else { return .elsewhere }
+        guard expiredOn.count >= Self.expiredConnectionsLimit else { return .otherConnection }
         stop(.expiredToken(isSupplied: sign == nil))
-        return .hopeless
+        return .fatal
     }
 
     /// What to do about TooManyProviderTokenUpdates: the token before it, and no renewal for 20

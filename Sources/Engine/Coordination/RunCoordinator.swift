@@ -111,7 +111,7 @@ package final class RunCoordinator: Sendable {
     package var anyAccepted: Bool { state.withLock { $0.anyAccepted } }
 
     /// When the last answer came, monotonic nanoseconds; nil before the first.
-    package var lastAnswer: UInt64? {
+    package var lastResponse: UInt64? {
         let time = state.withLock { $0.lastResponse }
         return time == 0 ? nil : time
     }

@@ -25,7 +25,7 @@ struct RunDirectives: Sendable {
     /// APNs calls the provider token expired, or it is too old, and there is no other yet.
     var isTokenStale: Bool
     /// There can't be another for a while either: APNs said TooManyProviderTokenUpdates.
-    var isTokenHeld = false
+    var isTokenBlocked = false
     /// Grows whenever sessions are made from something else.
     var sessionVersion: UInt32
     /// The canary is not decided.
@@ -45,7 +45,7 @@ enum ExpiredTokenAction: Sendable {
     /// They go on with another token.
     case renewed
     /// They are tried over another connection: the token is too young to have expired.
-    case elsewhere
+    case otherConnection
     /// One connection after the other says so, or there can be no other token: the run stops.
-    case hopeless
+    case fatal
 }

@@ -27,7 +27,7 @@ struct TokenClock {
     /// right, and is followed from now on.
     ///
     /// - Returns: Whether the time is another one now.
-    mutating func followWallClock(_ now: Now) -> Bool {
+    mutating func adoptWallClock(_ now: Now) -> Bool {
         let steady = steadySeconds(now)
         guard isJump(now, steady), now.wallMilliseconds / 1000 > steady else { return false }
         base = now

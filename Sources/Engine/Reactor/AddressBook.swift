@@ -16,7 +16,7 @@ struct AddressBook {
 
     enum Resolution {
         case none
-        case asked(since: UInt64)
+        case pending(since: UInt64)
         case fresh(until: UInt64)
     }
 
@@ -62,11 +62,11 @@ struct AddressBook {
         where !entries.contains(where: { $0.address == address }) {
             let entry = Entry(address: address)
             if entries.count >= Self.entriesLimit {
-                var places = reusable ?? reusablePlaces(isInUse)
-                let place = places.popLast()
-                reusable = places
-                if let place {
-                    entries[place] = entry
+                var indices = reusable ?? reusableIndices(isInUse)
+                let index = indices.popLast()
+                reusable = indices
+                if let index {
+                    entries[index] = entry
                     continue
                 }
             }
@@ -77,7 +77,7 @@ struct AddressBook {
 
     /// The indices of addresses that may be forgotten, the one last whose pause is over first. Others keep
     /// their indices, which connections hold.
-    private func reusablePlaces(_ isInUse: (Int) -> Bool) -> [Int] {
+    private func reusableIndices(_ isInUse: (Int) -> Bool) -> [Int] {
         entries.indices.filter { !entries[$0].isNamed && !isInUse($0) }
             .map { (index: $0, notBefore: state($0).notBefore) }
             .sorted { ($0.notBefore, $0.index) > ($1.notBefore, $1.index) }
@@ -93,7 +93,9 @@ struct AddressBook {
         for step in 0..<entries.count {
             let index = (next + step) % entries.count
             guard entries[index].isNamed else { continue }
-            if case .none(let until) = health.ask(entries[index].address, owner(slot), now: now) {
+            if case .none(let until) = health.requestPermission(
+                entries[index].address, owner(slot), now: now)
+            {
                 if let until { due = min(due ?? until, until) }
                 continue
             }
@@ -106,8 +108,8 @@ struct AddressBook {
     }
 
     /// How a connection may use its address before it got any response.
-    func leave(_ index: Int, slot: Int, now: UInt64) -> AddressHealth.Leave {
-        health.leave(entries[index].address, owner(slot), now: now)
+    func permission(_ index: Int, slot: Int, now: UInt64) -> AddressHealth.Permission {
+        health.permission(entries[index].address, owner(slot), now: now)
     }
 
     mutating func wait(until deadline: UInt64) {
@@ -145,7 +147,7 @@ struct AddressBook {
     func proved(_ index: Int) { lossy.proved(entries[index].address) }
 
     /// Requests were refused on a connection to the address, or none were for a while.
-    mutating func note(_ refusals: RefusalBackoff, _ index: Int) {
+    mutating func record(_ refusals: RefusalBackoff, _ index: Int) {
         entries[index].refusals = refusals
     }
 

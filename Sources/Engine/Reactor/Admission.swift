@@ -16,7 +16,7 @@ struct Admission {
     }
 
     /// A turn begins: nothing waits for the rate yet.
-    mutating func beginTurn() { nextPaced = .max }
+    mutating func beginIteration() { nextPaced = .max }
 
     /// Has the reactor woken at that instant, at the latest.
     mutating func wake(at time: UInt64) { nextPaced = min(nextPaced, time) }

@@ -31,9 +31,9 @@ struct ChunkQueue: ~Copyable {
     private(set) var reader: RowReader
     private var current: RowChunk?
     /// The place in the current chunk of the row that comes next.
-    private var nextPlace = 0
+    private var nextIndex = 0
     /// How many rows the current chunk has; 0 without one.
-    private var placeCount = 0
+    private var rowCount = 0
     /// True where the current chunk's rows have a past: what is left to do with each, and how often it
     /// was sent; the latter is empty if none was.
     private var hasDispositions = false
@@ -42,7 +42,7 @@ struct ChunkQueue: ~Copyable {
     /// The place behind the last row of the current chunk that is left to do, if it has a past.
     private var openEnd = 0
     /// Rows that were passed over, as nothing is left to do with them, since the last look.
-    private var passedOver = 0
+    private var settledBefore = 0
     /// The ledger position that has to be synced before rows of the current chunk are sent.
     private(set) var reservedAt: UInt64 = 0
     /// Rows that are sent of the chunk that is being read, so far.
@@ -54,19 +54,19 @@ struct ChunkQueue: ~Copyable {
     private(set) var reservedCount = 0
     private(set) var isAtEnd = false
     /// True where rows are to be had only once the canary is decided.
-    var isHeld = false
+    var waitsForCanary = false
     /// Rows of the chunk that came last.
     private(set) var lastRowCount = 0
     /// True where that was a single row that is larger than chunks are.
     private(set) var lastIsLarge = false
     /// Requests for a chunk that the driver has not answered.
-    private(set) var asked = 0
+    private(set) var requestedCount = 0
 
     /// Chunks that are asked for together, ahead of the one being sent: a sync for each group.
-    static let aheadLeast = 2
-    static let aheadMost = 8
+    static let aheadMin = 2
+    static let aheadMax = 8
     /// While rows need no request, others are asked for once no more wait: the list is read meanwhile.
-    static let aheadRefill = aheadMost / 2
+    static let aheadRefill = aheadMax / 2
 
     init(pool: ChunkPool, layout: RowLayout) {
         self.pool = pool
@@ -74,7 +74,7 @@ struct ChunkQueue: ~Copyable {
     }
 
     /// Chunks asked for or waiting.
-    var aheadCount: Int { waiting.count + asked }
+    var aheadCount: Int { waiting.count + requestedCount }
 
     /// True when no row is left here and none will come.
     var isExhausted: Bool { isAtEnd && isEmpty }
@@ -83,11 +83,11 @@ struct ChunkQueue: ~Copyable {
     var isEmpty: Bool { aheadCount == 0 && !hasUnread }
 
     /// True where nothing keeps rows from being sent but a read of the list that takes its time.
-    var waitsForList: Bool { asked > 0 && waiting.isEmpty && !hasUnread }
+    var waitsForList: Bool { requestedCount > 0 && waiting.isEmpty && !hasUnread }
 
     /// True where the chunk in use has rows that were not taken. One that is read to its end lies here
     /// until the next row is wanted, and that may be never.
-    private var hasUnread: Bool { nextPlace < placeCount }
+    private var hasUnread: Bool { nextIndex < rowCount }
 
     /// True where a row may be taken now.
     func hasRow(syncedPosition: UInt64) -> Bool {
@@ -109,24 +109,24 @@ struct ChunkQueue: ~Copyable {
 
     /// The row that was read last is to be sent.
     @inline(__always)
-    mutating func noteRequest() { requestCount &+= 1 }
+    mutating func countRequest() { requestCount &+= 1 }
 
     /// Takes the number of rows that were passed over since the last time.
     @inline(__always)
-    mutating func takePassedOver() -> Int {
-        defer { passedOver = 0 }
-        return passedOver
+    mutating func takeSettledBefore() -> Int {
+        defer { settledBefore = 0 }
+        return settledBefore
     }
 
-    mutating func willAsk() {
-        asked += 1
-        assert(aheadCount <= Self.aheadMost, "only so many chunks are read ahead")
+    mutating func willRequest() {
+        requestedCount += 1
+        assert(aheadCount <= Self.aheadMax, "only so many chunks are read ahead")
     }
 
     /// A chunk came that is not reserved yet.
     mutating func put(_ chunk: RowChunk) {
-        precondition(asked > 0)
-        asked -= 1
+        precondition(requestedCount > 0)
+        requestedCount -= 1
         lastRowCount = chunk.rowCount
         lastIsLarge = chunk.isLarge
         waiting.append(Waiting(chunk: chunk, reservedAt: nil))
@@ -134,8 +134,8 @@ struct ChunkQueue: ~Copyable {
 
     /// A chunk came too late to be reserved: no record is about its rows, they stay what they were.
     mutating func refuse(_ chunk: RowChunk) {
-        precondition(asked > 0)
-        asked -= 1
+        precondition(requestedCount > 0)
+        requestedCount -= 1
         pool.giveBack(chunk)
     }
 
@@ -145,7 +145,7 @@ struct ChunkQueue: ~Copyable {
     }
 
     /// The first chunk that was not reserved is, up to a position of the ledger.
-    mutating func noteReserved(at position: UInt64) {
+    mutating func markReserved(at position: UInt64) {
         assert(
             reservedCount == 0 || waiting[reservedCount - 1].reservedAt ?? .max <= position,
             "the positions of reservations only grow")
@@ -155,17 +155,17 @@ struct ChunkQueue: ~Copyable {
 
     mutating func listEnded() {
         isAtEnd = true
-        asked = max(0, asked - 1)
+        requestedCount = max(0, requestedCount - 1)
     }
 
     /// No further rows are to be had; what was asked for is still to come.
-    mutating func noteEnd() {
+    mutating func markEnded() {
         isAtEnd = true
     }
 
-    mutating func listHeld() {
-        isHeld = true
-        asked = max(0, asked - 1)
+    mutating func listHeldByCanary() {
+        waitsForCanary = true
+        requestedCount = max(0, requestedCount - 1)
     }
 
     /// The next row that something is left to do with, whether its reservation is synced or not; nil
@@ -175,7 +175,7 @@ struct ChunkQueue: ~Copyable {
             if hasDispositions {
                 if let row = nextRowWithPast() { return row }
             } else if let row = reader.next() {
-                nextPlace = row.index + 1
+                nextIndex = row.index + 1
                 return ListRow(
                     number: row.number, disposition: .send, attempts: 0, token: reader.field(0))
             }
@@ -191,11 +191,11 @@ struct ChunkQueue: ~Copyable {
     @inline(never)
     private mutating func advanceToNextChunk() -> Bool {
         if let chunk = reader.close() {
-            lastRead = (placeCount, requestCount)
+            lastRead = (rowCount, requestCount)
             pool.giveBack(chunk)
         }
         current = nil
-        placeCount = 0
+        rowCount = 0
         hasDispositions = false
         guard let first = waiting.first, let position = first.reservedAt else { return false }
         waiting.removeFirst()
@@ -204,15 +204,15 @@ struct ChunkQueue: ~Copyable {
         reservedAt = position
         requestCount = 0
         current = first.chunk
-        nextPlace = 0
-        placeCount = first.chunk.rowCount
+        nextIndex = 0
+        rowCount = first.chunk.rowCount
         if let past = first.chunk.dispositions {
             hasDispositions = true
             dispositions = past
             attempts = first.chunk.attempts ?? []
             openEnd = (past.lastIndex { $0 != .settled } ?? -1) + 1
         }
-        assert(!hasDispositions || dispositions.count == placeCount, "each row has one disposition")
+        assert(!hasDispositions || dispositions.count == rowCount, "each row has one disposition")
         reader.open(first.chunk)
         return true
     }
@@ -221,8 +221,8 @@ struct ChunkQueue: ~Copyable {
     /// where nothing is left to do with any.
     @inline(never)
     private mutating func nextRowWithPast() -> ListRow? {
-        while nextPlace < openEnd, let row = reader.next() {
-            nextPlace = row.index + 1
+        while nextIndex < openEnd, let row = reader.next() {
+            nextIndex = row.index + 1
             let disposition = dispositions[row.index]
             guard disposition == .settled else {
                 return ListRow(
@@ -230,17 +230,17 @@ struct ChunkQueue: ~Copyable {
                     attempts: attempts.isEmpty ? 0 : attempts[row.index],
                     token: reader.field(0))
             }
-            passedOver += 1
+            settledBefore += 1
         }
-        assert(nextPlace <= placeCount, "a row is one of its chunk's")
-        passedOver += placeCount - nextPlace
-        nextPlace = placeCount
+        assert(nextIndex <= rowCount, "a row is one of its chunk's")
+        settledBefore += rowCount - nextIndex
+        nextIndex = rowCount
         return nil
     }
 
     /// What does not hold although it always has to; nil if all is well.
     var brokenInvariant: String? {
-        if aheadCount > Self.aheadMost { return "\(aheadCount) chunks ahead" }
+        if aheadCount > Self.aheadMax { return "\(aheadCount) chunks ahead" }
         let reserved = waiting.prefix { $0.reservedAt != nil }.count
         // A reactor reserves rows in the order of the list.
         return reserved == reservedCount
@@ -287,28 +287,28 @@ struct ChunkQueue: ~Copyable {
                 reservedCount -= 1
                 assert(reservedCount >= 0, "a chunk is read once")
                 current = next.chunk
-                nextPlace = 0
+                nextIndex = 0
             }
             guard let chunk = current else { return nil }
-            placeCount = chunk.rowCount
+            rowCount = chunk.rowCount
             let dispositions = chunk.dispositions
-            func isToSend(_ place: Int) -> Bool {
+            func isToSend(_ index: Int) -> Bool {
                 guard let dispositions else { return true }
-                switch dispositions[place] {
+                switch dispositions[index] {
                 case .send, .skipped: return true
                 case .settled, .becomesUnknown, .sendAgain, .beyondLimit: return false
                 }
             }
-            var first = nextPlace
+            var first = nextIndex
             while first < chunk.rowCount, !isToSend(first) { first += 1 }
             var end = first
             while end < chunk.rowCount, isToSend(end) { end += 1 }
-            nextPlace = end
+            nextIndex = end
             if first < end { return (chunk.start.row + UInt64(first), end - first) }
             _ = reader.close()
             pool.giveBack(chunk)
             current = nil
-            placeCount = 0
+            rowCount = 0
         }
     }
 }
@@ -317,6 +317,6 @@ extension ChunkPool {
     /// A pool for so many reactors: each holds one chunk and has others ahead; the cutter holds two
     /// more.
     package convenience init(reactors: Int) {
-        self.init(limit: reactors * (1 + ChunkQueue.aheadMost) + 3)
+        self.init(limit: reactors * (1 + ChunkQueue.aheadMax) + 3)
     }
 }

@@ -31,7 +31,7 @@ struct ChunkRows {
     ///   - perSecond: Rows that all of them may send in a second; nil: any number.
     init(reactors: Int, perSecond: Int?) {
         // Rows are held for one chunk's sync while another is in use and others are on their way.
-        let share = max(1, Self.slowRows / (reactors * (2 + ChunkQueue.aheadLeast)))
+        let share = max(1, Self.slowRows / (reactors * (2 + ChunkQueue.aheadMin)))
         minimum = min(Self.fewest, share)
         let known = perSecond.map { $0 / reactors / Self.groupsPerSecond } ?? .max
         limit = max(minimum, min(share, known))
@@ -59,11 +59,11 @@ struct ChunkRows {
     /// How many chunks to ask for together. Only rows that are sent share a sync.
     ///
     /// - Parameter requests: How many rows of a chunk are sent; 0: not known yet.
-    func together(requests: Int, now: UInt64) -> Int {
-        guard requests > 0 else { return ChunkQueue.aheadLeast }
+    func chunksPerSync(requests: Int, now: UInt64) -> Int {
+        guard requests > 0 else { return ChunkQueue.aheadMin }
         let elapsed = now - min(now, since)
         let lately = elapsed > second / 64 ? sent * Int(second) / Int(elapsed) : 0
         let chunks = max(sentPerSecond, lately) / (Self.groupsPerSecond * requests)
-        return min(max(chunks, ChunkQueue.aheadLeast), ChunkQueue.aheadMost)
+        return min(max(chunks, ChunkQueue.aheadMin), ChunkQueue.aheadMax)
     }
 }

@@ -24,16 +24,16 @@ struct CompletionBatching {
     static var limit: UInt64 { millisecond }
     static var shareOfLatency: UInt64 { 2 }
     /// Where fewer answers than that are to be expected meanwhile, each is looked at as it comes.
-    static var answersExpected: UInt64 { 8 }
+    static var responsesExpected: UInt64 { 8 }
     /// A turn with so many completions is full.
     static var completionsLimit: Int { 128 }
 
     @inline(__always)
-    mutating func noteAnswer(nanoseconds: UInt64) {
+    mutating func recordResponse(nanoseconds: UInt64) {
         sample = nanoseconds
     }
 
-    mutating func noteTurn() {
+    mutating func recordIteration() {
         guard sample > 0 else { return }
         latency = latency == 0 ? sample : latency - latency / 8 + sample / 8
         sample = 0
@@ -46,7 +46,7 @@ struct CompletionBatching {
         guard completions > 1, latency > 0 else { return nil }
         let nanoseconds = min(latency / Self.shareOfLatency, Self.limit)
         let expected = (UInt64(inFlight) * nanoseconds) / latency
-        guard expected >= Self.answersExpected else { return nil }
+        guard expected >= Self.responsesExpected else { return nil }
         return Wait(completions: UInt32(completions), nanoseconds: nanoseconds)
     }
 }

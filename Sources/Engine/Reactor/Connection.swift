@@ -25,7 +25,7 @@ import BroadsideSupport
     /// How many requests may be in flight, if responses slow down under load.
     var pace = ConcurrencyLimiter(now: 0)
     /// When it may be told again that they do, monotonic nanoseconds.
-    var nextPaceWord: UInt64 = 0
+    var nextPaceEventTime: UInt64 = 0
     var limitedBy = LimitedBy.connecting
     /// All streams are in use and nothing has happened since: there is nothing to look at.
     var isSaturated = false
@@ -104,7 +104,7 @@ import BroadsideSupport
     /// The server broke the protocol.
     ///
     /// - Returns: False where that is known of it.
-    mutating func noteBroken() -> Bool {
+    mutating func recordProtocolError() -> Bool {
         defer { isBroken = true }
         return !isBroken
     }
@@ -114,9 +114,9 @@ import BroadsideSupport
     var responses: UInt64 { trust.responses }
 
     /// The response came to a request that went out at `sent`.
-    mutating func noteResponse(_ now: Now, sent: UInt64) {
-        tally.noteAnswer(latencyNanoseconds: now.nanoseconds - sent)
-        trust.noteResponse(now: now.nanoseconds)
+    mutating func recordResponse(_ now: Now, sent: UInt64) {
+        tally.recordResponse(latencyNanoseconds: now.nanoseconds - sent)
+        trust.recordResponse(now: now.nanoseconds)
     }
 
     /// Makes the slot free again.

@@ -16,8 +16,8 @@ import BroadsideSupport
     private(set) var count = 0
 
     /// What a connection's record layer and its protocol are made with.
-    let recipe: Records.Recipe
-    let configuration: ProtocolSession.Configuration
+    let recordConfiguration: Records.Configuration
+    let sessionConfiguration: ProtocolSession.Configuration
     /// The server behind a proxy, for messages; nil without one.
     let tunnelTarget: String?
     var addresses: AddressBook
@@ -32,7 +32,7 @@ import BroadsideSupport
     /// Look-ups of the name that failed.
     var resolutionFailures = 0
     /// Whether it was told that the look-up which is out takes long.
-    var hasToldSlowLookup = false
+    var didReportSlowLookup = false
     /// Where the round over the connections starts, so that none is always first.
     private var rotation = 0
     /// Since when no connection is ready, monotonic nanoseconds; nil while one is.
@@ -44,14 +44,15 @@ import BroadsideSupport
     static var slotsEachConnection: Int { 2 }
 
     init(
-        settings: ReactorSettings, recipe: Records.Recipe, addresses: AddressBook,
+        settings: ReactorSettings, recordConfiguration: Records.Configuration,
+        addresses: AddressBook,
         initialCount: Int, now: Now
     ) {
         capacity = settings.connections * Self.slotsEachConnection
         // SAFETY: `count` says that no slot is made.
         unsafe memory = .allocate(capacity: capacity)
-        self.recipe = recipe
-        configuration = ProtocolSession.Configuration(settings)
+        self.recordConfiguration = recordConfiguration
+        sessionConfiguration = ProtocolSession.Configuration(settings)
         tunnelTarget = settings.tunnelTarget
         self.addresses = addresses
         share = initialCount
@@ -106,7 +107,7 @@ import BroadsideSupport
     }
 
     /// Connections that the kernel made and that carry requests or soon will.
-    var standingCount: Int {
+    var establishedCount: Int {
         (0..<count).count { self[$0].phase == .handshaking || self[$0].phase == .open }
     }
 
@@ -125,11 +126,11 @@ import BroadsideSupport
     /// Notes whether a connection can carry requests.
     ///
     /// - Returns: What it is now, if that changed.
-    mutating func noteAbility(now: UInt64) -> Bool? {
-        let isAble = hasReady
-        guard isAble == (disabledSince != nil) else { return nil }
-        disabledSince = isAble ? nil : now
-        return isAble
+    mutating func updateReadiness(now: UInt64) -> Bool? {
+        let isReady = hasReady
+        guard isReady == (disabledSince != nil) else { return nil }
+        disabledSince = isReady ? nil : now
+        return isReady
     }
 
     /// What does not hold although it always has to; nil if all is well.
@@ -175,12 +176,12 @@ import BroadsideSupport
 
     /// A record layer's trouble.
     func trouble(_ index: Int, _ error: RecordLayerError) -> ConnectionTrouble {
-        error.namesPlace
+        error.namesPeer
             ? ConnectionTrouble(step(index), error.message) : trouble(index, error.message)
     }
 
     /// A connection that ended without a word of ours.
-    func troubleOfEnd(_ index: Int, errno: Int32) -> ConnectionTrouble {
+    func troubleAtEnd(_ index: Int, errno: Int32) -> ConnectionTrouble {
         if errno == 0, let error = self[index].records?.closedEarly {
             return ConnectionTrouble(step(index), error.message)
         }

@@ -6,7 +6,7 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
     /// Connections that stood here; those after the first are reconnects.
     package var opened: UInt64 = 0
     /// Responses to requests.
-    package var answers: UInt64 = 0
+    package var responses: UInt64 = 0
     package var latencySumNanoseconds: UInt64 = 0
     package var latencyMaximumNanoseconds: UInt64 = 0
     package var goAways: UInt64 = 0
@@ -20,11 +20,18 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
     /// Rows that are kept apart; what comes after them is summed up in one more.
     package static let rowsLimit = 128
 
+    private enum CodingKeys: String, CodingKey {
+        case number, opened
+        case responses = "answers"
+        case latencySumNanoseconds, latencyMaximumNanoseconds, goAways, failures, lastGoAway,
+            lastFailure
+    }
+
     package init() {}
 
     @inline(__always)
-    mutating func noteAnswer(latencyNanoseconds: UInt64) {
-        answers &+= 1
+    mutating func recordResponse(latencyNanoseconds: UInt64) {
+        responses &+= 1
         latencySumNanoseconds &+= latencyNanoseconds
         if latencyNanoseconds > latencyMaximumNanoseconds {
             latencyMaximumNanoseconds = latencyNanoseconds
@@ -32,11 +39,11 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
     }
 
     /// A response came, at a time that is not known.
-    mutating func noteAnswer() { answers &+= 1 }
+    mutating func recordResponse() { responses &+= 1 }
 
     package mutating func add(_ other: ConnectionTally) {
         opened += other.opened
-        answers += other.answers
+        responses += other.responses
         latencySumNanoseconds &+= other.latencySumNanoseconds
         latencyMaximumNanoseconds = max(latencyMaximumNanoseconds, other.latencyMaximumNanoseconds)
         goAways += other.goAways

@@ -8,12 +8,12 @@ package struct PaceTally: Sendable, Equatable {
 
     init() {}
 
-    mutating func note(_ finding: ConcurrencyLimiter.Finding) {
+    mutating func record(_ finding: ConcurrencyLimiter.Finding) {
         if finding.loadedNanoseconds > worst?.loadedNanoseconds ?? 0 { worst = finding }
     }
 
     mutating func add(_ other: PaceTally) {
-        if let finding = other.worst { note(finding) }
+        if let finding = other.worst { record(finding) }
     }
 }
 
@@ -22,28 +22,28 @@ struct LatencyMonitor {
     /// The time from one turn to the next, smoothed, nanoseconds: so late does the reactor send and
     /// look at responses at the most, by its own doing.
     private(set) var lag: UInt64 = 0
-    private(set) var lastTurn: UInt64
+    private(set) var lastIteration: UInt64
     /// The shortest base of any connection; `UInt64.max`: none is known.
     var base = UInt64.max
     /// When the reactor was found to have been away, nanoseconds.
-    var lastAbsence: UInt64 = 0
+    var lastStall: UInt64 = 0
 
     /// So much later than asked the reactor may wake before it counts as having been away.
-    static var absence: UInt64 { 10 * millisecond }
+    static var stallThreshold: UInt64 { 10 * millisecond }
     /// A connection tells so often at most that it is held.
-    static var tellInterval: UInt64 { 60 * second }
+    static var eventInterval: UInt64 { 60 * second }
 
-    init(now: Now) { lastTurn = now.nanoseconds }
+    init(now: Now) { lastIteration = now.nanoseconds }
 
-    mutating func noteTurn(_ now: Now) {
-        lag = lag - lag / 8 + (now.nanoseconds - lastTurn) / 8
-        lastTurn = now.nanoseconds
+    mutating func recordIteration(_ now: Now) {
+        lag = lag - lag / 8 + (now.nanoseconds - lastIteration) / 8
+        lastIteration = now.nanoseconds
     }
 }
 
 extension ConcurrencyLimiter.Finding {
     /// In words, to follow "responses slow down under load".
-    package var words: String {
+    package var summary: String {
         "\(latencyText(aloneNanoseconds)) alone, \(latencyText(loadedNanoseconds)) with "
             + "\(grouped(inFlight)) in flight: held to \(grouped(limit))"
     }

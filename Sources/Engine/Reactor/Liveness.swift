@@ -28,9 +28,9 @@ struct Liveness {
 
     init(now: UInt64) { lastReceived = now }
 
-    mutating func noteReceived(now: UInt64) { lastReceived = now }
+    mutating func recordReceived(now: UInt64) { lastReceived = now }
 
-    mutating func notePing(now: UInt64) { pingSent = now }
+    mutating func recordPing(now: UInt64) { pingSent = now }
 
     /// - Parameter isAwaited: Whether requests are open.
     mutating func verdict(isAwaited: Bool, now: UInt64) -> Verdict {
@@ -49,7 +49,7 @@ struct Liveness {
     /// Notes whether the server keeps the connection from sending.
     ///
     /// - Returns: True once it has for too long.
-    mutating func noteStarved(_ isStarved: Bool, now: UInt64) -> Bool {
+    mutating func updateStarvation(_ isStarved: Bool, now: UInt64) -> Bool {
         guard isStarved else {
             starvedSince = nil
             return false

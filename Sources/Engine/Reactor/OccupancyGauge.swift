@@ -4,7 +4,7 @@ package struct OccupancyGauge {
         case rows = "rows in hand"
         case waiting = "rows waiting for another try"
         case inFlight = "rows in flight"
-        case held = "rows ahead of their sync"
+        case awaitingSync = "rows ahead of their sync"
         case slots = "connection slots"
         case submissions
         case chunks = "chunks ahead"
@@ -14,7 +14,7 @@ package struct OccupancyGauge {
         case addresses
         case reasons = "unknown reasons"
         case handoffRows = "rows between reactors"
-        case handoffPieces = "pieces between reactors"
+        case handoffFieldValues = "pieces between reactors"
         case outgoing = "bytes to go out"
         case streams
         case control = "control bytes"

@@ -84,12 +84,12 @@
     }
 
     /// The driver sends nothing any more.
-    mutating func noteStopped() { isSending = false }
+    mutating func sendStopped() { isSending = false }
 
     /// So many of the bytes that the driver was given have left.
     ///
     /// - Returns: Since when some were waiting, if these were the last ones.
-    mutating func noteSent(_ count: Int, now: UInt64) -> UInt64? {
+    mutating func recordSent(_ count: Int, now: UInt64) -> UInt64? {
         precondition(count > 0 && count <= sealedCount - sentCount)
         sentCount += count
         guard sentCount == sealedCount else { return nil }

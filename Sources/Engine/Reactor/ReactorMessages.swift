@@ -48,7 +48,7 @@ package enum ReactorCompletion {
     /// There are no more rows.
     case listEnded
     /// There are no more rows of the canary, and no others while it is pending.
-    case listHeld
+    case listHeldByCanary
     /// The list can't be read on: `listFailed`, `listFaulty` or `listChanged`.
     case listFailed(StopCause)
 }
@@ -80,8 +80,8 @@ package struct ResolutionFailure: Error, Sendable {
 
     deinit {
         // SAFETY: just the places that hold a submission are ended, see `memory`.
-        for place in 0..<count {
-            unsafe (memory + (head + place) % capacity).deinitialize(count: 1)
+        for index in 0..<count {
+            unsafe (memory + (head + index) % capacity).deinitialize(count: 1)
         }
         unsafe memory.deallocate()
     }

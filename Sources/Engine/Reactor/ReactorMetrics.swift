@@ -15,7 +15,7 @@ struct ReactorMetrics: ~Copyable {
 
     /// Counts a request; `isRetry`: one beyond its row's first.
     @inline(__always)
-    mutating func noteRequest(isRetry: Bool) {
+    mutating func countRequest(isRetry: Bool) {
         if isRetry { statistics.retries += 1 }
         statistics.requests += 1
     }
@@ -23,20 +23,20 @@ struct ReactorMetrics: ~Copyable {
     /// What became of the canary's rows since the last time.
     mutating func takeCanaryProgress() -> ReactorEffects.CanaryProgress {
         let total = canaryTotal
-        defer { canaryReport.told = total }
+        defer { canaryReport.reported = total }
         return .init(
-            done: total.done - canaryReport.told.done,
-            answered: total.answered - canaryReport.told.answered,
-            refused: total.refused - canaryReport.told.refused,
-            lost: total.lost - canaryReport.told.lost)
+            done: total.done - canaryReport.reported.done,
+            answered: total.answered - canaryReport.reported.answered,
+            refused: total.refused - canaryReport.reported.refused,
+            lost: total.lost - canaryReport.reported.lost)
     }
 
     private var canaryTotal: ReactorEffects.CanaryProgress {
         // A row that is invalid tells as much of the campaign as one that is refused.
         let counts = statistics.counts
-        let refusing = statistics.heldBack + counts[.invalid]
+        let refusing = statistics.refusedByCredential + counts[.invalid]
         return .init(
-            done: counts.settled + statistics.heldBack,
+            done: counts.settled + statistics.refusedByCredential,
             answered: counts[.accepted] + counts[.rejected] + refusing,
             refused: canaryReport.refused + refusing,
             lost: counts[.failed] + counts[.unknown] - canaryReport.lostBefore)
@@ -44,7 +44,7 @@ struct ReactorMetrics: ~Copyable {
 
     /// A connection that takes another's place is a reconnect; the first ones and those by which the
     /// run grows take nobody's place, and those that end with the run get no successor.
-    mutating func noteConnection(share: Int) {
+    mutating func countConnection(share: Int) {
         statistics.connectionsOpened += 1
         let replacing = UInt64(max(0, Int(statistics.connectionsOpened) - share))
         statistics.reconnects = max(statistics.reconnects, replacing)
@@ -54,7 +54,7 @@ struct ReactorMetrics: ~Copyable {
 /// What a reactor counts for the canary alone.
 struct CanaryReport {
     /// What the canary knows already.
-    var told = ReactorEffects.CanaryProgress()
+    var reported = ReactorEffects.CanaryProgress()
     /// Rows that were refused for good, 410 left out.
     var refused: UInt64 = 0
     /// Rows that an earlier run sent: their answers were never to be had.

@@ -31,8 +31,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// have been.
     private mutating func checkSilence(_ now: Now) {
         guard case .running = phase else { return }
-        if isHeldBack {
-            timers.noteHold(now: now.nanoseconds)
+        if isSendingBlocked {
+            timers.recordHold(now: now.nanoseconds)
             return
         }
         guard hasWork || rows.inFlight > 0 else { return }
@@ -40,17 +40,17 @@ extension ReactorStateMachine where Records: ~Copyable {
         let limit = settings.giveUpAfter + pauseBetweenRequests
         if now.nanoseconds > last, now.nanoseconds - last > limit {
             // Without addresses there is nowhere for a response to come from.
-            if let trouble = slowLookup(now) { run.note(trouble) }
+            if let trouble = slowLookup(now) { run.record(trouble) }
             run.giveUp(.noResponse(seconds: limit / second))
         }
     }
 
     /// A pause, the list's disk, or a provider token that must not be renewed yet keeps rows from being sent.
-    private var isHeldBack: Bool {
+    private var isSendingBlocked: Bool {
         // Rows of others may come to this reactor behind the pause, whether it has any in it or not.
         if run.directives.isPaused { return true }
         if rows.waitsForList, !run.resources.handoff.hasRows { return true }
-        return run.directives.isTokenHeld && rows.inFlight == 0
+        return run.directives.isTokenBlocked && rows.inFlight == 0
     }
 
     /// For so long the rate alone may keep all connections from sending, nanoseconds: no response can come
@@ -83,7 +83,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             forgetRefusals(index)
             releaseIdleTrial(index, now: now)
-            followTime(index, now: now)
+            handleExpired(index, now: now)
             checkRoom(index, now: now)
             checkLiveness(index, now: now)
         }
@@ -101,14 +101,14 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Takes what time has settled: requests without a response, notifications without an error.
-    private mutating func followTime(_ index: Int, now: Now) {
+    private mutating func handleExpired(_ index: Int, now: Now) {
         let times = SessionTimes(
             now: now.nanoseconds, phaseSince: connections[index].phaseSince,
             waitingSince: connections[index].outbox.waitingSince,
             isFlushed: connections[index].outbox.isEmpty,
             requestTimeout: settings.requestTimeout)
         while let outcome = connections[index].session.nextExpired(times, of: rows.slab) {
-            follow(outcome, index, now: now)
+            handle(outcome, index, now: now)
             guard connections[index].isListening else { return }
         }
     }
@@ -118,7 +118,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].phase == .open && connections[index].isReady
             && connections[index].openCount == 0
             && !connections[index].session.mayStart(writer) && hasRowReady(now)
-        if connections[index].liveness.noteStarved(isStarved, now: now.nanoseconds) {
+        if connections[index].liveness.updateStarvation(isStarved, now: now.nanoseconds) {
             replaceUnresponsive(index, "the server leaves no room for a request", now: now)
         }
     }
@@ -129,7 +129,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .alive: break
         case .silent:
             if connections[index].isReady, connections[index].session.ping(now.nanoseconds) {
-                connections[index].liveness.notePing(now: now.nanoseconds)
+                connections[index].liveness.recordPing(now: now.nanoseconds)
             }
         case .dead: failSilent(index, "no response to PING within 10 s", now: now)
         }

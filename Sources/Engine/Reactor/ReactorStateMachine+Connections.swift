@@ -9,7 +9,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     static var connectLimit: UInt64 { 15 * second }
     /// Where nothing was ever reachable and the user named no `--give-up-after`: so many attempts
     /// at each address.
-    static var hopelessAttempts: Int { 3 }
+    static var attemptsBeforeGivingUp: Int { 3 }
 
     /// So many connections of a reactor are on their way at a time: each costs a handshake, and a
     /// server that opens its door for two hundred at once is rare.
@@ -29,12 +29,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         var active = 0
         var idle = 0
-        var underWay = 0
+        var pendingHandshakes = 0
         for index in 0..<connections.count {
             if connections[index].isActive { active += 1 }
             switch connections[index].phase {
             case .idle: idle += 1
-            case .connecting, .handshaking: underWay += 1
+            case .connecting, .handshaking: pendingHandshakes += 1
             case .open, .draining, .flushing, .closing: break
             }
         }
@@ -43,7 +43,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         switch connections.addresses.resolution {
-        case .asked:
+        case .pending:
             // Nothing but the reply is waited for.
             connections.addresses.stopWaiting()
             return
@@ -51,22 +51,22 @@ extension ReactorStateMachine where Records: ~Copyable {
             break
         case .none, .fresh:
             if let due = connections.addresses.nextAttempt, due > now.nanoseconds { return }
-            lookUpName(now)
+            resolveName(now)
             return
         }
         let limit =
             connections.hasReady ? Self.handshakesLimit : Self.firstHandshakesLimit
         for index in 0..<connections.count where connections[index].phase == .idle {
-            guard active < connections.share, underWay < limit else { return }
+            guard active < connections.share, pendingHandshakes < limit else { return }
             active += 1
-            underWay += 1
+            pendingHandshakes += 1
             let isFirst = connections.begun < connections.initialCount
-            if !isFirst, let due = run.resources.connectRate.take(now: now.nanoseconds) {
+            if !isFirst, let due = run.resources.connectRate.reserve(now: now.nanoseconds) {
                 connections.addresses.wait(until: due)
                 return
             }
             guard let address = connections.addresses.pick(for: index, now: now.nanoseconds) else {
-                if !isFirst { run.resources.connectRate.giveBack(now: now.nanoseconds) }
+                if !isFirst { run.resources.connectRate.cancelReservation(now: now.nanoseconds) }
                 return
             }
             connections.begun += 1
@@ -74,7 +74,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 address: address, number: UInt64(run.reactor) << 32 | UInt64(connections.begun),
                 refusals: connections.addresses.entries[address].refusals,
                 sessionVersion: run.directives.sessionVersion,
-                configuration: connections.configuration, now: now.nanoseconds)
+                configuration: connections.sessionConfiguration, now: now.nanoseconds)
             submissions.append(
                 .connect(connection: index, address: connections.addresses.entries[address].address)
             )
@@ -87,7 +87,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             beginClose(index, now: now)
             return
         }
-        fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
+        fail(index, connections.troubleAtEnd(index, errno: errno), isLasting: false, now: now)
     }
 
     /// Either side has said goodbye and nothing is awaited: that the server closes is no failure
@@ -108,8 +108,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ index: Int, _ trouble: ConnectionTrouble, isLasting: Bool, retryAfter: UInt64? = nil,
         now: Now
     ) {
-        run.note(trouble)
-        noteFailure(index, trouble, now: now)
+        run.record(trouble)
+        recordFailure(index, trouble, now: now)
         let servedWell =
             connections[index].responses > 0 && connections[index].phase != .connecting
         if isLasting || !servedWell || !connections[index].session.isDraining {
@@ -141,7 +141,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.inFlight -= 1
         // Written at the same instant may have been before: in doubt.
         if rows.slab[tag].sentNanoseconds > connections[index].outbox.handedOver {
-            sendElsewhere(tag)
+            requeueUncounted(tag)
             return false
         }
         lose(tag, reason: .connectionLost, now: now)
@@ -165,8 +165,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func replaceUnresponsive(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
         let trouble = connections.trouble(index, what, step: .silent)
-        run.note(trouble)
-        noteFailure(index, trouble, now: now)
+        run.record(trouble)
+        recordFailure(index, trouble, now: now)
         connections.addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)
@@ -175,7 +175,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Says goodbye and closes once the bytes are out.
     mutating func flush(_ index: Int, now: Now) {
-        tell(
+        log(
             .connectionClosed, .info, connection: index,
             "\(connections.peer(index)): closed after \(connections[index].responses) responses",
             now: now)
@@ -191,7 +191,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if let trouble = connections.addresses.lastingFailure {
             run.stop(.gaveUp(trouble))
         } else if !settings.giveUpAfterIsExplicit, !run.directives.anyReady,
-            connections.addresses.areAllUnreachable(after: Self.hopelessAttempts)
+            connections.addresses.areAllUnreachable(after: Self.attemptsBeforeGivingUp)
         {
             run.giveUp(.unreachable)
         }
@@ -200,7 +200,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     // MARK: How many
 
     /// Takes over what the run's target gives this reactor. One without connections takes no rows.
-    mutating func followTarget(_ now: Now) {
+    mutating func applyConnectionTarget(_ now: Now) {
         guard let target = run.directives.connectionShare else { return }
         let share = min(target, settings.connections)
         if share != connections.share {
@@ -222,7 +222,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Connections that the kernel made and that carry requests or soon will.
-    var standingConnections: Int { connections.standingCount }
+    var establishedConnections: Int { connections.establishedCount }
 
     /// Connections that count towards the share.
     var activeConnections: Int { connections.activeCount }
@@ -260,12 +260,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     // MARK: The endpoint's name, or its proxy's
 
     /// Without a reply for so long, or for half of `--give-up-after`, a look-up is a trouble that is told.
-    static var lookupPatience: UInt64 { 5 * second }
+    static var slowLookupThreshold: UInt64 { 5 * second }
 
     /// Asks for the addresses; no connection is opened before they are there.
-    mutating func lookUpName(_ now: Now) {
-        connections.addresses.resolution = .asked(since: now.nanoseconds)
-        connections.hasToldSlowLookup = false
+    mutating func resolveName(_ now: Now) {
+        connections.addresses.resolution = .pending(since: now.nanoseconds)
+        connections.didReportSlowLookup = false
         submissions.append(.resolve)
     }
 
@@ -279,12 +279,12 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections.addresses.update(found, now: now.nanoseconds, isInUse: used.contains)
         case .failure(let failure):
             let trouble = ConnectionTrouble(.resolve, failure.message)
-            run.note(trouble)
-            if connections.resolutionFailures == 0 { tellLookup(trouble, now: now) }
+            run.record(trouble)
+            if connections.resolutionFailures == 0 { logLookup(trouble, now: now) }
             connections.addresses.resolution = .none
             connections.addresses.wait(until: now.nanoseconds + second)
             connections.resolutionFailures += 1
-            if connections.resolutionFailures >= Self.hopelessAttempts,
+            if connections.resolutionFailures >= Self.attemptsBeforeGivingUp,
                 connections.addresses.entries.isEmpty,
                 !settings.giveUpAfterIsExplicit
             {
@@ -295,24 +295,24 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Tells once of a look-up that takes long: meanwhile nothing else says why no connection is opened.
     mutating func checkLookup(_ now: Now) {
-        guard !connections.hasToldSlowLookup, let trouble = slowLookup(now) else { return }
-        connections.hasToldSlowLookup = true
-        run.note(trouble)
-        tellLookup(trouble, now: now)
+        guard !connections.didReportSlowLookup, let trouble = slowLookup(now) else { return }
+        connections.didReportSlowLookup = true
+        run.record(trouble)
+        logLookup(trouble, now: now)
     }
 
     /// What is wrong with the look-up that is out; nil where none is, or not for long.
     func slowLookup(_ now: Now) -> ConnectionTrouble? {
-        guard case .asked(let since) = connections.addresses.resolution else { return nil }
+        guard case .pending(let since) = connections.addresses.resolution else { return nil }
         let waited = now.nanoseconds - min(now.nanoseconds, since)
-        guard waited >= min(Self.lookupPatience, settings.giveUpAfter / 2) else { return nil }
+        guard waited >= min(Self.slowLookupThreshold, settings.giveUpAfter / 2) else { return nil }
         return ConnectionTrouble(
             .resolve,
             "no name server has replied for \(waited / second) s to the look-up of "
                 + settings.nameToResolve)
     }
 
-    private mutating func tellLookup(_ trouble: ConnectionTrouble, now: Now) {
+    private mutating func logLookup(_ trouble: ConnectionTrouble, now: Now) {
         metrics.events.append(
             RunEvent(.lookup, .warning, trouble.message, milliseconds: now.wallMilliseconds))
     }

@@ -9,15 +9,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         reportAccepted(now)
         if run.directives.isCanaryPending { run.report(metrics.takeCanaryProgress()) }
         run.exchange(permits: permitsWanted, inFlight: rows.inFlight, now)
-        followExpiredTokens(now)
+        handleExpiredTokens(now)
     }
 
     /// Tells the run what the turn decided.
-    mutating func finishTurn(_ now: Now) {
+    mutating func finishIteration(_ now: Now) {
         reportAccepted(now)
         if run.directives.isCanaryPending { run.report(metrics.takeCanaryProgress()) }
-        run.finishTurn(inFlight: rows.inFlight, now)
-        followExpiredTokens(now)
+        run.finishIteration(inFlight: rows.inFlight, now)
+        handleExpiredTokens(now)
         assert(brokenInvariant == nil, brokenInvariant ?? "")
     }
 
@@ -26,15 +26,15 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func reportAccepted(_ now: Now) {
         guard metrics.acceptedSinceReport > 0 else { return }
         run.append(.accepted(metrics.acceptedSinceReport))
-        run.noteResponse(now)
+        run.recordResponse(now)
         metrics.acceptedSinceReport = 0
     }
 
     /// Counts a connection that ends by the server's protocol error; so many end the run.
-    mutating func noteBroken(
+    mutating func recordProtocolError(
         _ index: Int, _ trouble: ConnectionTrouble, now: Now
     ) {
-        guard connections[index].noteBroken() else { return }
+        guard connections[index].recordProtocolError() else { return }
         // Responses and errors count in their order.
         reportAccepted(now)
         run.append(.broken(trouble))
@@ -59,23 +59,23 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// A server calls the provider token of a version expired: the run says what to do about it.
     ///
     /// - Parameter isFirst: It is the connection's first response.
-    mutating func noteExpired(_ index: Int, usedVersion: UInt32, isFirst: Bool) {
+    mutating func recordExpiredToken(_ index: Int, usedVersion: UInt32, isFirst: Bool) {
         connections.expiredOn.append((index, isFirst))
         run.append(.expired(usedVersion: usedVersion, connection: connections[index].number))
     }
 
     /// Rows of such requests wait for a connection: with another token, or to another address.
-    private mutating func followExpiredTokens(_ now: Now) {
+    private mutating func handleExpiredTokens(_ now: Now) {
         guard !connections.expiredOn.isEmpty else { return }
         for (action, (index, isFirst)) in zip(run.takeExpiredTokens(), connections.expiredOn) {
             let address = connections[index].address
             switch action {
-            case .elsewhere:
+            case .otherConnection:
                 // One server with a wrong clock: it is asked again later, by one request.
                 connections.addresses.failed(
                     address, now: now.nanoseconds, retryAfter: nil, lasting: nil, isOutage: true,
                     random: &random)
-            case .renewed, .hopeless:
+            case .renewed, .fatal:
                 if isFirst {
                     connections.addresses.succeeded(address, slot: index, now: now.nanoseconds)
                 }

@@ -9,7 +9,7 @@ import BroadsideSupport
 /// Technical Note TN2265).
 extension ReactorStateMachine where Records: ~Copyable {
     /// The server has begun to say what is wrong: nothing more is written.
-    mutating func awaitLastWord(_ index: Int, now: Now) {
+    mutating func awaitErrorPacket(_ index: Int, now: Now) {
         switch connections[index].phase {
         case .open, .draining: connections[index].enter(.draining, now: now.nanoseconds)
         case .idle, .connecting, .handshaking, .flushing, .closing: break
@@ -18,38 +18,38 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The server says why it ends the connection. What that means for each row follows; where it
     /// names none they are in doubt.
-    mutating func followLastWord(
-        _ packet: BinaryErrorPacket, about subject: LastWordSubject, _ index: Int, now: Now
+    mutating func handleErrorPacket(
+        _ packet: BinaryErrorPacket, about subject: ErrorPacketSubject, _ index: Int, now: Now
     ) {
         let address = connections.addresses.entries[connections[index].address].address
         let meaning = packet.meaning
-        run.note(
+        run.record(
             ConnectionTrouble(
                 .refused, with: "\(address)", "error \(packet.status) (\(meaning.reason.text))"))
         switch subject {
         case .inFlight:
             break
         case .settled:
-            tell(
+            log(
                 .errorPacket, .warning, connection: index,
                 "\(address): error \(packet.status) came later than notifications are waited for: "
                     + "a row that it names was recorded as accepted", now: now)
-            connections[index].trust.noteResponse(now: now.nanoseconds)
+            connections[index].trust.recordResponse(now: now.nanoseconds)
         case .nothing:
-            tell(
+            log(
                 .errorPacket, .warning, connection: index,
                 "\(address): error \(packet.status) names no notification: what is out is in doubt",
                 now: now)
             run.append(
                 .response(
-                    writer.heard(meaning.campaign), status: UInt16(packet.status),
+                    writer.campaignSignal(for: meaning.campaign), status: UInt16(packet.status),
                     reason: meaning.reason))
             loseStreams(index, now: now)
         }
     }
 
     /// All that the last word says is settled.
-    mutating func endAfterLastWord(_ index: Int, now: Now) {
+    mutating func endAfterErrorPacket(_ index: Int, now: Now) {
         if connections[index].responses == 0 {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
@@ -67,30 +67,30 @@ extension ReactorStateMachine where Records: ~Copyable {
         let trouble = ConnectionTrouble(
             .protocol, with: "\(address)",
             "the server sends what is not a gateway's error packet")
-        noteBroken(index, trouble, now: now)
+        recordProtocolError(index, trouble, now: now)
         fail(index, trouble, isLasting: false, now: now)
     }
 
     /// A notification was taken without a word.
     mutating func confirm(_ tag: RowTag, connection index: Int, now: Now) {
-        noteUntimedAnswer(index, now: now)
+        recordUntimedResponse(index, now: now)
         rows.inFlight -= 1
         settleAccepted(tag, now: now)
     }
 
     /// Silence and errors tell what became of a notification, not how long that took.
-    private mutating func noteUntimedAnswer(_ index: Int, now: Now) {
-        connections[index].trust.noteResponse(now: now.nanoseconds)
-        connections[index].tally.noteAnswer()
-        metrics.statistics.untimedAnswers += 1
+    private mutating func recordUntimedResponse(_ index: Int, now: Now) {
+        connections[index].trust.recordResponse(now: now.nanoseconds)
+        connections[index].tally.recordResponse()
+        metrics.statistics.untimedResponses += 1
     }
 
     /// An error packet names the notification.
     mutating func refuseNamed(
         _ tag: RowTag, _ packet: BinaryErrorPacket, connection index: Int, now: Now
     ) {
-        noteUntimedAnswer(index, now: now)
-        run.noteResponse(now)
+        recordUntimedResponse(index, now: now)
+        run.recordResponse(now)
         rows.inFlight -= 1
         let meaning = packet.meaning
         rows.slab[tag].lastStatus = UInt16(packet.status)
@@ -99,9 +99,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         reportAccepted(now)
         switch meaning.row {
         case .remainUnsettled:
-            holdBack(tag, now: now)
+            leaveUnsettled(tag, now: now)
         case .retryAfterDelay:
-            retryLater(tag, retryAfter: nil, now: now)
+            scheduleRetry(tag, retryAfter: nil, now: now)
         default:
             metrics.canaryReport.refused += 1
             settle(
@@ -110,7 +110,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         run.append(
             .response(
-                writer.heard(meaning.campaign), status: UInt16(packet.status),
+                writer.campaignSignal(for: meaning.campaign), status: UInt16(packet.status),
                 reason: meaning.reason))
     }
 }

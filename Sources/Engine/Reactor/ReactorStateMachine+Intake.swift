@@ -8,9 +8,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Takes received bytes in; they are looked at during this call only.
     mutating func received(connection index: Int, bytes: RawSpan, now: Now) {
         guard connections[index].isListening else { return }
-        connections[index].liveness.noteReceived(now: now.nanoseconds)
+        connections[index].liveness.recordReceived(now: now.nanoseconds)
         connections[index].isSaturated = false
-        noteAbsence(now)
+        recordStall(now)
         var offset = 0
         while true {
             // SAFETY: the plaintext goes to memory that is used in this call only, what TLS replies to
@@ -32,7 +32,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             {
                 connections[index].enter(.open, now: connections[index].phaseSince)
                 if let outcome = connections[index].session.start() {
-                    follow(outcome, index, now: now)
+                    handle(outcome, index, now: now)
                 }
             }
             if count > 0 {
@@ -63,9 +63,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             in: bytes, at: &offset, of: rows.slab, handedOver: connections[index].outbox.handedOver)
         {
             if case .accepted(let tag) = outcome {
-                noteAccepted(tag, index, now: now)
+                handleAccepted(tag, index, now: now)
             } else {
-                follow(outcome, index, now: now)
+                handle(outcome, index, now: now)
                 guard connections[index].isListening else { return }
             }
         }
@@ -73,30 +73,30 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Where the reactor did not run although it was time, latencies are not the server's.
-    mutating func noteAbsence(_ now: Now) {
-        guard now.nanoseconds > timers.nextDeadline + LatencyMonitor.absence,
-            now.nanoseconds != connections.latencyMonitor.lastAbsence
+    mutating func recordStall(_ now: Now) {
+        guard now.nanoseconds > timers.nextDeadline + LatencyMonitor.stallThreshold,
+            now.nanoseconds != connections.latencyMonitor.lastStall
         else { return }
-        connections.latencyMonitor.lastAbsence = now.nanoseconds
-        let absence = now.nanoseconds - connections.latencyMonitor.lastTurn
+        connections.latencyMonitor.lastStall = now.nanoseconds
+        let stall = now.nanoseconds - connections.latencyMonitor.lastIteration
         for index in 0..<connections.count {
-            connections[index].pace.recordStall(nanoseconds: absence)
+            connections[index].pace.recordStall(nanoseconds: stall)
         }
     }
 
     mutating func connected(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].phase == .connecting else { return }
         guard errno == 0 else {
-            fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
+            fail(index, connections.troubleAtEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         do {
-            connections[index].records = try Records(recipe: connections.recipe)
+            connections[index].records = try Records(configuration: connections.recordConfiguration)
         } catch {
             fail(index, connections.trouble(index, error), isLasting: error.isLasting, now: now)
             return
         }
-        metrics.noteConnection(share: connections.share)
+        metrics.countConnection(share: connections.share)
         connections[index].enter(.handshaking, now: connections[index].phaseSince)
         submissions.append(.receive(connection: index))
         // The client speaks first, in TLS as in HTTP/2.
@@ -104,11 +104,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func sent(_ index: Int, result: Int, now: Now) {
-        connections[index].outbox.noteStopped()
+        connections[index].outbox.sendStopped()
         connections[index].isSaturated = false
         guard connections[index].isListening else { return }
         guard result > 0 else {
-            if connections[index].session.noteUnwritable() {
+            if connections[index].session.handleUnwritable() {
                 connections[index].outbox.clear()
                 connections[index].enter(.draining, now: now.nanoseconds)
                 return
@@ -118,11 +118,11 @@ extension ReactorStateMachine where Records: ~Copyable {
                 return
             }
             let errno = Int32(truncatingIfNeeded: -result)
-            fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
+            fail(index, connections.troubleAtEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
-        if let since = connections[index].outbox.noteSent(result, now: now.nanoseconds) {
-            noteWritten(index, since: since, now: now)
+        if let since = connections[index].outbox.recordSent(result, now: now.nanoseconds) {
+            restartResponseClocks(index, since: since, now: now)
         }
     }
 
@@ -134,7 +134,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// and so does a legacy gateway's silence.
     ///
     /// - Parameter since: When the first of them began to wait.
-    mutating func noteWritten(_ index: Int, since: UInt64, now: Now) {
+    mutating func restartResponseClocks(_ index: Int, since: UInt64, now: Now) {
         guard now.nanoseconds > since, now.nanoseconds - since > Self.slowWrite else { return }
         func restart(_ tag: RowTag) {
             if rows.slab[tag].sentNanoseconds >= since {

@@ -45,7 +45,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The connection slot's number in the run, from 1.
     private func number(of index: Int) -> Int { run.reactor * connections.capacity + index + 1 }
 
-    mutating func tell(
+    mutating func log(
         _ kind: RunEvent.Kind, _ level: RunEvent.Level, connection index: Int, _ message: String,
         status: UInt16? = nil, reason: String? = nil, now: Now
     ) {
@@ -61,13 +61,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// A GOAWAY, in words: the error's name, and APNs' reason where there is one.
-    mutating func noteGoAway(_ index: Int, code: ErrorCode, reason: String?, now: Now) {
+    mutating func recordGoAway(_ index: Int, code: ErrorCode, reason: String?, now: Now) {
         var text = code.name?.description ?? "error \(code.rawValue)"
         if let reason { text += ", \(reason)" }
         connections[index].tally.goAways += 1
         connections[index].tally.lastGoAway = text
         let isOrderly = code == .noError && connections[index].responses > 0
-        tell(
+        log(
             .goAway, isOrderly ? .notice : .warning, connection: index,
             "\(connections.peer(index)): GOAWAY \(text) after \(connections[index].responses) responses",
             reason: reason, now: now)
@@ -75,9 +75,9 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// A response after which its connection carries no more requests. Others in flight may get the
     /// same: the first one is the cause.
-    mutating func noteDrain(_ index: Int, status: UInt16, reason: Reason?, now: Now) {
+    mutating func recordDrain(_ index: Int, status: UInt16, reason: Reason?, now: Now) {
         guard connections[index].phase == .open else { return }
-        tell(
+        log(
             .connectionDrained, .notice, connection: index,
             "\(connections.peer(index)): drained after \(connections[index].responses) responses because of "
                 + "\(status) \(reason?.text ?? "without a known reason")",
@@ -85,45 +85,45 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// A connection that is of no use any more.
-    mutating func noteFailure(_ index: Int, _ trouble: ConnectionTrouble, now: Now) {
+    mutating func recordFailure(_ index: Int, _ trouble: ConnectionTrouble, now: Now) {
         metrics.statistics.failures += 1
         connections[index].tally.failures += 1
         connections[index].tally.lastFailure = trouble.message
-        tell(.connectionLost, .warning, connection: index, trouble.message, now: now)
+        log(.connectionLost, .warning, connection: index, trouble.message, now: now)
     }
 
     // MARK: How full
 
     func forEachOccupancyGauge(_ body: (OccupancyGauge) -> Void) {
-        func tell(_ kind: OccupancyGauge.Kind, _ count: Int, _ limit: Int) {
+        func report(_ kind: OccupancyGauge.Kind, _ count: Int, _ limit: Int) {
             body(OccupancyGauge(kind: kind, count: count, limit: limit))
         }
-        tell(.rows, rows.slab.count, rows.slab.capacity)
-        tell(.waiting, rows.retries.count, rows.slab.capacity)
-        tell(.inFlight, rows.inFlight, rows.slab.capacity)
-        tell(.held, rows.held.count, HeldRows.limit + 1)
-        tell(.slots, connections.count, connections.capacity)
-        tell(.submissions, submissions.count, connections.capacity * 4 + 16)
-        tell(.chunks, rows.chunks.aheadCount, ChunkQueue.aheadMost)
-        tell(.templates, writer.templates.count, TemplateCache<RequestTemplate>.limit)
-        tell(
+        report(.rows, rows.slab.count, rows.slab.capacity)
+        report(.waiting, rows.retries.count, rows.slab.capacity)
+        report(.inFlight, rows.inFlight, rows.slab.capacity)
+        report(.awaitingSync, rows.awaitingSync.count, RowsAwaitingSync.limit + 1)
+        report(.slots, connections.count, connections.capacity)
+        report(.submissions, submissions.count, connections.capacity * 4 + 16)
+        report(.chunks, rows.chunks.aheadCount, ChunkQueue.aheadMax)
+        report(.templates, writer.templates.count, TemplateCache<RequestTemplate>.limit)
+        report(
             .personalTemplates, writer.personalTemplates.count,
             TemplateCache<PersonalTemplate>.limit)
-        tell(.events, metrics.events.events.count, EventBuffer.limit)
-        tell(
+        report(.events, metrics.events.events.count, EventBuffer.limit)
+        report(
             .addresses, connections.addresses.entries.count,
             AddressBook.entriesLimit + connections.count)
-        tell(.reasons, metrics.statistics.counts.reasons.texts.count, ReasonCounts.textsLimit + 1)
+        report(.reasons, metrics.statistics.counts.reasons.texts.count, ReasonCounts.textsLimit + 1)
         let exchanged = run.resources.handoff.counts
-        tell(.handoffRows, exchanged.rows, run.resources.handoff.limit)
-        tell(.handoffPieces, exchanged.pieces, RowHandoff.piecesLimit)
+        report(.handoffRows, exchanged.rows, run.resources.handoff.limit)
+        report(.handoffFieldValues, exchanged.fieldValues, RowHandoff.fieldValueByteCountMax)
         for index in 0..<connections.count {
-            tell(.outgoing, connections[index].outbox.sealedCount, Self.outgoingLimit)
-            tell(.streams, connections[index].openCount, settings.streamsPerConnection)
-            let session = connections[index].session.measures
-            tell(.control, session.controlBytes, session.controlLimit)
-            tell(.parts, session.parts, session.partsLimit)
-            tell(.bodies, session.bodies, session.bodiesLimit)
+            report(.outgoing, connections[index].outbox.sealedCount, Self.outgoingLimit)
+            report(.streams, connections[index].openCount, settings.streamsPerConnection)
+            let session = connections[index].session.occupancy
+            report(.control, session.controlBytes, session.controlLimit)
+            report(.parts, session.parts, session.partsLimit)
+            report(.bodies, session.bodies, session.bodiesLimit)
         }
     }
 
@@ -131,8 +131,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     static var outgoingLimit: Int { 4 * Records.sealedCount(recordPlaintextLimit) + 4096 }
 
     /// Rows in each condition that a row in hand may be in.
-    var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
-        (rows.slab.count, rows.inFlight, rows.requeued.count, rows.retries.count + rows.held.count)
+    var rowsInHand: (all: Int, inFlight: Int, requeued: Int, waiting: Int) {
+        (
+            rows.slab.count, rows.inFlight, rows.requeued.count,
+            rows.retries.count + rows.awaitingSync.count
+        )
     }
 
     /// Requests that were written to connections and have no response yet.

@@ -7,9 +7,9 @@ import BroadsideSupport
 /// What a session made of received bytes, and what that means for its row, its connection and the run.
 extension ReactorStateMachine where Records: ~Copyable {
     /// 200, and when it came is known.
-    mutating func noteAccepted(_ tag: RowTag, _ index: Int, now: Now) {
+    mutating func handleAccepted(_ tag: RowTag, _ index: Int, now: Now) {
         let sent = rows.slab[tag].sentNanoseconds
-        connections[index].noteResponse(now, sent: sent)
+        connections[index].recordResponse(now, sent: sent)
         connections[index].pace.recordResponse(sent: sent, now: now.nanoseconds)
         if connections[index].responses == 1 {
             connections.addresses.succeeded(
@@ -20,25 +20,25 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Takes anything that a session says.
-    mutating func follow(_ outcome: SessionOutcome, _ index: Int, now: Now) {
+    mutating func handle(_ outcome: SessionOutcome, _ index: Int, now: Now) {
         switch outcome {
         case .ready(let streams): becomeReady(index, streams: streams, now: now)
-        case .accepted(let tag): noteAccepted(tag, index, now: now)
+        case .accepted(let tag): handleAccepted(tag, index, now: now)
         case .response(let tag, let status):
-            connections[index].noteResponse(
+            connections[index].recordResponse(
                 now, sent: rows.slab[tag].sentNanoseconds)
             rows.inFlight -= 1
             refuse(tag, status: status, connection: index, now: now)
         case .notProcessed(let tag):
             rows.inFlight -= 1
-            sendLater(tag, refusedOn: index, now: now)
+            requeueAfterRefusal(tag, refusedOn: index, now: now)
         case .discarded(let tag):
             rows.inFlight -= 1
-            sendElsewhere(tag)
+            requeueUncounted(tag)
         case .lost(let tag):
             rows.inFlight -= 1
             lose(tag, reason: .connectionLost, now: now)
-            if connections[index].trust.noteLoss() {
+            if connections[index].trust.recordLoss() {
                 replaceUnresponsive(index, "requests are reset one after the other", now: now)
             }
         case .overdue(let tag):
@@ -48,14 +48,14 @@ extension ReactorStateMachine where Records: ~Copyable {
             if connections[index].trust.lastResponse <= sent {
                 replaceUnresponsive(index, "no response comes in time", now: now)
             }
-        case .goAway(let code): followGoAway(index, code: code, now: now)
+        case .goAway(let code): handleGoAway(index, code: code, now: now)
         case .violation(let error): failViolation(index, error, now: now)
         case .confirmed(let tag): confirm(tag, connection: index, now: now)
         case .refused(let tag, let packet): refuseNamed(tag, packet, connection: index, now: now)
-        case .lastWordBegan: awaitLastWord(index, now: now)
-        case .lastWord(let packet, let subject):
-            followLastWord(packet, about: subject, index, now: now)
-        case .over: endAfterLastWord(index, now: now)
+        case .errorPacketBegan: awaitErrorPacket(index, now: now)
+        case .errorPacket(let packet, let subject):
+            handleErrorPacket(packet, about: subject, index, now: now)
+        case .over: endAfterErrorPacket(index, now: now)
         case .unreadable: failUnreadable(index, now: now)
         case .unexplained: receiveEnded(index, errno: 0, now: now)
         }
@@ -67,20 +67,20 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].becomeReady(mustProve: isLossy, now: now.nanoseconds)
         if let streams {
             connections[index].tally.opened += 1
-            tell(
+            log(
                 .connectionOpen, .info, connection: index,
                 "\(connections.peer(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
                 now: now)
         }
         connections.addresses.ready(connections[index].address)
-        run.noteReady()
+        run.markReady()
     }
 
     // MARK: Responses that are no 200
 
     /// Any other status: what it means stands in one table, `ResponseClass`.
     mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
-        run.noteResponse(now)
+        run.recordResponse(now)
         metrics.latency.record(now.nanoseconds - rows.slab[tag].sentNanoseconds)
         let body = connections[index].session.responseReason
         let reason = body.reason
@@ -102,26 +102,26 @@ extension ReactorStateMachine where Records: ~Copyable {
             if status != 410 { metrics.canaryReport.refused += 1 }
             settleRejected(tag, status: status, body: body, connection: index, now: now)
         case .remainUnsettled:
-            holdBack(tag, now: now)
+            leaveUnsettled(tag, now: now)
         case .retryOnceThenRemain:
             if rows.slab[tag].hadInvalidToken {
-                holdBack(tag, now: now)
+                leaveUnsettled(tag, now: now)
             } else {
                 rows.slab[tag].hadInvalidToken = true
                 rows.requeue(tag)
             }
         case .retryNotCounted:
-            sendElsewhere(tag)
+            requeueUncounted(tag)
         case .retryAfterDelay:
-            retryLater(tag, retryAfter: retryAfter, now: now)
+            scheduleRetry(tag, retryAfter: retryAfter, now: now)
         case .responseLost:
             lose(
                 tag, status: status, reason: .connectionLost, retryAfter: retryAfter, now: now)
         case .retryWithRenewedToken:
-            noteExpired(
+            recordExpiredToken(
                 index, usedVersion: rows.slab[tag].authorizationVersion,
                 isFirst: connections[index].responses == 1)
-            sendElsewhere(tag)
+            requeueUncounted(tag)
         case .retryWithPreviousToken:
             run.append(
                 .updatesRefused(
@@ -139,7 +139,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections[index].address, slot: index, now: now.nanoseconds)
         }
         if meaning.connection != .none {
-            noteDrain(index, status: status, reason: reason, now: now)
+            recordDrain(index, status: status, reason: reason, now: now)
         }
         switch meaning.connection {
         case .none:
@@ -152,20 +152,21 @@ extension ReactorStateMachine where Records: ~Copyable {
                 lasting: nil, isOutage: true, random: &random)
             drain(index, now: now)
         }
-        noteWait(index, status: status, reason: reason, retryAfter: retryAfter)
-        run.append(.response(writer.heard(meaning.campaign), status: status, reason: reason))
+        recordLongWait(index, status: status, reason: reason, retryAfter: retryAfter)
+        run.append(
+            .response(writer.campaignSignal(for: meaning.campaign), status: status, reason: reason))
     }
 
     /// Remembers, for the message of a run that gives up, that a server wants to be left alone for
     /// longer than a run goes without a response.
-    private mutating func noteWait(
+    private mutating func recordLongWait(
         _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?
     ) {
         guard let retryAfter, retryAfter >= settings.giveUpAfter else { return }
-        let words = reason.map { " \($0.text)" } ?? ""
-        run.note(
+        let reasonText = reason.map { " \($0.text)" } ?? ""
+        run.record(
             connections.trouble(
-                index, "\(status)\(words) with Retry-After: \(retryAfter / second) s",
+                index, "\(status)\(reasonText) with Retry-After: \(retryAfter / second) s",
                 step: .longWait))
     }
 
@@ -198,11 +199,11 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The server did not process the request, and may not process the next either: the row waits,
     /// and so does the connection. The attempt does not count.
-    mutating func sendLater(_ tag: RowTag, refusedOn index: Int, now: Now) {
+    mutating func requeueAfterRefusal(_ tag: RowTag, refusedOn index: Int, now: Now) {
         forgetRefusals(index)
-        let due = connections[index].trust.noteRefusal(now: now.nanoseconds)
+        let due = connections[index].trust.recordRefusal(now: now.nanoseconds)
         // Successors of the connection take the pause up.
-        connections.addresses.note(connections[index].trust.refusals, connections[index].address)
+        connections.addresses.record(connections[index].trust.refusals, connections[index].address)
         rows.slab[tag].attempts -= 1
         rows.retries.insert(dueNanoseconds: due, tag: tag)
     }
@@ -213,29 +214,29 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard connections[index].trust.forgetRefusals(), connections[index].phase == .open else {
             return
         }
-        connections.addresses.note(RefusalBackoff(), connections[index].address)
+        connections.addresses.record(RefusalBackoff(), connections[index].address)
     }
 
     // MARK: The server ends the connection
 
-    private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
+    private mutating func handleGoAway(_ index: Int, code: ErrorCode, now: Now) {
         metrics.statistics.goAways += 1
         let reason = connections[index].session.goAwayReason.reason
-        noteGoAway(index, code: code, reason: reason?.text, now: now)
+        recordGoAway(index, code: code, reason: reason?.text, now: now)
         if let reason {
-            run.note(
+            run.record(
                 connections.trouble(index, "GOAWAY with reason \(reason.text)", step: .refused))
         } else if code != .noError {
             var trouble = connections.trouble(index, "GOAWAY with error \(code)", step: .refused)
-            run.note(trouble)
+            run.record(trouble)
             trouble.kind = .protocol
-            if code.isProtocolError { noteBroken(index, trouble, now: now) }
+            if code.isProtocolError { recordProtocolError(index, trouble, now: now) }
         }
         switch ResponseClass.classify(goAwayReason: reason) {
         case .refusesCredential:
             run.stop(.refused(.init(status: 0, reason: reason, isCredential: true)))
         case .renewProviderToken:
-            noteExpired(index, usedVersion: writer.authorizationVersion, isFirst: false)
+            recordExpiredToken(index, usedVersion: writer.authorizationVersion, isFirst: false)
         default:
             break
         }
@@ -256,9 +257,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         let trouble = connections.trouble(
             index, "the server broke HTTP/2: \(error.message)", step: .protocol)
-        run.note(trouble)
-        noteBroken(index, trouble, now: now)
-        noteFailure(index, trouble, now: now)
+        run.record(trouble)
+        recordProtocolError(index, trouble, now: now)
+        recordFailure(index, trouble, now: now)
         connections.addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)

@@ -26,7 +26,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The next row to send; nil where none is ready.
     mutating func takeRow(_ now: Now) -> RowTag? {
-        if let tag = rows.takeAgain(now: now.nanoseconds) { return tag }
+        if let tag = rows.takeRequeued(now: now.nanoseconds) { return tag }
         return takeHandedOverRow() ?? takeListRow(now)
     }
 
@@ -38,41 +38,41 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// are asked for, and before the last one has come into use: the list's thread never waits.
     mutating func requestChunks(_ now: Now) {
         // A reactor that can't send asks for no rows, and ends when the list does all the same.
-        if run.directives.isListOver, !rows.chunks.isAtEnd { rows.chunks.noteEnd() }
+        if run.directives.isListOver, !rows.chunks.isAtEnd { rows.chunks.markEnded() }
         guard case .running = phase, !rows.chunks.isAtEnd, !run.directives.isStopping,
             connections.share > 0
         else { return }
         // Who can't send takes no more rows; at the start everybody is about to.
         let ahead = rows.chunks.aheadCount
-        let isPassing = !rows.chunks.expectsRequests && !rows.chunks.lastIsLarge
-        guard ahead <= (isPassing ? ChunkQueue.aheadRefill : 0),
+        let settlesUnsent = !rows.chunks.expectsRequests && !rows.chunks.lastIsLarge
+        guard ahead <= (settlesUnsent ? ChunkQueue.aheadRefill : 0),
             connections.disabledSince == nil || !run.directives.anyReady
         else { return }
-        if rows.chunks.isHeld {
+        if rows.chunks.waitsForCanary {
             guard !run.directives.isCanaryHolding else { return }
-            rows.chunks.isHeld = false
+            rows.chunks.waitsForCanary = false
         }
-        let count = isPassing ? ChunkQueue.aheadMost : chunksTogether(now)
+        let count = settlesUnsent ? ChunkQueue.aheadMax : chunksPerSync(now)
         for _ in ahead..<count {
-            rows.chunks.willAsk()
+            rows.chunks.willRequest()
             submissions.append(.requestChunk(rowLimit: rows.chunkRows.limit))
         }
     }
 
     /// How many chunks share a sync.
     @inline(__always)
-    private func chunksTogether(_ now: Now) -> Int {
+    private func chunksPerSync(_ now: Now) -> Int {
         // Large rows are not piled up: each has memory of its own.
         rows.chunks.lastIsLarge
-            ? ChunkQueue.aheadLeast
-            : rows.chunkRows.together(
+            ? ChunkQueue.aheadMin
+            : rows.chunkRows.chunksPerSync(
                 requests: rows.chunks.requestsPerChunk, now: now.nanoseconds)
     }
 
     mutating func arrived(_ chunk: RowChunk, now: Now) {
         guard case .running = phase else { return rows.chunks.refuse(chunk) }
         rows.chunks.put(chunk)
-        noteRows()
+        registerRows()
         reserveAhead(now)
         joinRate()
     }
@@ -94,9 +94,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard rows.chunks.firstUnreserved != nil, rows.chunks.expectsRequests,
             !run.directives.isStopping
         else { return }
-        let count = chunksTogether(now)
+        let count = chunksPerSync(now)
         while rows.chunks.reservedCount < count, let position = reserveNext(now) {
-            recorder.want(position)
+            recorder.requireSync(upTo: position)
         }
     }
 
@@ -109,7 +109,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let position = recorder.ledger.reserve(
             chunk.reservation, nowMilliseconds: now.wallMilliseconds)
         releaseBeyondLimit(chunk, now)
-        rows.chunks.noteReserved(at: position)
+        rows.chunks.markReserved(at: position)
         return position
     }
 
@@ -119,22 +119,22 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard var dispositions = chunk.dispositions, dispositions.contains(.beyondLimit) else {
             return
         }
-        var place = 0
-        while place < dispositions.count {
-            let first = place
+        var index = 0
+        while index < dispositions.count {
+            let first = index
             let attempts = chunk.attempts?[first] ?? 0
-            while place < dispositions.count, dispositions[place] == .beyondLimit,
-                chunk.attempts?[place] ?? 0 == attempts
+            while index < dispositions.count, dispositions[index] == .beyondLimit,
+                chunk.attempts?[index] ?? 0 == attempts
             {
-                dispositions[place] = .settled
-                place += 1
+                dispositions[index] = .settled
+                index += 1
             }
-            guard place > first else {
-                place += 1
+            guard index > first else {
+                index += 1
                 continue
             }
             recorder.ledger.release(
-                row: chunk.start.row + UInt64(first), count: place - first,
+                row: chunk.start.row + UInt64(first), count: index - first,
                 attempts: Int(attempts), nowMilliseconds: now.wallMilliseconds)
         }
         chunk.dispositions = dispositions
@@ -143,21 +143,23 @@ extension ReactorStateMachine where Records: ~Copyable {
     // MARK: Rows of the list
 
     /// True where rows may go by, or be read ahead of their sync, without anything else happening.
-    private var mayPass: Bool {
+    private var maySettleUnsent: Bool {
         guard case .running = phase, !run.directives.isStopping, !run.directives.isPaused else {
             return false
         }
         return !recorder.isBehind(settings.limits.ledgerBacklog)
-            && rows.held.count < min(rows.chunkRows.aheadLimit, HeldRows.limit)
+            && rows.awaitingSync.count < min(rows.chunkRows.aheadLimit, RowsAwaitingSync.limit)
     }
 
     /// Goes on with the list where its next rows wait for a sync: those that need no request are
     /// settled, the others are held. A row that may be sent now is left to the connections.
-    mutating func passRows(_ now: Now) {
-        while mayPass, rows.passed < RowSupply.passLimit, !hasListRow, let tag = readListRow(now) {
-            hold(tag)
+    mutating func settleUnsentRows(_ now: Now) {
+        while maySettleUnsent, rows.settledUnsent < RowSupply.unsentLimit, !hasListRow,
+            let tag = readListRow(now)
+        {
+            awaitSync(tag)
         }
-        if rows.passed >= RowSupply.passLimit { rows.passAgain = true }
+        if rows.settledUnsent >= RowSupply.unsentLimit { rows.hasMoreUnsent = true }
     }
 
     /// True where a row of the list may be sent now, or may turn out to need no request.
@@ -167,26 +169,28 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The next row of the list; nil where none may be sent.
     mutating func takeListRow(_ now: Now) -> RowTag? {
         guard hasListRow else { return nil }
-        if rows.held.count > 0 { return rows.takeHeldRow() }
+        if rows.awaitingSync.count > 0 { return rows.takeSyncedRow() }
         guard let tag = readListRow(now) else { return nil }
         // Rows that went by may have ended a chunk that was synced.
         guard rows.chunks.reservedAt > recorder.ledger.syncedPosition else { return tag }
-        hold(tag)
+        awaitSync(tag)
         return nil
     }
 
     /// Keeps a row until its reservation is synced.
     @inline(never)
-    private mutating func hold(_ tag: RowTag) {
-        recorder.want(rows.hold(tag))
+    private mutating func awaitSync(_ tag: RowTag) {
+        recorder.requireSync(upTo: rows.awaitSync(tag))
     }
 
     /// Reads on to the next row that is to be sent, whether its reservation is synced or not; settles
     /// those before it.
     private mutating func readListRow(_ now: Now) -> RowTag? {
-        while !rows.slab.isFull, rows.passed < RowSupply.passLimit, !rows.rowsRead.isOver {
+        while !rows.slab.isFull, rows.settledUnsent < RowSupply.unsentLimit,
+            !rows.rowsRead.isStopping
+        {
             guard let row = rows.chunks.nextRow() else {
-                rows.passed += rows.chunks.takePassedOver()
+                rows.settledUnsent += rows.chunks.takeSettledBefore()
                 // The next chunk comes into use; if some of its rows are sent, they wait for this.
                 guard reserveNext(now) != nil else { return nil }
                 continue
@@ -199,10 +203,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             if isToSend {
                 rows.slab[tag].mayHaveBeenSent = row.disposition == .sendAgain
                 rows.chunkRows.sent += 1
-                rows.chunks.noteRequest()
+                rows.chunks.countRequest()
                 return tag
             }
-            rows.passed += 1 + rows.chunks.takePassedOver()
+            rows.settledUnsent += 1 + rows.chunks.takeSettledBefore()
         }
         return nil
     }
@@ -212,7 +216,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if let reason = readToken(of: row, into: tag) {
             recordInvalid(row, reason, tag, now: now)
             rows.slab.free(tag)
-            noteRead(isInvalid: true)
+            countRead(isInvalid: true)
             return false
         }
         var invalid: Reason?
@@ -229,12 +233,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .send, .sendAgain, .settled, .beyondLimit:
             invalid = writer.keepValues(from: rows.chunks.reader, of: tag, in: &rows.slab)
             guard let invalid else {
-                noteRead(isInvalid: false)
+                countRead(isInvalid: false)
                 return true
             }
             settle(tag, state: .invalid, status: 0, reasonCode: invalid.rawValue, now: now)
         }
-        noteRead(isInvalid: invalid != nil)
+        countRead(isInvalid: invalid != nil)
         return false
     }
 
@@ -269,7 +273,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Counts a row for `--max-invalid`; where a judgement is due it is made before the next row.
     @inline(__always)
-    private mutating func noteRead(isInvalid: Bool) {
+    private mutating func countRead(isInvalid: Bool) {
         rows.rowsRead.rows += 1
         if isInvalid { rows.rowsRead.invalid += 1 }
         if rows.rowsRead.rows >= rows.rowsRead.lease { reportRowsRead(isIdle: false) }
@@ -287,24 +291,24 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.rowsRead.lease = lease
         rows.rowsRead.rows = 0
         rows.rowsRead.invalid = 0
-        rows.rowsRead.isOver = run.directives.isStopping
+        rows.rowsRead.isStopping = run.directives.isStopping
     }
 
     // MARK: Rows of other reactors
 
     /// A reactor whose connections have all been gone for so long gives its rows to others.
-    private static var patience: UInt64 { second }
+    private static var handoffDelay: UInt64 { second }
     /// So many rows are given away at a time: those who take them over look every few milliseconds.
     private static var rowsAtOnce: Int { 4096 }
 
     /// Watches whether this reactor can send; where it can't for long and others can, its rows go to
     /// them.
     mutating func handOverRows(_ now: Now) {
-        if let isAble = connections.noteAbility(now: now.nanoseconds) {
-            run.resources.handoff.note(run.reactor, isAble: isAble)
+        if let isReady = connections.updateReadiness(now: now.nanoseconds) {
+            run.resources.handoff.setReadiness(run.reactor, isReady: isReady)
         }
         guard case .running = phase, settings.reactors > 1, let since = connections.disabledSince,
-            now.nanoseconds - min(now.nanoseconds, since) >= Self.patience
+            now.nanoseconds - min(now.nanoseconds, since) >= Self.handoffDelay
         else { return }
         var room = min(run.resources.handoff.room(for: run.reactor), Self.rowsAtOnce)
         while room > 0 {
@@ -321,30 +325,30 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// This reactor has rows: others stay until it has none, as they may have to send them.
-    mutating func noteRows() {
-        guard settings.reactors > 1, !rows.areNoted else { return }
-        rows.areNoted = true
-        run.resources.handoff.noteRows(of: run.reactor)
+    mutating func registerRows() {
+        guard settings.reactors > 1, !rows.hasRegisteredRows else { return }
+        rows.hasRegisteredRows = true
+        run.resources.handoff.registerRows(of: run.reactor)
     }
 
     /// This reactor has no rows.
     ///
     /// - Returns: False if it has to stay, as others have some.
     mutating func leaveHandoff() -> Bool {
-        rows.areNoted = false
+        rows.hasRegisteredRows = false
         return run.resources.handoff.leave(run.reactor)
     }
 
     /// The next row that this reactor would send, were it able to.
     private mutating func takeOwnRow(_ now: Now) -> RowTag? {
-        rows.takeAgain(now: now.nanoseconds) ?? takeListRow(now)
+        rows.takeRequeued(now: now.nanoseconds) ?? takeListRow(now)
     }
 
     private mutating func giveAway(_ tag: RowTag) -> Bool {
         // SAFETY: the row is ours until it is given away; its token is copied.
         let row = unsafe RowHandoff.Row(
             state: rows.slab[tag], token: Array(rows.slab.tokenBytes(tag)),
-            pieces: writer.values(of: tag, in: rows.slab))
+            fieldValues: writer.values(of: tag, in: rows.slab))
         guard run.resources.handoff.put(row, from: run.reactor) else { return false }
         rows.slab.free(tag)
         return true
@@ -360,7 +364,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     private mutating func takeRowOfOthers() -> RowTag? {
         // Before it is taken: at every instant some reactor has it.
-        noteRows()
+        registerRows()
         guard let row = run.resources.handoff.take() else { return nil }
         let tag = rows.slab.take()
         rows.slab[tag] = row.state
@@ -368,7 +372,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         // SAFETY: the tag was just taken, and the token is what `tokenBytes` had of another
         // reactor's row: no more than a place has room for.
         unsafe rows.slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)
-        writer.keep(row.state, values: row.pieces, of: tag, in: &rows.slab)
+        writer.keep(row.state, values: row.fieldValues, of: tag, in: &rows.slab)
         return tag
     }
 }

@@ -154,7 +154,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     ///
     /// - Returns: How many were written.
     mutating func writeRequests(_ index: Int, budget: Int, now: Now) -> Int {
-        followAuthorization()
+        updateAuthorization()
         let most = min(budget, connections[index].session.prepare(&writer))
         var written = 0
         while written < most, writer.hasRoom, let tag = takeRow(now) {
@@ -164,7 +164,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 rows.putBack(tag)
                 break
             }
-            noteSent(tag, now: now)
+            recordSent(tag, now: now)
             written += 1
         }
         writer.finish()
@@ -177,7 +177,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             admission.limiter.allowance(now: now.nanoseconds) > 0,
             connections[index].rateLimiter.allowance(now: now.nanoseconds) > 0
         else { return }
-        followAuthorization()
+        updateAuthorization()
         connections[index].session.prepareParts(&writer)
         defer { writer.finish() }
         guard writer.hasRoom, let tag = takeRow(now) else { return }
@@ -185,28 +185,28 @@ extension ReactorStateMachine where Records: ~Copyable {
             rows.requeue(tag)
             return
         }
-        noteSent(tag, now: now)
+        recordSent(tag, now: now)
         joinRate()
         admission.limiter.take(1, now: now.nanoseconds)
         connections[index].rateLimiter.take(1, now: now.nanoseconds)
     }
 
     /// Requests carry the provider token that the run has now.
-    private mutating func followAuthorization() {
+    private mutating func updateAuthorization() {
         if writer.isOutdated(run.directives.authorization.version) { renewAuthorization() }
     }
 
     /// Apart from the check, which is made for each record.
     @inline(never)
-    private mutating func renewAuthorization() { writer.follow(run.directives.authorization) }
+    private mutating func renewAuthorization() { writer.use(run.directives.authorization) }
 
-    private mutating func noteSent(_ tag: RowTag, now: Now) {
+    private mutating func recordSent(_ tag: RowTag, now: Now) {
         rows.slab[tag].sentNanoseconds = now.nanoseconds
         rows.slab[tag].authorizationVersion = writer.authorizationVersion
         let isRetry = rows.slab[tag].firstSentNanoseconds != 0
         if !isRetry { rows.slab[tag].firstSentNanoseconds = now.nanoseconds }
         rows.slab[tag].attempts += 1
-        metrics.noteRequest(isRetry: isRetry)
+        metrics.countRequest(isRetry: isRetry)
         rows.inFlight += 1
     }
 
@@ -250,7 +250,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // Without a row to try it with, leave to try the address stays with others.
         guard hasRowReady(now) else { return .max }
-        switch connections.addresses.leave(
+        switch connections.addresses.permission(
             connections[index].address, slot: index, now: now.nanoseconds)
         {
         case .free: return .max
@@ -295,12 +295,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections.latencyMonitor.base = min(
             connections.latencyMonitor.base, connections[index].pace.base)
         guard let finding else { return }
-        metrics.statistics.pace.note(finding)
-        guard now.nanoseconds >= connections[index].nextPaceWord else { return }
-        connections[index].nextPaceWord = now.nanoseconds + LatencyMonitor.tellInterval
-        tell(
+        metrics.statistics.pace.record(finding)
+        guard now.nanoseconds >= connections[index].nextPaceEventTime else { return }
+        connections[index].nextPaceEventTime = now.nanoseconds + LatencyMonitor.eventInterval
+        log(
             .pace, .info, connection: index,
-            "\(connections.peer(index)): responses slow down under load, \(finding.words)", now: now
+            "\(connections.peer(index)): responses slow down under load, \(finding.summary)",
+            now: now
         )
     }
 }

@@ -12,7 +12,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func accept(_ tag: RowTag, now: Now) {
         let taken = now.nanoseconds - rows.slab[tag].sentNanoseconds
         metrics.latency.record(taken)
-        batching.noteAnswer(nanoseconds: taken)
+        batching.recordResponse(nanoseconds: taken)
         settleAccepted(tag, now: now)
     }
 
@@ -30,8 +30,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The credential was refused, not the row: it stays `remaining`, and is not sent again in this
     /// run.
-    mutating func holdBack(_ tag: RowTag, now: Now) {
-        metrics.statistics.heldBack += 1
+    mutating func leaveUnsettled(_ tag: RowTag, now: Now) {
+        metrics.statistics.refusedByCredential += 1
         release(tag, now: now)
     }
 
@@ -39,13 +39,13 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The server did not process the request: it goes first on whichever connection comes next,
     /// and the attempt does not count.
-    mutating func sendElsewhere(_ tag: RowTag) {
+    mutating func requeueUncounted(_ tag: RowTag) {
         rows.slab[tag].attempts -= 1
         rows.requeue(tag)
     }
 
     /// The row was refused for now.
-    mutating func retryLater(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
+    mutating func scheduleRetry(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
         let verdict = settings.retryPolicy.verdict(
             attempts: Int(rows.slab[tag].attempts),
             firstAttempt: rows.slab[tag].firstSentNanoseconds, now: now.nanoseconds,
@@ -81,7 +81,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             settle(tag, state: .unknown, status: status, reasonCode: reason.rawValue, now: now)
         case .resend:
             rows.slab[tag].mayHaveBeenSent = true
-            retryLater(tag, retryAfter: retryAfter, now: now)
+            scheduleRetry(tag, retryAfter: retryAfter, now: now)
         }
     }
 

@@ -55,14 +55,14 @@ import BroadsideTLS
 
     init(
         settings: ReactorSettings, coordinator: RunCoordinator, reactor: Int,
-        recipe: Records.Recipe,
+        recordConfiguration: Records.Configuration,
         ledger: consuming LedgerWriter, chunkPool: ChunkPool, layout: RowLayout, seed: UInt64,
         now: Now
     ) {
         self.settings = settings
         run = RunChannel(coordinator, reactor: reactor)
         connections = ConnectionPool(
-            settings: settings, recipe: recipe,
+            settings: settings, recordConfiguration: recordConfiguration,
             addresses: AddressBook(
                 health: run.resources.addressHealth, lossy: run.resources.lossyAddresses,
                 reactor: reactor),
@@ -122,16 +122,16 @@ import BroadsideTLS
             receiveEnded(connection, errno: errno, now: now)
         case .sent(let connection, let result): sent(connection, result: result, now: now)
         case .closed(let connection): closed(connection)
-        case .wrote(let result): followDisk(recorder.wrote(result))
-        case .synced(let result): followDisk(recorder.synced(result))
+        case .wrote(let result): handleDiskResult(recorder.wrote(result))
+        case .synced(let result): handleDiskResult(recorder.synced(result))
         case .superseded:
             recorder.abandon()
             run.stop(.superseded)
         case .chunk(let chunk): arrived(chunk, now: now)
         case .listEnded:
             rows.chunks.listEnded()
-            run.noteListEnd()
-        case .listHeld: rows.chunks.listHeld()
+            run.markListEnd()
+        case .listHeldByCanary: rows.chunks.listHeldByCanary()
         case .listFailed(let cause):
             rows.chunks.listEnded()
             run.stop(cause)
@@ -139,21 +139,21 @@ import BroadsideTLS
     }
 
     /// Decides what to do now. Called once after a batch of completions, between `exchangeWithRun` and
-    /// `finishTurn`.
-    mutating func turn(_ now: Now) {
+    /// `finishIteration`.
+    mutating func runIteration(_ now: Now) {
         if case .finished = phase { return }
-        timers.noteStall(now: now.nanoseconds)
+        timers.recordStall(now: now.nanoseconds)
         accountForTime(now)
-        connections.latencyMonitor.noteTurn(now)
-        batching.noteTurn()
+        connections.latencyMonitor.recordIteration(now)
+        batching.recordIteration()
         if timers.takeScan(now: now.nanoseconds) { scan(now) }
         admission.shareRate(of: run.directives, now: now.nanoseconds)
         handleStopRequest(now)
-        admission.beginTurn()
-        rows.beginTurn(now: now.nanoseconds)
-        followTarget(now)
+        admission.beginIteration()
+        rows.beginIteration(now: now.nanoseconds)
+        applyConnectionTarget(now)
         openConnections(now)
-        passRows(now)
+        settleUnsentRows(now)
         reserveAhead(now)
         requestChunks(now)
         for step in 0..<connections.count {
@@ -210,7 +210,7 @@ import BroadsideTLS
 
     @inline(__always)
     private func deadline(_ now: Now) -> UInt64 {
-        if rows.passAgain, !isBacklogHigh { return now.nanoseconds }
+        if rows.hasMoreUnsent, !isBacklogHigh { return now.nanoseconds }
         var deadline = timers.scanDue
         // What is due and still waits, waits for a connection or for the pace, not for the clock.
         if let due = rows.retries.nextDue, due > now.nanoseconds { deadline = min(deadline, due) }
@@ -239,7 +239,8 @@ import BroadsideTLS
     var ledgerDemand: SegmentRecorder.Demand {
         SegmentRecorder.Demand(
             isClosing: isClosing,
-            isComplete: rows.chunks.asked == 0 || !rows.hasListRow(synced: recorder.synced),
+            isComplete: rows.chunks.requestedCount == 0
+                || !rows.hasListRow(synced: recorder.synced),
             waitsForWritten: rows.waitsForSync(
                 synced: recorder.synced, written: recorder.ledger.writtenPosition))
     }
@@ -247,7 +248,7 @@ import BroadsideTLS
     /// Nothing may be sent that can't be recorded.
     ///
     /// - Parameter errno: What the disk said; nil if all is well.
-    mutating func followDisk(_ errno: Int32?) {
+    mutating func handleDiskResult(_ errno: Int32?) {
         guard let errno else { return }
         run.stop(.ledgerFailed(detail: describe(errno: errno)))
     }

@@ -2,7 +2,7 @@ import BroadsideSupport
 
 /// The instants that a reactor goes by, monotonic nanoseconds.
 struct ReactorTimers {
-    private(set) var lastTurn: UInt64
+    private(set) var lastIteration: UInt64
     private var nextScan: UInt64 = 0
     /// How often the process was stopped since the last scan.
     private var stallCount = 0
@@ -23,7 +23,7 @@ struct ReactorTimers {
 
     init(now: Now) {
         silentSince = now.nanoseconds
-        lastTurn = now.nanoseconds
+        lastIteration = now.nanoseconds
         nextDeadline = now.nanoseconds
     }
 
@@ -32,8 +32,8 @@ struct ReactorTimers {
 
     /// A process that was stopped (SIGSTOP, a debugger, a frozen container) takes in first what came
     /// meanwhile: only then the scan may call a response, or a sign of life, missing.
-    mutating func noteStall(now: UInt64) {
-        guard now > lastTurn, now - lastTurn > Self.stallLimit else { return }
+    mutating func recordStall(now: UInt64) {
+        guard now > lastIteration, now - lastIteration > Self.stallLimit else { return }
         silentSince = now
         guard stallCount < Self.stallCountLimit else { return }
         stallCount += 1
@@ -41,7 +41,7 @@ struct ReactorTimers {
     }
 
     /// No response can come now: a pause, the list's disk or the provider token keeps rows from being sent.
-    mutating func noteHold(now: UInt64) { silentSince = now }
+    mutating func recordHold(now: UInt64) { silentSince = now }
 
     /// True if it is time for a scan; the next one's time begins.
     mutating func takeScan(now: UInt64) -> Bool {
@@ -54,9 +54,9 @@ struct ReactorTimers {
     /// The time since the last call that gave one; nil below a millisecond: turns come faster than that
     /// under load, and a sample of each would cost more than it tells.
     mutating func takeElapsed(now: UInt64) -> UInt64? {
-        let elapsed = now - lastTurn
+        let elapsed = now - lastIteration
         guard elapsed >= millisecond else { return nil }
-        lastTurn = now
+        lastIteration = now
         return elapsed
     }
 }

@@ -20,19 +20,19 @@ struct RowSupply: ~Copyable {
     var chunks: ChunkQueue
     var chunkRows: ChunkRows
     /// Rows that wait for the sync of their reservation.
-    var held = HeldRows()
+    var awaitingSync = RowsAwaitingSync()
     /// Other reactors know that there are rows here.
-    var areNoted = false
+    var hasRegisteredRows = false
     /// Requests that are written and have no response yet.
     var inFlight = 0
     /// Rows that went by in this turn without being sent, and whether that ended before they did.
-    var passed = 0
-    var passAgain = false
+    var settledUnsent = 0
+    var hasMoreUnsent = false
     /// For `--max-invalid`.
     var rowsRead = RowsRead()
 
     /// The most rows that go by in one turn without being sent: responses wait meanwhile.
-    static var passLimit: Int { 8_192 }
+    static var unsentLimit: Int { 8_192 }
 
     init(
         settings: ReactorSettings, perSecond: Int?, pool: ChunkPool, layout: RowLayout,
@@ -47,16 +47,16 @@ struct RowSupply: ~Copyable {
         // are fewer at a time.
         let blockCount = flights / 2 + RowSlab.sharedBlocks / settings.reactors + 64
         slab = RowSlab(
-            capacity: capacity, piecesLimit: fieldLimit,
+            capacity: capacity, fieldValueByteCountMax: fieldLimit,
             blockCount: settings.personal == nil ? 0 : blockCount)
         retries = RetryQueue(capacity: capacity)
     }
 
     /// A turn begins.
-    mutating func beginTurn(now: UInt64) {
+    mutating func beginIteration(now: UInt64) {
         chunkRows.adapt(now: now)
-        passed = 0
-        passAgain = false
+        settledUnsent = 0
+        hasMoreUnsent = false
     }
 
     // MARK: What there is
@@ -65,12 +65,12 @@ struct RowSupply: ~Copyable {
     /// over.
     @inline(__always)
     var hasWork: Bool {
-        !requeued.isEmpty || retries.count > 0 || held.count > 0 || !chunks.isExhausted
+        !requeued.isEmpty || retries.count > 0 || awaitingSync.count > 0 || !chunks.isExhausted
     }
 
     /// True where a read of the list is all that is waited for.
     var waitsForList: Bool {
-        inFlight == 0 && requeued.isEmpty && retries.count == 0 && held.count == 0
+        inFlight == 0 && requeued.isEmpty && retries.count == 0 && awaitingSync.count == 0
             && chunks.waitsForList
     }
 
@@ -79,13 +79,13 @@ struct RowSupply: ~Copyable {
     /// - Parameter synced: The ledger's position up to which all would survive a power cut.
     @inline(__always)
     func hasListRow(synced: UInt64) -> Bool {
-        if held.count > 0 { return isHeldRowSynced(synced) }
+        if awaitingSync.count > 0 { return isNextRowSynced(synced) }
         return chunks.hasRow(syncedPosition: synced)
     }
 
     @inline(never)
-    private func isHeldRowSynced(_ synced: UInt64) -> Bool {
-        held.reservedAt.map { $0 <= synced } ?? false
+    private func isNextRowSynced(_ synced: UInt64) -> Bool {
+        awaitingSync.reservedAt.map { $0 <= synced } ?? false
     }
 
     /// True if a row that waits for nothing is here already: it has its place in the slab.
@@ -93,13 +93,13 @@ struct RowSupply: ~Copyable {
     func hasRowInHand(synced: UInt64, now: UInt64) -> Bool {
         if !requeued.isEmpty { return true }
         if retries.count > 0, let due = retries.nextDue, due <= now { return true }
-        return held.count > 0 && hasListRow(synced: synced)
+        return awaitingSync.count > 0 && hasListRow(synced: synced)
     }
 
     /// True if rows are held that may be sent as soon as what is written is synced.
     @inline(__always)
     func waitsForSync(synced: UInt64, written: UInt64) -> Bool {
-        guard let reservedAt = held.reservedAt else { return false }
+        guard let reservedAt = awaitingSync.reservedAt else { return false }
         return reservedAt > synced && reservedAt <= written
     }
 
@@ -108,14 +108,14 @@ struct RowSupply: ~Copyable {
     // What is rare stays out of the function that runs for each row: it counts references.
 
     @inline(never)
-    mutating func takeHeldRow() -> RowTag? { held.popFirst(in: slab) }
+    mutating func takeSyncedRow() -> RowTag? { awaitingSync.popFirst(in: slab) }
 
     /// Keeps a row of the chunk in use until its reservation is synced.
     ///
     /// - Returns: The ledger's position that it waits for.
     @inline(never)
-    mutating func hold(_ tag: RowTag) -> UInt64 {
-        held.append(tag, reservedAt: chunks.reservedAt, in: slab)
+    mutating func awaitSync(_ tag: RowTag) -> UInt64 {
+        awaitingSync.append(tag, reservedAt: chunks.reservedAt, in: slab)
         return chunks.reservedAt
     }
 
@@ -127,7 +127,7 @@ struct RowSupply: ~Copyable {
 
     /// A row that was handed back, or that is due for another attempt.
     @inline(__always)
-    mutating func takeAgain(now: UInt64) -> RowTag? {
+    mutating func takeRequeued(now: UInt64) -> RowTag? {
         if let tag = requeued.popFirst(in: slab) { return tag }
         return retries.popDue(now: now)
     }
@@ -136,19 +136,21 @@ struct RowSupply: ~Copyable {
     mutating func takeUnsent() -> RowTag? {
         if let tag = requeued.popFirst(in: slab) { return tag }
         if let entry = retries.popFirst() { return entry.tag }
-        return held.popFirst(in: slab)
+        return awaitingSync.popFirst(in: slab)
     }
 
     /// What does not hold although it always has to; nil if all is well.
     var brokenInvariant: String? {
-        let waiting = requeued.count + retries.count + held.count
+        let waiting = requeued.count + retries.count + awaitingSync.count
         if inFlight < 0 { return "\(inFlight) rows in flight" }
         // Each row is in one condition, and in no two.
         if slab.count != inFlight + waiting {
             return "\(slab.count) rows in hand, \(inFlight) in flight and \(waiting) waiting"
         }
         if slab.count > slab.capacity { return "\(slab.count) rows in \(slab.capacity) slots" }
-        if held.count > HeldRows.limit + 1 { return "\(held.count) rows ahead of their sync" }
+        if awaitingSync.count > RowsAwaitingSync.limit + 1 {
+            return "\(awaitingSync.count) rows ahead of their sync"
+        }
         return chunks.brokenInvariant
     }
 }
@@ -160,5 +162,5 @@ struct RowsRead {
     /// So many rows are read at most before the run is told; one where it is 0.
     var lease: UInt64 = 0
     /// The run stops: no further row of the list is read.
-    var isOver = false
+    var isStopping = false
 }

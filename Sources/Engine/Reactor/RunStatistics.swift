@@ -35,12 +35,12 @@ package struct RunStatistics: Sendable {
     /// Rows settled by this process.
     package var counts = RowCounts()
     /// Rows refused for the credential's sake: not settled, not sent again in this run.
-    package var heldBack: UInt64 = 0
+    package var refusedByCredential: UInt64 = 0
     /// Requests beyond each row's first.
     package var retries: UInt64 = 0
     package var requests: UInt64 = 0
     /// Answers without a time of their own: what a legacy gateway says by silence, and its errors.
-    package var untimedAnswers: UInt64 = 0
+    package var untimedResponses: UInt64 = 0
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
     package var goAways: UInt64 = 0
@@ -68,10 +68,10 @@ package struct RunStatistics: Sendable {
     /// Adds what another reactor counted.
     package mutating func add(_ other: RunStatistics) {
         counts += other.counts
-        heldBack += other.heldBack
+        refusedByCredential += other.refusedByCredential
         retries += other.retries
         requests += other.requests
-        untimedAnswers += other.untimedAnswers
+        untimedResponses += other.untimedResponses
         connectionsOpened += other.connectionsOpened
         reconnects += other.reconnects
         goAways += other.goAways

@@ -12,7 +12,7 @@ struct SegmentRecorder: ~Copyable {
     /// The position that the sync in flight will make durable.
     private var syncing: UInt64?
     /// All before this position has to be synced: rows wait for their reservation, or the run ends.
-    private var wanted: UInt64 = 0
+    private var requiredSync: UInt64 = 0
     /// Nothing can or may be written any more.
     private(set) var hasFailed = false
     /// Since when verdicts wait to be written, monotonic nanoseconds; nil: none do.
@@ -54,20 +54,20 @@ struct SegmentRecorder: ~Copyable {
     func isBehind(_ limit: Int) -> Bool { ledger.pendingByteCount >= limit }
 
     /// Rows wait for all before this position to be synced.
-    mutating func want(_ position: UInt64) { wanted = max(wanted, position) }
+    mutating func requireSync(upTo position: UInt64) { requiredSync = max(requiredSync, position) }
 
     /// Hands verdicts to the disk, one write at a time, and syncs if rows wait for it. A sync is begun
     /// once it covers all that is wanted, because it costs several times what a write does.
     mutating func flush(_ demand: Demand, now: UInt64, into submissions: inout SubmissionQueue) {
         guard !hasFailed else { return }
-        if demand.isClosing { wanted = ledger.appendedPosition }
+        if demand.isClosing { requiredSync = ledger.appendedPosition }
         // SAFETY: the ledger leaves the bytes as they are until `writeCompleted`, which `wrote`
         // calls once the driver says that the write has ended.
         if isWriteDue(demand, now: now), let write = unsafe ledger.nextWrite() {
             unsafe submissions.append(.write(bytes: write.bytes, offset: write.offset))
         }
-        if syncing == nil, wanted > ledger.syncedPosition,
-            wanted <= ledger.writtenPosition || demand.waitsForWritten
+        if syncing == nil, requiredSync > ledger.syncedPosition,
+            requiredSync <= ledger.writtenPosition || demand.waitsForWritten
         {
             syncing = ledger.writtenPosition
             submissions.append(.sync(position: ledger.writtenPosition))
@@ -87,7 +87,7 @@ struct SegmentRecorder: ~Copyable {
         }
         let since = pendingSince ?? now
         pendingSince = since
-        let isReservationDue = wanted > ledger.writtenPosition && demand.isComplete
+        let isReservationDue = requiredSync > ledger.writtenPosition && demand.isComplete
         let isDue =
             isReservationDue || demand.isClosing || ledger.pendingByteCount >= Self.verdictBatch
             || now >= since + Self.verdictHold
@@ -135,6 +135,7 @@ struct SegmentRecorder: ~Copyable {
         if let syncing, syncing > ledger.writtenPosition {
             return "a sync up to \(syncing) of \(ledger.writtenPosition) bytes"
         }
-        return wanted <= ledger.appendedPosition ? nil : "nothing was recorded at \(wanted)"
+        return requiredSync <= ledger.appendedPosition
+            ? nil : "nothing was recorded at \(requiredSync)"
     }
 }

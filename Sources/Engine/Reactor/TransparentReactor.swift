@@ -13,7 +13,7 @@ package struct TransparentReactor: ~Copyable {
         chunkPool: ChunkPool, layout: RowLayout, seed: UInt64, now: Now
     ) {
         machine = ReactorStateMachine(
-            settings: settings, coordinator: coordinator, reactor: reactor, recipe: (),
+            settings: settings, coordinator: coordinator, reactor: reactor, recordConfiguration: (),
             ledger: ledger,
             chunkPool: chunkPool, layout: layout, seed: seed, now: now)
     }
@@ -22,9 +22,9 @@ package struct TransparentReactor: ~Copyable {
     package var nextDeadline: UInt64 { machine.nextDeadline }
     package var isBacklogHigh: Bool { machine.isBacklogHigh }
     package var activeConnections: Int { machine.activeConnections }
-    package var standingConnections: Int { machine.standingConnections }
+    package var establishedConnections: Int { machine.establishedConnections }
     package var openRequests: Int { machine.openRequests }
-    package var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
+    package var rowsInHand: (all: Int, inFlight: Int, requeued: Int, waiting: Int) {
         machine.rowsInHand
     }
     /// No row is here, none of a chunk either, and no other reactor has left one.
@@ -52,9 +52,9 @@ package struct TransparentReactor: ~Copyable {
 
     package mutating func exchangeWithRun(_ now: Now) { machine.exchangeWithRun(now) }
 
-    package mutating func turn(_ now: Now) { machine.turn(now) }
+    package mutating func runIteration(_ now: Now) { machine.runIteration(now) }
 
-    package mutating func finishTurn(_ now: Now) { machine.finishTurn(now) }
+    package mutating func finishIteration(_ now: Now) { machine.finishIteration(now) }
 
     package func snapshot() -> RunStatistics { machine.snapshot() }
 

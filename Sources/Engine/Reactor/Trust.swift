@@ -31,7 +31,7 @@ struct Trust {
     var hasResponded: Bool { responses != responsesAtRefusal }
 
     @inline(__always)
-    mutating func noteResponse(now: UInt64) {
+    mutating func recordResponse(now: UInt64) {
         responses += 1
         lossesInARow = 0
         lastResponse = now
@@ -40,7 +40,7 @@ struct Trust {
     /// A request was lost.
     ///
     /// - Returns: True for the one that makes it too many in a row.
-    mutating func noteLoss() -> Bool {
+    mutating func recordLoss() -> Bool {
         lossesInARow += 1
         return lossesInARow == Self.lossesLimit
     }
@@ -48,7 +48,7 @@ struct Trust {
     /// A request was refused without being processed.
     ///
     /// - Returns: When another may be sent, monotonic nanoseconds.
-    mutating func noteRefusal(now: UInt64) -> UInt64 {
+    mutating func recordRefusal(now: UInt64) -> UInt64 {
         responsesAtRefusal = responses
         return refusals.refused(now: now)
     }

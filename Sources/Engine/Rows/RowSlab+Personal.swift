@@ -46,8 +46,8 @@ import BroadsidePayloads
             untouched += 1
             assert(Int(untouched) <= capacity, "a block is in the arena")
         }
-        // SAFETY: `place` checks the number; blocks are aligned and longer than four bytes.
-        unsafe place(block).storeBytes(of: next, as: UInt32.self)
+        // SAFETY: `address` checks the number; blocks are aligned and longer than four bytes.
+        unsafe address(block).storeBytes(of: next, as: UInt32.self)
         return block
     }
 
@@ -55,25 +55,25 @@ import BroadsidePayloads
     mutating func free(_ block: UInt32) -> UInt32 {
         assert(freeCount < capacity, "each block is freed once")
         let next = next(block)
-        // SAFETY: `place` checks the number; blocks are aligned and longer than four bytes.
-        unsafe place(block).storeBytes(of: freeHead, as: UInt32.self)
+        // SAFETY: `address` checks the number; blocks are aligned and longer than four bytes.
+        unsafe address(block).storeBytes(of: freeHead, as: UInt32.self)
         freeHead = block
         freeCount += 1
         return next
     }
 
     func next(_ block: UInt32) -> UInt32 {
-        // SAFETY: `place` checks the number, and a block of a chain was taken, see `memory`.
-        unsafe place(block).load(as: UInt32.self)
+        // SAFETY: `address` checks the number, and a block of a chain was taken, see `memory`.
+        unsafe address(block).load(as: UInt32.self)
     }
 
     /// What a block holds.
     func content(_ block: UInt32) -> UnsafeMutableRawPointer {
-        // SAFETY: `place` checks the number; `contentCount` bytes follow the four.
-        unsafe place(block) + 4
+        // SAFETY: `address` checks the number; `contentCount` bytes follow the four.
+        unsafe address(block) + 4
     }
 
-    private func place(_ block: UInt32) -> UnsafeMutableRawPointer {
+    private func address(_ block: UInt32) -> UnsafeMutableRawPointer {
         precondition(Int(block) < capacity)
         // SAFETY: the number was checked.
         return unsafe memory + Int(block) * Self.blockSize
@@ -87,25 +87,27 @@ extension RowSlab {
 
     /// Keeps a row's pieces, until the place is freed. The token is set before.
     mutating func keep(
-        _ pieces: RawSpan, shape: PayloadRenderer.Shape, of tag: RowTag
+        _ fieldValues: RawSpan, shape: PayloadRenderer.Shape, of tag: RowTag
     ) {
-        precondition(pieces.byteCount == Int(shape.count))
+        precondition(fieldValues.byteCount == Int(shape.count))
         self[tag].personal = shape
         // SAFETY: `inside` is at most either count, and what is left goes to blocks a piece of at
         // most `contentCount` bytes at a time, the last from `start` to the end; the caller's
         // pieces lie elsewhere.
         let room = unsafe personalRoom(tag)
-        let inside = min(room.count, pieces.byteCount)
-        unsafe pieces.extracting(0..<inside).withUnsafeBytes { unsafe room.copyMemory(from: $0) }
+        let inside = min(room.count, fieldValues.byteCount)
+        unsafe fieldValues.extracting(0..<inside).withUnsafeBytes {
+            unsafe room.copyMemory(from: $0)
+        }
         // From the last block to the first, so that each knows its next.
         var block = UInt32.max
-        let rest = pieces.byteCount - inside
+        let rest = fieldValues.byteCount - inside
         var start = inside + (BlockArena.blocks(for: rest) - 1) * BlockArena.contentCount
         while start >= inside, rest > 0 {
-            let end = min(pieces.byteCount, start + BlockArena.contentCount)
+            let end = min(fieldValues.byteCount, start + BlockArena.contentCount)
             block = blocks.take(next: block)
             let content = unsafe blocks.content(block)
-            unsafe pieces.extracting(start..<end).withUnsafeBytes {
+            unsafe fieldValues.extracting(start..<end).withUnsafeBytes {
                 unsafe content.copyMemory(from: $0.baseAddress!, byteCount: $0.count)
             }
             start -= BlockArena.contentCount
@@ -117,7 +119,7 @@ extension RowSlab {
     /// A row's pieces, one after the other.
     ///
     /// - Parameter scratch: Where they are put together if they do not lie so.
-    func pieces(
+    func fieldValues(
         _ tag: RowTag, scratch: UnsafeMutableRawBufferPointer
     ) -> UnsafeRawBufferPointer {
         let count = Int(self[tag].personal.count)

@@ -39,7 +39,7 @@ struct PendingRow {
 /// Each place holds a `PendingRow` and up to 200 digits of the token: 256 bytes. Behind the token
 /// stand the row's personal pieces; what does not fit there lies in blocks.
 @safe struct RowSlab: ~Copyable {
-    static let placeSize = 256
+    static let slotByteCount = 256
     static let tokenOffset = 56
     /// `--tokens` rows hold at most so many digits (100 bytes, the reference's upper bound).
     static let tokenDigitsLimit = 200
@@ -59,8 +59,8 @@ struct PendingRow {
     /// - Parameters:
     ///   - piecesLimit: The most bytes of a row's personal pieces; 0 where rows have none.
     ///   - blockCount: Blocks for what does not fit behind tokens.
-    init(capacity: Int, piecesLimit: Int = 0, blockCount: Int = 0) {
-        blocksPerRow = BlockArena.blocks(for: piecesLimit)
+    init(capacity: Int, fieldValueByteCountMax: Int = 0, blockCount: Int = 0) {
+        blocksPerRow = BlockArena.blocks(for: fieldValueByteCountMax)
         precondition(blockCount >= blocksPerRow)
         blocks = BlockArena(capacity: blockCount)
         precondition(MemoryLayout<PendingRow>.size <= Self.tokenOffset)
@@ -68,7 +68,7 @@ struct PendingRow {
         self.capacity = capacity
         // SAFETY: `take` sets a place before it is read.
         unsafe memory = UnsafeMutableRawPointer.allocate(
-            byteCount: capacity * Self.placeSize, alignment: 64)
+            byteCount: capacity * Self.slotByteCount, alignment: 64)
     }
 
     // SAFETY: allocated in `init`, of trivial types, and nobody keeps a pointer into a slab that
@@ -122,14 +122,15 @@ struct PendingRow {
     @inline(__always)
     private func state(_ tag: RowTag) -> UnsafeMutablePointer<PendingRow> {
         precondition(Int(tag) < capacity)
-        return unsafe (memory + Int(tag) * Self.placeSize).assumingMemoryBound(to: PendingRow.self)
+        return unsafe (memory + Int(tag) * Self.slotByteCount).assumingMemoryBound(
+            to: PendingRow.self)
     }
 
     /// Room for the token's digits.
     func token(_ tag: RowTag) -> UnsafeMutableRawPointer {
         // SAFETY: the caller's tag is one that `take` gave, so below `capacity`; behind the offset
         // a place has `tokenDigitsLimit` bytes.
-        unsafe memory + Int(tag) * Self.placeSize + Self.tokenOffset
+        unsafe memory + Int(tag) * Self.slotByteCount + Self.tokenOffset
     }
 
     /// The token's digits.

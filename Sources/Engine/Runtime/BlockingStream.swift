@@ -23,7 +23,7 @@ package final class BlockingStream {
     }
 
     /// How long it waits, seconds.
-    package struct Patience {
+    package struct Timeouts {
         /// For a connection. An address that does not answer is passed over then: a firewall that
         /// swallows packets says nothing, and there may be others.
         var connecting: Int
@@ -57,20 +57,20 @@ package final class BlockingStream {
 
     /// Connects the socket; nothing is said yet.
     package init(
-        to address: SocketAddress, context: TLSContext, serverName: ServerName, patience: Patience
+        to address: SocketAddress, context: TLSContext, serverName: ServerName, timeouts: Timeouts
     ) throws(Failure) {
         do {
             session = try TLSSession(context: context, serverName: serverName)
         } catch {
             throw .tls(error)
         }
-        deadline = patience.whole.map { Clock.now().nanoseconds + UInt64($0) * second } ?? .max
+        deadline = timeouts.whole.map { Clock.now().nanoseconds + UInt64($0) * second } ?? .max
         do {
             descriptor = try Socket.stream(for: address)
         } catch {
             throw .network("\(error)")
         }
-        limitWaits(seconds: min(patience.connecting, patience.silence))
+        limitWaits(seconds: min(timeouts.connecting, timeouts.silence))
         var code = Socket.connect(descriptor, to: address)
         // The kernel interrupts it to finish a ring that was just closed: a second call waits on.
         for _ in 0..<Self.interruptions where code == EINTR {
@@ -81,7 +81,7 @@ package final class BlockingStream {
         guard code == 0 || code == EISCONN else {
             throw .connect(errno: code == EINPROGRESS || code == EALREADY ? ETIMEDOUT : code)
         }
-        limitWaits(seconds: patience.silence)
+        limitWaits(seconds: timeouts.silence)
     }
 
     private func limitWaits(seconds: Int) {
@@ -98,7 +98,7 @@ package final class BlockingStream {
     // MARK: Before TLS
 
     /// Says bytes as they are.
-    package func sayPlainly(_ bytes: [UInt8]) throws(Failure) {
+    package func writePlaintext(_ bytes: [UInt8]) throws(Failure) {
         try send(bytes)
     }
 
@@ -134,7 +134,7 @@ package final class BlockingStream {
     }
 
     /// Says bytes, at most as many as a few records hold.
-    package func say(_ bytes: [UInt8]) throws(Failure) {
+    package func write(_ bytes: [UInt8]) throws(Failure) {
         var isSealed = false
         let records = [UInt8](capacity: Self.cipherByteCount) {
             isSealed = session.seal(bytes.rawSpan, ciphertext: &$0)

@@ -63,7 +63,7 @@ package final class FrameTraceFile: Sendable {
     /// Bytes that wait to be written at most, and as many that are.
     private static let waitingLimit = 4 << 20
     /// The longest wait of a reactor for so many to be written.
-    private static let patienceMilliseconds = 5_000
+    private static let waitLimitMilliseconds = 5_000
 
     /// - Parameter path: Where nothing is lost: the rule of outputs was asked before.
     package init(_ path: String) throws(BroadsideError) {
@@ -96,7 +96,7 @@ package final class FrameTraceFile: Sendable {
             if outcome == .ended { return }
             if outcome == .done { break }
             if taken != takenCount { (takenCount, waited) = (taken, 0) }
-            guard waited < Self.patienceMilliseconds else {
+            guard waited < Self.waitLimitMilliseconds else {
                 shared.state.withLock { $0.fail("\(shared.path): its disk takes nothing") }
                 return
             }
@@ -144,7 +144,7 @@ package final class FrameTraceFile: Sendable {
 /// A frame as a line of the trace; nothing in it is secret.
 struct FrameTraceLine {
     /// Characters of a reason or a server's words.
-    private static let wordsLimit = 300
+    private static let textLimit = 300
 
     static func text(
         _ frame: TracedFrame, connection: Int, isSent: Bool, milliseconds: UInt64
@@ -179,7 +179,7 @@ struct FrameTraceLine {
             guard let (folder, token) = text.parts(atLast: "/") else { return text }
             return "\(folder)/\(token.count > 8 ? "\(token.prefix(8))..." : token)"
         default:
-            return printable(text, limit: wordsLimit)
+            return printable(text, limit: textLimit)
         }
     }
 
@@ -191,7 +191,7 @@ struct FrameTraceLine {
         switch frame.header.type {
         case .data where !isSent:
             // A server's answer: a reason. What is sent may be personal and is not shown.
-            line.add("body", printable(String(decoding: payload, as: UTF8.self), limit: wordsLimit))
+            line.add("body", printable(String(decoding: payload, as: UTF8.self), limit: textLimit))
         case .resetStream where payload.count == 4:
             line.add("error", errorName(number(0, 4)))
         case .windowUpdate where payload.count == 4:
@@ -199,8 +199,8 @@ struct FrameTraceLine {
         case .goAway where payload.count >= 8:
             line.add("last_stream", number(0, 4) & 0x7fff_ffff)
             line.add("error", errorName(number(4, 4)))
-            let words = String(decoding: payload.dropFirst(8), as: UTF8.self)
-            line.add("debug", printable(words, limit: wordsLimit))
+            let debugText = String(decoding: payload.dropFirst(8), as: UTF8.self)
+            line.add("debug", printable(debugText, limit: textLimit))
         case .settings:
             let settings = stride(from: 0, to: payload.count - payload.count % 6, by: 6).map {
                 "[\(JSONLine.quoted(settingName(number($0, 2)))),\(number($0 + 2, 4))]"

@@ -8,7 +8,7 @@ package import BroadsideTLS
 ///                              '------------+-------+-- else --> refused: the proxy's own words
 package struct ProxyTunnelStateMachine: ~Copyable {
     /// Which tunnel is asked for.
-    package struct Recipe: Sendable {
+    package struct Configuration: Sendable {
         /// The proxy as messages name it, `HOST:PORT`.
         package var proxy: String
         /// Where the tunnel leads, `HOST:PORT`: the name goes to the proxy, nobody here looks it up.
@@ -34,21 +34,21 @@ package struct ProxyTunnelStateMachine: ~Copyable {
     }
 
     private enum Phase {
-        case unasked
-        case asked
+        case unrequested
+        case requested
         case open
         case refused(RecordLayerError)
     }
 
     /// The most that a proxy may say before its answer's end. Proxies add a few hundred bytes.
-    static let answerLimit = 8192
+    static let responseLimit = 8192
 
-    private let recipe: Recipe
-    private var phase = Phase.unasked
+    private let configuration: Configuration
+    private var phase = Phase.unrequested
     private var head: [UInt8] = []
 
-    package init(_ recipe: Recipe) {
-        self.recipe = recipe
+    package init(_ configuration: Configuration) {
+        self.configuration = configuration
     }
 
     /// True once bytes come from the server and no longer from the proxy.
@@ -62,27 +62,27 @@ package struct ProxyTunnelStateMachine: ~Copyable {
     package mutating func receive(
         _ input: RawSpan, at offset: inout Int, output: inout OutputRawSpan
     ) -> Action {
-        if case .unasked = phase {
-            phase = .asked
+        if case .unrequested = phase {
+            phase = .requested
             var request = request
             for byte in request { output.append(byte) }
             request.cleanse()
         }
         while offset < input.byteCount {
-            guard case .asked = phase else { break }
+            guard case .requested = phase else { break }
             // SAFETY: the offset is within the span, and every byte is a valid UInt8.
             let byte = unsafe input.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
             offset += 1
             head.append(byte)
             if byte == 0x0a { endLine() }
-            if case .asked = phase, head.count >= Self.answerLimit {
-                refuse("responds with more than \(Self.answerLimit) bytes: \(Self.wrongPort)")
+            if case .requested = phase, head.count >= Self.responseLimit {
+                refuse("responds with more than \(Self.responseLimit) bytes: \(Self.wrongPort)")
             }
         }
         switch phase {
         case .open: return .open
         case .refused(let error): return .refused(error)
-        case .unasked, .asked: return .wait
+        case .unrequested, .requested: return .wait
         }
     }
 
@@ -92,10 +92,11 @@ package struct ProxyTunnelStateMachine: ~Copyable {
     }
 
     private var request: [UInt8] {
-        var request = Array("CONNECT \(recipe.target) HTTP/1.1\r\nHost: \(recipe.target)\r\n".utf8)
+        var request = Array(
+            "CONNECT \(configuration.target) HTTP/1.1\r\nHost: \(configuration.target)\r\n".utf8)
         // Room for all, so that no shorter copy of the secret is left behind.
-        request.reserveCapacity(request.count + (recipe.authorization?.count ?? 0) + 32)
-        if let authorization = recipe.authorization {
+        request.reserveCapacity(request.count + (configuration.authorization?.count ?? 0) + 32)
+        if let authorization = configuration.authorization {
             request += "Proxy-Authorization: ".utf8
             authorization.withBytes { bytes in
                 request.append(bytes)
@@ -126,12 +127,12 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         // "Any 2xx (Successful) response indicates that the sender … will switch to tunnel mode."
         case 200..<300: phase = .open
         default:
-            refuse(status.code, status.words, offered: Self.schemes(lines.dropFirst()))
+            refuse(status.code, status.statusText, offered: Self.schemes(lines.dropFirst()))
         }
     }
 
     /// `HTTP/1.1 407 Proxy Authentication Required`: the code, and the code with its words.
-    private static func status(_ line: ArraySlice<UInt8>) -> (code: Int, words: String)? {
+    private static func status(_ line: ArraySlice<UInt8>) -> (code: Int, statusText: String)? {
         let parts = line.split(separator: 0x20, maxSplits: 2)
         guard parts.count >= 2, parts[0].starts(with: "HTTP/1.".utf8), parts[1].count == 3,
             let code = Int(String(decoding: parts[1], as: UTF8.self)), code >= 100
@@ -149,27 +150,28 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         }
     }
 
-    private mutating func refuse(_ code: Int, _ words: String, offered: [String]) {
-        let target = recipe.target
+    private mutating func refuse(_ code: Int, _ statusText: String, offered: [String]) {
+        let target = configuration.target
         switch code {
         case 407 where !offered.isEmpty && !offered.contains("basic"):
             refuse(
-                "refused CONNECT with \(words) and asks for \(offered.joined(separator: ", ")): "
+                "refused CONNECT with \(statusText) and asks for \(offered.joined(separator: ", ")): "
                     + "only basic authentication is spoken here", isLasting: true)
         // RFC 9110 section 15.5.8 asks for 407; tinyproxy says 401 to a wrong password.
-        case 401 where recipe.authorization != nil, 407 where recipe.authorization != nil:
+        case 401 where configuration.authorization != nil,
+            407 where configuration.authorization != nil:
             refuse(
-                "refused CONNECT with \(words): check user and password in --proxy-auth-file",
+                "refused CONNECT with \(statusText): check user and password in --proxy-auth-file",
                 isLasting: true)
         case 407:
-            refuse("refused CONNECT with \(words): give --proxy-auth-file", isLasting: true)
+            refuse("refused CONNECT with \(statusText): give --proxy-auth-file", isLasting: true)
         case 400..<500:
             refuse(
-                "refused CONNECT to \(target) with \(words): have its rules allow that host and "
+                "refused CONNECT to \(target) with \(statusText): have its rules allow that host and "
                     + "port", isLasting: true)
         default:
             refuse(
-                "could not open a tunnel to \(target) (\(words)): check the endpoint, and what "
+                "could not open a tunnel to \(target) (\(statusText)): check the endpoint, and what "
                     + "is between the proxy and it")
         }
     }
@@ -180,8 +182,8 @@ package struct ProxyTunnelStateMachine: ~Copyable {
 
     private func error(_ what: String, isLasting: Bool = false) -> RecordLayerError {
         var error = RecordLayerError(
-            message: "the proxy \(recipe.proxy) \(what)", isLasting: isLasting)
-        error.namesPlace = true
+            message: "the proxy \(configuration.proxy) \(what)", isLasting: isLasting)
+        error.namesPeer = true
         return error
     }
 }

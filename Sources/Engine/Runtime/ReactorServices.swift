@@ -23,7 +23,7 @@ package final class ReactorServices: @unchecked Sendable {
     package init(route: Route, reactors: Int) {
         self.route = route
         lookups = BoundedQueue(limit: reactors * Self.lookupsAtOnce)
-        chunkRequests = BoundedQueue(limit: reactors * ChunkQueue.aheadMost)
+        chunkRequests = BoundedQueue(limit: reactors * ChunkQueue.aheadMax)
         published = Mutex(Array(repeating: ReactorReport(), count: reactors))
     }
 
@@ -112,7 +112,7 @@ package final class ReactorServices: @unchecked Sendable {
                 if let chunk = try list.next(rowLimit: rowLimit) {
                     inbox.put(.chunk(chunk))
                 } else if list.isHeld {
-                    inbox.put(.listHeld)
+                    inbox.put(.listHeldByCanary)
                 } else {
                     inbox.put(.listEnded)
                 }

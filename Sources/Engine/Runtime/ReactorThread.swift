@@ -13,7 +13,7 @@ package final class ReactorThread: @unchecked Sendable {
     private let settings: ReactorSettings
     private let coordinator: RunCoordinator
     private let services: ReactorServices
-    private let recipe: TLSRecipe
+    private let recordConfiguration: TLSConfigurationBox
     private let pool: ChunkPool
     private let layout: RowLayout
     private let trace: FrameTraceFile?
@@ -34,14 +34,15 @@ package final class ReactorThread: @unchecked Sendable {
     package init(
         reactor: Int, settings: ReactorSettings, coordinator: RunCoordinator,
         services: ReactorServices,
-        recipe: TLSRecipe, pool: ChunkPool, layout: RowLayout, campaign: UInt64,
+        recordConfiguration: TLSConfigurationBox, pool: ChunkPool, layout: RowLayout,
+        campaign: UInt64,
         epoch: UInt32, segment: Int32, claim: Int32, trace: FrameTraceFile?
     ) throws(BroadsideError) {
         self.reactor = reactor
         self.settings = settings
         self.coordinator = coordinator
         self.services = services
-        self.recipe = recipe
+        self.recordConfiguration = recordConfiguration
         self.pool = pool
         self.layout = layout
         self.trace = trace
@@ -102,20 +103,23 @@ package final class ReactorThread: @unchecked Sendable {
 
     private func run() {
         if let trace {
-            run(TracedRecords.self, TracedRecords.Recipe(records: recipe, file: trace))
+            run(
+                TracedRecords.self,
+                TracedRecords.Configuration(records: recordConfiguration, file: trace))
         } else {
-            run(TLSRecords.self, recipe)
+            run(TLSRecords.self, recordConfiguration)
         }
     }
 
     /// Inlined, so that the machine is compiled for each record layer by itself.
     @inline(__always)
     private func run<Records: RecordLayer & ~Copyable>(
-        _ layer: Records.Type, _ recipe: Records.Recipe
+        _ layer: Records.Type, _ recordConfiguration: Records.Configuration
     ) {
         let now = Clock.now()
         var machine = ReactorStateMachine<Records>(
-            settings: settings, coordinator: coordinator, reactor: reactor, recipe: recipe,
+            settings: settings, coordinator: coordinator, reactor: reactor,
+            recordConfiguration: recordConfiguration,
             ledger: LedgerWriter(
                 campaign: campaign, epoch: epoch, reactor: UInt16(reactor),
                 startOffset: UInt64(LedgerFormat.segmentHeaderByteCount)),

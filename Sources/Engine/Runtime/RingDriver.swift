@@ -46,7 +46,7 @@ internal import Glibc
     private var inboxCounter: UnsafeMutableRawBufferPointer
     private var batch = CompletionBatch(capacity: 256)
     /// True after a wait that brought nothing new.
-    private var isAlone = true
+    private var lastWaitWasEmpty = true
     /// Sends among the submissions of this turn.
     private var newSends: UInt32 = 0
 
@@ -69,7 +69,7 @@ internal import Glibc
         self.reactor = reactor
         // SAFETY: as many bytes as an eventfd gives at once (eventfd(2)).
         unsafe inboxCounter = .allocate(byteCount: 8, alignment: 8)
-        // SAFETY: set before the kernel reads it, in `noteSynced`.
+        // SAFETY: set before the kernel reads it, in `recordDurablePosition`.
         unsafe claimPosition = .allocate(byteCount: DurablePosition.byteCount, alignment: 8)
     }
 
@@ -93,8 +93,8 @@ internal import Glibc
         var nextPublication = now.nanoseconds
         while true {
             machine.exchangeWithRun(now)
-            machine.turn(now)
-            machine.finishTurn(now)
+            machine.runIteration(now)
+            machine.finishIteration(now)
             newSends = 0
             while let submission = machine.nextSubmission() {
                 perform(submission, machine: &machine, now: now)
@@ -111,9 +111,9 @@ internal import Glibc
             // Most sends complete while they are submitted and tell nothing new, and so does a write
             // that nobody waits for: wait for more. One that takes longer holds others back for a
             // moment at most.
-            let quiet = newSends + (!isAlone && machine.writeIsQuiet ? 1 : 0)
+            let quiet = newSends + (!lastWaitWasEmpty && machine.writeIsQuiet ? 1 : 0)
             var count = wait > 0 ? quiet + 1 : 0
-            if wait > 0, !isAlone, let batchWait = machine.batchWait {
+            if wait > 0, !lastWaitWasEmpty, let batchWait = machine.batchWait {
                 count = quiet + batchWait.completions
                 wait = min(wait, batchWait.nanoseconds)
             } else if quiet > 0 {
@@ -122,7 +122,7 @@ internal import Glibc
             try ring.submitAndWait(atLeast: count, timeoutNanoseconds: wait)
             now = Clock.now()
             // Where nothing came in the meantime, whatever comes next is waited for.
-            isAlone = reap(into: &machine, now: now) <= Int(quiet)
+            lastWaitWasEmpty = reap(into: &machine, now: now) <= Int(quiet)
         }
         for socket in sockets where socket.descriptor >= 0 {
             Glibc.close(socket.descriptor)
@@ -168,7 +168,7 @@ internal import Glibc
                 machine.completed(.synced(result: Int(completion.result)), now: now)
                 return
             }
-            noteSynced()
+            recordDurablePosition()
             return
         case .position:
             // Not written: what was synced holds all the same, but a copy that lacks it is not known.
@@ -244,7 +244,7 @@ internal import Glibc
 
     /// Notes in the claim what was synced, then asks whether it still is the claim. Only now: a newer
     /// attempt that removes it after this reads what was synced.
-    private mutating func noteSynced() {
+    private mutating func recordDurablePosition() {
         let position = DurablePosition(
             epoch: epoch, reactor: UInt16(reactor), position: syncing)
         // SAFETY: two words, as many bytes as were allocated; the kernel has read what was there before,

@@ -8,11 +8,11 @@ package struct Route: Sendable {
     package var host: String
     package var port: UInt16
     package var proxy: ProxyAddress?
-    package var tunnel: ProxyTunnelStateMachine.Recipe?
+    package var tunnel: ProxyTunnelStateMachine.Configuration?
 
     package init(
         host: String, port: UInt16, proxy: ProxyAddress? = nil,
-        tunnel: ProxyTunnelStateMachine.Recipe? = nil
+        tunnel: ProxyTunnelStateMachine.Configuration? = nil
     ) {
         self.host = host
         self.port = port
@@ -31,9 +31,9 @@ package struct Route: Sendable {
     }
 
     /// What sessions are made from.
-    package func recipe(_ context: TLSContext) -> TLSRecipe.Value {
+    package func tlsConfiguration(_ context: TLSContext) -> TLSConfigurationBox.Value {
         let isAddress = SocketAddress(numeric: host, port: port) != nil
-        return TLSRecipe.Value(
+        return TLSConfigurationBox.Value(
             context: context, serverName: isAddress ? .address(host) : .host(host), tunnel: tunnel)
     }
 }

@@ -2,20 +2,21 @@ import BroadsideTLS
 
 /// TLS as the record layer of a connection, behind a proxy's tunnel where there is one.
 struct TLSRecords: RecordLayer, ~Copyable {
-    typealias Recipe = TLSRecipe
+    typealias Configuration = TLSConfigurationBox
 
     private var session: TLSSession
     private var tunnel: ProxyTunnelStateMachine?
     private(set) var closedEarly: RecordLayerError?
 
-    init(recipe: Recipe) throws(RecordLayerError) {
-        let recipe = recipe.current
+    init(configuration: Configuration) throws(RecordLayerError) {
+        let configuration = configuration.current
         do {
-            session = try TLSSession(context: recipe.context, serverName: recipe.serverName)
+            session = try TLSSession(
+                context: configuration.context, serverName: configuration.serverName)
         } catch {
             throw RecordLayerError(error)
         }
-        if let asked = recipe.tunnel {
+        if let asked = configuration.tunnel {
             let machine = ProxyTunnelStateMachine(asked)
             closedEarly = machine.closedEarly
             tunnel = consume machine

@@ -5,8 +5,8 @@ import BroadsideSupport
 /// without a trace does not even ask whether there is one.
 struct TracedRecords: RecordLayer, ~Copyable {
     /// What every session of a traced run is made from.
-    struct Recipe: Sendable {
-        var records: TLSRecipe
+    struct Configuration: Sendable {
+        var records: TLSConfigurationBox
         var file: FrameTraceFile
     }
 
@@ -16,10 +16,10 @@ struct TracedRecords: RecordLayer, ~Copyable {
     private let file: FrameTraceFile
     private let connection: Int
 
-    init(recipe: Recipe) throws(RecordLayerError) {
-        records = try TLSRecords(recipe: recipe.records)
-        file = recipe.file
-        connection = recipe.file.nextConnection()
+    init(configuration: Configuration) throws(RecordLayerError) {
+        records = try TLSRecords(configuration: configuration.records)
+        file = configuration.file
+        connection = configuration.file.nextConnection()
     }
 
     var closedEarly: RecordLayerError? { records.closedEarly }

@@ -29,12 +29,12 @@ extension GatewaySession {
         in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
     ) -> SessionOutcome? {
         switch nextOutcome(in: bytes, at: &offset) {
-        case .lastWord(let word, .inFlight(let tag)):
+        case .errorPacket(let word, .inFlight(let tag)):
             // What never left names nothing: how far the gateway came is not known.
             let hasLeft = slab[tag].sentNanoseconds <= handedOver
-            return .lastWord(word, hasLeft ? .inFlight : .nothing)
-        case .lastWord(let word, .settled): return .lastWord(word, .settled)
-        case .lastWord(let word, .nothing): return .lastWord(word, .nothing)
+            return .errorPacket(word, hasLeft ? .inFlight : .nothing)
+        case .errorPacket(let word, .settled): return .errorPacket(word, .settled)
+        case .errorPacket(let word, .nothing): return .errorPacket(word, .nothing)
         case let outcome: return outcome.flatMap { SessionOutcome($0) }
         }
     }
@@ -58,8 +58,8 @@ extension SessionOutcome {
         case .confirmed(let tag): self = .confirmed(tag)
         case .refused(let tag, let word): self = .refused(tag, word)
         case .discarded(let tag): self = .discarded(tag)
-        case .lastWordBegan: self = .lastWordBegan
-        case .lastWord: return nil
+        case .errorPacketBegan: self = .errorPacketBegan
+        case .errorPacket: return nil
         case .over: self = .over
         case .unreadable: self = .unreadable
         case .unexplained: self = .unexplained

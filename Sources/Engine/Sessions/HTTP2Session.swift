@@ -83,9 +83,9 @@ struct HTTP2Session: ~Copyable {
             case .response(let tag, 200): return .accepted(tag)
             case .response(let tag, let status): return .response(tag, status: status)
             case .ready:
-                followSettings()
+                applySettings()
                 return .ready(streams: http.streamLimit)
-            case .settingsChanged: followSettings()
+            case .settingsChanged: applySettings()
             case .notProcessed(let tag): return .notProcessed(tag)
             case .reset(let tag, _): return .lost(tag)
             case .goAway(let code, _): return .goAway(code)
@@ -98,7 +98,7 @@ struct HTTP2Session: ~Copyable {
     }
 
     /// The server may change what our encoder may keep in its table.
-    private mutating func followSettings() { mirror.limit(capacity: Int(http.headerTableSize)) }
+    private mutating func applySettings() { mirror.limit(capacity: Int(http.headerTableSize)) }
 
     /// Gives a request up that got no response in time. The clock of those that may still wait in our
     /// buffer does not run: how long they may do so has a limit of its own.
@@ -133,11 +133,11 @@ struct HTTP2Session: ~Copyable {
         return count
     }
 
-    var measures: SessionMeasures {
-        let measures = http.measures
-        return SessionMeasures(
-            controlBytes: measures.controlBytes, controlLimit: controlLimit,
-            parts: measures.parts, partsLimit: measures.partsLimit, bodies: measures.bodies,
-            bodiesLimit: measures.bodiesLimit)
+    var occupancy: SessionOccupancy {
+        let occupancy = http.occupancy
+        return SessionOccupancy(
+            controlBytes: occupancy.controlBytes, controlLimit: controlLimit,
+            parts: occupancy.parts, partsLimit: occupancy.partsLimit, bodies: occupancy.bodies,
+            bodiesLimit: occupancy.bodiesLimit)
     }
 }

@@ -124,9 +124,9 @@ enum DecimalText {
         // SAFETY: the caller has room for `limit` bytes, and there are at most eight digits.
         unsafe output.storeBytes(of: UInt8(count), as: UInt8.self)
         var rest = number
-        for place in stride(from: count, to: 0, by: -1) {
+        for offset in stride(from: count, to: 0, by: -1) {
             unsafe output.storeBytes(
-                of: UInt8(ascii: "0") + UInt8(rest % 10), toByteOffset: place, as: UInt8.self)
+                of: UInt8(ascii: "0") + UInt8(rest % 10), toByteOffset: offset, as: UInt8.self)
             rest /= 10
         }
         return 1 + count

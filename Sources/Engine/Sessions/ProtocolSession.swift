@@ -30,7 +30,7 @@ struct ProtocolSession: ~Copyable {
                 self = .http2(
                     ClientConnectionStateMachine.Configuration(
                         maxStreams: settings.streamsPerConnection,
-                        gateUntilFirstAnswer: settings.usesProviderToken))
+                        gateUntilFirstResponse: settings.usesProviderToken))
             }
         }
     }
@@ -182,7 +182,7 @@ struct ProtocolSession: ~Copyable {
     }
 
     /// The socket takes nothing any more; whether the server may still say why.
-    mutating func noteUnwritable() -> Bool { gateway?.value.noteUnwritable() ?? false }
+    mutating func handleUnwritable() -> Bool { gateway?.value.handleUnwritable() ?? false }
 
     /// Forgets the request that is in flight for the longest; nil if none is left.
     mutating func takeInFlight() -> RowTag? {
@@ -219,5 +219,5 @@ struct ProtocolSession: ~Copyable {
         unsafe http2?.value.copyResponse(range, into: room) ?? 0
     }
 
-    var measures: SessionMeasures { http2?.value.measures ?? SessionMeasures() }
+    var occupancy: SessionOccupancy { http2?.value.occupancy ?? SessionOccupancy() }
 }

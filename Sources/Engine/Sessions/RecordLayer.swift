@@ -4,10 +4,10 @@ internal import BroadsideTLS
 /// all in the deterministic simulation. A seam, so that a seed decides every byte there.
 protocol RecordLayer: ~Copyable {
     /// What one connection of this layer is made from.
-    associatedtype Recipe: Sendable
+    associatedtype Configuration: Sendable
 
     /// A new session towards the server.
-    init(recipe: Recipe) throws(RecordLayerError)
+    init(configuration: Configuration) throws(RecordLayerError)
 
     /// True once application data may be sealed.
     var isEstablished: Bool { get }
@@ -54,7 +54,7 @@ package struct RecordLayerError: Error, Sendable {
     /// True where trying again can't help: a certificate refused, no HTTP/2, no TLS at all.
     var isLasting: Bool
     /// True where the message says already who is to blame.
-    var namesPlace = false
+    var namesPeer = false
 
     init(message: String, isLasting: Bool) {
         self.message = message
@@ -67,12 +67,12 @@ let recordPlaintextLimit = 16_384
 
 /// No record layer: the deterministic simulation's, where bytes are what they are.
 struct TransparentRecords: RecordLayer, ~Copyable {
-    typealias Recipe = Void
+    typealias Configuration = Void
 
     let isEstablished = true
     var closedEarly: RecordLayerError? { nil }
 
-    init(recipe: Void) {}
+    init(configuration: Void) {}
 
     mutating func receive(
         _ input: RawSpan, at offset: inout Int, plaintext: inout OutputRawSpan,

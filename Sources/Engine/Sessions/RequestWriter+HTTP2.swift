@@ -12,20 +12,22 @@ import BroadsidePayloads
 extension RequestWriter {
     /// How many requests may start now.
     func room(on http: borrowing ClientConnectionStateMachine) -> Int {
-        let capacity = http.requestCapacity(payloadCount: payloadLeast)
+        let capacity = http.requestCapacity(payloadCount: payloadByteCountMin)
         // How much a templated payload has is known with its row.
-        if capacity == 0, isTemplated, http.mustSendInParts(payloadCount: payloadLeast) { return 1 }
+        if capacity == 0, isTemplated, http.mustSendInParts(payloadCount: payloadByteCountMin) {
+            return 1
+        }
         return capacity
     }
 
     /// Whether a request may start now, in parts at least.
     func mayStart(on http: borrowing ClientConnectionStateMachine) -> Bool {
-        room(on: http) > 0 || http.mustSendInParts(payloadCount: payloadLeast)
+        room(on: http) > 0 || http.mustSendInParts(payloadCount: payloadByteCountMin)
     }
 
     /// Whether a request has to go in parts although there is no room for a whole one.
     func mustSplit(on http: borrowing ClientConnectionStateMachine) -> Bool {
-        !isTemplated && http.mustSendInParts(payloadCount: payloadLeast)
+        !isTemplated && http.mustSendInParts(payloadCount: payloadByteCountMin)
     }
 
     /// Gets ready for requests on a connection, in the record that is being filled.
@@ -228,14 +230,14 @@ extension RequestWriter {
         // SAFETY: the record was checked to have room for `countLimit` and the whole payload. A
         // collapse ID ends the pieces; they and the token stay while the slab is borrowed and no
         // other row's are asked for. A stream lets no more of a payload go than it was opened with.
-        let pieces = unsafe pieces(of: tag, in: slab)
+        let fieldValues = unsafe fieldValues(of: tag, in: slab)
         let collapse = unsafe UnsafeRawBufferPointer(
-            rebasing: pieces[(pieces.count - Int(shape.collapseCount))...])
+            rebasing: fieldValues[(fieldValues.count - Int(shape.collapseCount))...])
         recordCount += unsafe template.write(
             token: slab.tokenBytes(tag), row: slab[tag].row, collapse: collapse,
             streamID: streamID, dataCount: dataCount, payloadCount: payloadCount, to: recordEnd)
         // What the windows do not let go yet is written over by what follows in the record.
-        unsafe writePayload(shape, pieces: pieces, to: recordEnd)
+        unsafe writePayload(shape, pieces: fieldValues, to: recordEnd)
         recordCount += dataCount
         return .written
     }

@@ -17,14 +17,14 @@ import BroadsideTLS
     private var renderer: PayloadRenderer
     /// The most bytes that a payload has, and the least, so far as they are known before the row is.
     let payloadLimit: Int
-    let payloadLeast: Int
+    let payloadByteCountMin: Int
     /// The payload where it is constant; else room for a row's.
     // SAFETY: `payloadLimit` bytes, freed in `deinit`; a payload is written there before it is
     // read.
     private let payloadBytes: UnsafeMutableRawBufferPointer
     /// Room for a row's field values where they do not lie one behind the other.
     // SAFETY: `fieldLimit` bytes, the most that a row may have; freed in `deinit`.
-    private let piecesScratch: UnsafeMutableRawBufferPointer
+    private let fieldValueScratch: UnsafeMutableRawBufferPointer
 
     // What HTTP/2 requests are made of: see `RequestWriter+HTTP2`.
 
@@ -58,11 +58,11 @@ import BroadsideTLS
         let payloads = settings.personal ?? PayloadSet(constant: settings.payload)
         renderer = PayloadRenderer(payloads, layout: layout)
         payloadLimit = settings.personal?.limit ?? settings.payload.count
-        payloadLeast = settings.personal == nil ? settings.payload.count : 1
+        payloadByteCountMin = settings.personal == nil ? settings.payload.count : 1
         // SAFETY: a constant payload is as long as `payloadLimit`; nothing else is read before it
         // is set.
         unsafe staging = .allocate(byteCount: recordPlaintextLimit, alignment: 64)
-        unsafe piecesScratch = .allocate(byteCount: Self.fieldLimit(settings), alignment: 8)
+        unsafe fieldValueScratch = .allocate(byteCount: Self.fieldLimit(settings), alignment: 8)
         unsafe payloadBytes = .allocate(byteCount: payloadLimit, alignment: 8)
         if settings.personal == nil { unsafe payloadBytes.copyBytes(from: settings.payload) }
     }
@@ -72,7 +72,7 @@ import BroadsideTLS
         personalTemplates.deallocate()
         // SAFETY: allocated in `init`; pointers into them go no further than the call that asked
         // for them.
-        unsafe piecesScratch.deallocate()
+        unsafe fieldValueScratch.deallocate()
         unsafe payloadBytes.deallocate()
         unsafe cleanse(staging)
         unsafe staging.deallocate()
@@ -113,7 +113,7 @@ import BroadsideTLS
     }
 
     /// Has requests carry that token, and forgets what was written with an older one.
-    mutating func follow(_ authorization: (value: [UInt8]?, version: UInt32)) {
+    mutating func use(_ authorization: (value: [UInt8]?, version: UInt32)) {
         hasAuthorization = true
         self.authorization = authorization.value
         guard authorization.version != authorizationVersion else { return }
@@ -158,7 +158,7 @@ import BroadsideTLS
     /// A row's field values, for another reactor; empty if it has none.
     func values(of tag: RowTag, in slab: borrowing RowSlab) -> [UInt8] {
         // SAFETY: the scratch has room for any row's pieces, and they are copied.
-        isTemplated ? unsafe Array(slab.pieces(tag, scratch: piecesScratch)) : []
+        isTemplated ? unsafe Array(slab.fieldValues(tag, scratch: fieldValueScratch)) : []
     }
 
     /// Keeps the field values of a row that another reactor had.
@@ -167,10 +167,10 @@ import BroadsideTLS
         slab.keep(values.rawSpan, shape: row.personal, of: tag)
     }
 
-    func pieces(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
+    func fieldValues(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
         // SAFETY: the scratch has room for any row's pieces; the caller uses them before another
         // row's.
-        unsafe slab.pieces(tag, scratch: piecesScratch)
+        unsafe slab.fieldValues(tag, scratch: fieldValueScratch)
     }
 
     /// A row's payload; a templated one is good until the next row's.
@@ -180,22 +180,22 @@ import BroadsideTLS
         guard isTemplated else { return unsafe UnsafeRawBufferPointer(payloadBytes) }
         let shape = slab[tag].personal
         unsafe writePayload(
-            shape, pieces: pieces(of: tag, in: slab), to: payloadBytes.baseAddress!)
+            shape, pieces: fieldValues(of: tag, in: slab), to: payloadBytes.baseAddress!)
         return unsafe UnsafeRawBufferPointer(
             rebasing: payloadBytes[..<Int(shape.payloadCount)])
     }
 
     /// Writes a payload from a row's field values.
     func writePayload(
-        _ shape: PayloadRenderer.Shape, pieces: UnsafeRawBufferPointer,
+        _ shape: PayloadRenderer.Shape, pieces fieldValues: UnsafeRawBufferPointer,
         to output: UnsafeMutableRawPointer
     ) {
         // SAFETY: the caller's pieces were made for this shape, and it has room for the payload.
-        unsafe renderer.writePayload(shape, pieces: pieces, to: output)
+        unsafe renderer.writePayload(shape, pieces: fieldValues, to: output)
     }
 
     /// What the campaign learns: a payload that all rows have is refused for all of them.
-    func heard(_ signal: ResponseClass.CampaignSignal) -> ResponseClass.CampaignSignal {
+    func campaignSignal(for signal: ResponseClass.CampaignSignal) -> ResponseClass.CampaignSignal {
         signal == .refusesPayload && !isTemplated ? .refusesRequest : signal
     }
 }

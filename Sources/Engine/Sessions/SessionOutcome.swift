@@ -31,10 +31,10 @@ enum SessionOutcome: Equatable {
     /// The server broke the protocol: what waits in the session is the last thing that it gets.
     case violation(ConnectionError)
     /// The server began to say why it ends the connection: nothing that is written now counts.
-    case lastWordBegan
+    case errorPacketBegan
     /// It ends the connection for this reason. What that means for each request that is in flight
     /// follows, unless it names none: then they are in doubt.
-    case lastWord(BinaryErrorPacket, LastWordSubject)
+    case errorPacket(BinaryErrorPacket, ErrorPacketSubject)
     /// All that the last word says was told: the connection is over.
     case over
     /// The server's last word is not one of its protocol.
@@ -44,7 +44,7 @@ enum SessionOutcome: Equatable {
 }
 
 /// What an error packet is about.
-enum LastWordSubject {
+enum ErrorPacketSubject {
     /// A notification that is in flight.
     case inFlight
     /// One that silence has settled before.
@@ -75,7 +75,7 @@ struct SessionTimes {
 }
 
 /// How full is what a session owns, and the most of it.
-struct SessionMeasures {
+struct SessionOccupancy {
     var controlBytes = 0
     var controlLimit = 0
     var parts = 0

@@ -74,9 +74,9 @@ extension ReportPage {
     var connections: String {
         guard !data.connections.isEmpty else { return "" }
         let rows = data.connections.enumerated().map { index, tally in
-            let mean = tally.answers > 0 ? tally.latencySumNanoseconds / tally.answers : 0
+            let mean = tally.responses > 0 ? tally.latencySumNanoseconds / tally.responses : 0
             return [
-                "\(tally.number ?? index + 1)", grouped(tally.answers),
+                "\(tally.number ?? index + 1)", grouped(tally.responses),
                 tally.latencySumNanoseconds > 0 ? latencyText(mean) : "",
                 tally.latencySumNanoseconds > 0 ? latencyText(tally.latencyMaximumNanoseconds) : "",
                 grouped(tally.opened - min(tally.opened, 1)), grouped(tally.failures),

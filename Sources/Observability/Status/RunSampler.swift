@@ -98,9 +98,9 @@ package struct RunSampler {
         let period = report.latency.since(before.latencyCounts)
         snapshot.latencyNow = RunSnapshot.Latency(period)
         snapshot.takenAt = now.nanoseconds
-        let untimed = report.statistics.untimedAnswers
+        let untimed = report.statistics.untimedResponses
         if elapsed > 0 {
-            let new = period.count + untimed - before.statistics.untimedAnswers
+            let new = period.count + untimed - before.statistics.untimedResponses
             snapshot.rateNow = Double(new) / elapsed
             snapshot.recentRates.append(snapshot.rateNow)
             let extra = snapshot.recentRates.count - RunSnapshot.recentRatesLimit

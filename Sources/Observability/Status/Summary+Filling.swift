@@ -44,14 +44,14 @@ extension Summary {
     ) {
         elapsedSeconds = elapsed
         fallbacks = statistics.fallbacks
-        let answers = latency.count + statistics.untimedAnswers
+        let answers = latency.count + statistics.untimedResponses
         notificationsPerSecond = elapsed > 0 ? Double(answers) / elapsed : 0
         if requests > 0 {
             cpuMicrosecondsPerNotification = use.cpuMicroseconds / Double(requests)
         }
         peakResidentBytes = use.peakResidentBytes
         self.latency = Latency(latency)
-        paced = statistics.pace.worst.map { "responses slow down under load, \($0.words)" }
+        paced = statistics.pace.worst.map { "responses slow down under load, \($0.summary)" }
         let total = statistics.limited.reduce(0, +)
         // Where nothing was measured nothing is known.
         guard total > 0 else {

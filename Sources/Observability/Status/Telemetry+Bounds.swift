@@ -49,7 +49,7 @@ extension Telemetry {
     }
 
     private static func isPlausible(_ tally: ConnectionTally) -> Bool {
-        let counts = [tally.opened, tally.answers, tally.goAways, tally.failures]
+        let counts = [tally.opened, tally.responses, tally.goAways, tally.failures]
         return (0...slotsLimit).contains(tally.number ?? 0)
             && counts.allSatisfy { $0 <= countLimit }
             && tally.latencySumNanoseconds <= nanosecondsLimit

@@ -15,9 +15,10 @@ extension Simulation {
         for part in parts { sum.add(part) }
         let numbers: [KeyPath<RunStatistics, UInt64>] = [
             \.counts[.accepted], \.counts[.rejected], \.counts[.invalid], \.counts[.skipped],
-            \.counts[.failed], \.counts[.unknown], \.heldBack,
+            \.counts[.failed], \.counts[.unknown], \.refusedByCredential,
             \.retries,
-            \.requests, \.untimedAnswers, \.connectionsOpened, \.reconnects, \.goAways, \.failures,
+            \.requests, \.untimedResponses, \.connectionsOpened, \.reconnects, \.goAways,
+            \.failures,
             \.pushbacks,
         ]
         for number in numbers {

@@ -55,7 +55,7 @@ extension Simulation {
     /// Counts the reads of the list that a reactor waits for.
     func noteRead(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
         switch completion {
-        case .chunk, .listEnded, .listHeld: reactor.readsOut -= 1
+        case .chunk, .listEnded, .listHeldByCanary: reactor.readsOut -= 1
         default: break
         }
     }

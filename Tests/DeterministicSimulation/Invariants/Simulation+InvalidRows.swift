@@ -16,7 +16,7 @@ extension Simulation {
 
     /// The check at the list's end, as the command makes it.
     func checkRowsAtEnd(of process: SimulatedProcess) {
-        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
+        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential }
         guard process.coordinator.stopCause == nil, heldBack == 0 else { return }
         process.coordinator.checkRowsAtEnd()
     }
@@ -27,7 +27,9 @@ extension Simulation {
         let expected = expectedVerdict(process)
         guard case .tooManyInvalid(let count, let rows)? = cause else {
             // Another cause may have come first; rows that are held back keep the list from its end.
-            let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
+            let heldBack = process.reactors.reduce(0) {
+                $0 + $1.machine.snapshot().refusedByCredential
+            }
             guard let expected, cause == nil, heldBack == 0 else { return }
             fail("\(expected) of the first rows is not noticed")
             return

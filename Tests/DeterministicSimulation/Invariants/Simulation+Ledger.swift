@@ -283,7 +283,7 @@ extension Simulation {
     }
 
     private func checkLeftOver(_ states: [RowState], _ process: SimulatedProcess) {
-        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
+        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential }
         let isStopped = process.coordinator.stopCause != nil
         let limit = plan.limit(epoch: process.epoch).map { Int($0) } ?? states.count
         for (number, state) in states.enumerated().prefix(limit) where !state.isSettled {

@@ -23,7 +23,7 @@ extension Simulation {
         let rows = reactor.machine.rowsInHand
         let most = plan.placesMost
         if rows.all > most { fail("\(rows.all) rows in hand where \(most) may be") }
-        if rows.all != rows.inFlight + rows.again + rows.waiting {
+        if rows.all != rows.inFlight + rows.requeued + rows.waiting {
             fail("of the rows in hand some are in no condition, or in two: \(rows)")
         }
         let open = reactor.machine.openRequests

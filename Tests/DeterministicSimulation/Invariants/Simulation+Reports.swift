@@ -37,11 +37,11 @@ extension Simulation {
         if !(sure...process.responses.count).contains(Int(latency.count)) {
             fail("\(latency.count) latencies are counted for \(process.responses.count) responses")
         }
-        if tally.answers != latency.count
+        if tally.responses != latency.count
             || tally.latencySumNanoseconds != latency.sumNanoseconds
             || tally.latencyMaximumNanoseconds != latency.maximumNanoseconds
         {
-            fail("connections count \(tally.answers) responses, the reactors \(latency.count)")
+            fail("connections count \(tally.responses) responses, the reactors \(latency.count)")
         }
         // Whatever else a status means, these ask for patience.
         var least: UInt64 = 0
@@ -63,16 +63,16 @@ extension Simulation {
         _ tally: ConnectionTally, _ latency: LatencyCounts, _ counted: RunStatistics,
         _ process: SimulatedProcess
     ) {
-        if latency.count != 0 || tally.answers != counted.untimedAnswers {
+        if latency.count != 0 || tally.responses != counted.untimedResponses {
             fail(
-                "connections count \(tally.answers) responses, the reactors "
-                    + "\(counted.untimedAnswers) and \(latency.count) with a latency")
+                "connections count \(tally.responses) responses, the reactors "
+                    + "\(counted.untimedResponses) and \(latency.count) with a latency")
         }
         // Each accepted row, and at most one error response each connection.
         let most = counted.counts[.accepted] + UInt64(ownLinks.count { $0.word != nil })
-        if !(counted.counts[.accepted]...most).contains(tally.answers) {
+        if !(counted.counts[.accepted]...most).contains(tally.responses) {
             fail(
-                "\(tally.answers) responses for \(counted.counts[.accepted]) accepted rows, of \(most)"
+                "\(tally.responses) responses for \(counted.counts[.accepted]) accepted rows, of \(most)"
             )
         }
     }
@@ -246,7 +246,7 @@ extension Simulation {
             fail("reactor \(reactor.index) calls \(told) connections open of \(least) to \(most)")
         }
         // One that drains does not stand, whatever it drains for.
-        let standing = reactor.machine.standingConnections
+        let standing = reactor.machine.establishedConnections
         let mayDrain = mayDrainUnseen || reactor.machine.rowsInHand.all == 0
         if standing > most || (standing < least && !mayDrain) {
             fail(

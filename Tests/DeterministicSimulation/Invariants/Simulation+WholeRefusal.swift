@@ -8,7 +8,7 @@ import BroadsideRows
 extension Simulation {
     /// The check at the list's end, as the command makes it.
     func checkPartAtEnd(of process: SimulatedProcess) {
-        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
+        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential }
         guard plan.part != nil, process.coordinator.stopCause == nil, heldBack == 0 else { return }
         do {
             let limit = plan.limit(epoch: process.epoch)
@@ -54,7 +54,7 @@ extension Simulation {
             return
         }
         let end = plan.limit(epoch: process.epoch).map { Int($0) } ?? rows.count
-        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
+        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential }
         guard isWhole, cause == nil, heldBack == 0,
             rows.prefix(end).allSatisfy(\.state.isSettled)
         else { return }

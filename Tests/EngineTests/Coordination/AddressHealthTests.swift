@@ -17,12 +17,12 @@ import Testing
             address, now: now, retryAfter: nil, lasting: nil, isOutage: isOutage, draw: 0)
     }
 
-    private func ask(_ owner: AddressHealth.Owner, at now: UInt64) -> AddressHealth.Leave {
-        health.ask(address, owner, now: now)
+    private func ask(_ owner: AddressHealth.Owner, at now: UInt64) -> AddressHealth.Permission {
+        health.requestPermission(address, owner, now: now)
     }
 
-    private func leave(_ owner: AddressHealth.Owner, at now: UInt64) -> AddressHealth.Leave {
-        health.leave(address, owner, now: now)
+    private func leave(_ owner: AddressHealth.Owner, at now: UInt64) -> AddressHealth.Permission {
+        health.permission(address, owner, now: now)
     }
 
     @Test func `A connection that tries a paused address is not held by failures of others`() {
@@ -31,7 +31,7 @@ import Testing
         #expect(ask(first, at: later) == .trial)
         // Others, which were opened before, time out one after the other.
         fail(at: later)
-        let pause = AddressHealth.Leave.none(until: later + 2 * second)
+        let pause = AddressHealth.Permission.none(until: later + 2 * second)
         #expect(ask(other, at: later) == pause && ask(first, at: later) == pause)
         #expect(leave(first, at: later) == .trial)
         #expect(leave(other, at: later) == .free)

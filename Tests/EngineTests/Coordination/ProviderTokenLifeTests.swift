@@ -40,14 +40,14 @@ struct ProviderTokenLifeTests {
     @Test
     func `Another token is wanted five minutes into the next window, and sending continues`() {
         var life = ProviderTokenLife(token(0))
-        life.wantIfDue(at(35) - 1)
+        life.requestIfDue(at(35) - 1)
         #expect(!life.isWanted)
-        life.wantIfDue(at(35))
+        life.requestIfDue(at(35))
         #expect(life.isWanted && !life.isStale && !life.isTooOld(at(35)))
         let renewed = renew(&life, 35)
         #expect(renewed == "bearer 30")
         #expect(life.version == 2 && !life.isWanted)
-        life.wantIfDue(at(36))
+        life.requestIfDue(at(36))
         let again = renew(&life, 36)
         #expect(again == nil)
     }
@@ -60,45 +60,45 @@ struct ProviderTokenLifeTests {
 
     @Test func `An expired token of an earlier window is renewed once, and this window's is not`() {
         var life = ProviderTokenLife(token(0))
-        let isRenewedEarly = life.wantExpired(at(30) - 1, usedVersion: 1)
+        let isRenewedEarly = life.requestAfterExpiry(at(30) - 1, usedVersion: 1)
         #expect(!isRenewedEarly && !life.isWanted && !life.isStale)
-        let isRenewed = life.wantExpired(at(30), usedVersion: 1)
+        let isRenewed = life.requestAfterExpiry(at(30), usedVersion: 1)
         #expect(isRenewed && life.isStale)
-        let isRenewedOnce = life.wantExpired(at(30), usedVersion: 1)
+        let isRenewedOnce = life.requestAfterExpiry(at(30), usedVersion: 1)
         #expect(isRenewedOnce)
         let renewed = renew(&life, 31)
         #expect(renewed == "bearer 30")
         #expect(!life.isStale)
         // Requests that were in flight with the token before.
-        let isLate = life.wantExpired(at(31), usedVersion: 1)
+        let isLate = life.requestAfterExpiry(at(31), usedVersion: 1)
         #expect(isLate && !life.isWanted)
-        let isCurrent = life.wantExpired(at(31), usedVersion: 2)
+        let isCurrent = life.requestAfterExpiry(at(31), usedVersion: 2)
         #expect(!isCurrent)
     }
 
     @Test func `After TooManyProviderTokenUpdates the token before serves for 20 minutes`() {
         var life = ProviderTokenLife(token(0))
-        life.wantIfDue(at(35))
+        life.requestIfDue(at(35))
         _ = renew(&life, 35)
         life.freeze(at(35), usedVersion: 2)
         #expect(value(life) == "bearer 0" && life.version == 3)
         // Others say the same of the same token.
         life.freeze(at(36), usedVersion: 2)
         #expect(value(life) == "bearer 0" && life.version == 3)
-        life.wantIfDue(at(40))
+        life.requestIfDue(at(40))
         let frozen = renew(&life, 54)
         #expect(frozen == nil)
-        life.wantIfDue(at(55))
+        life.requestIfDue(at(55))
         let renewed = renew(&life, 55)
         #expect(renewed == "bearer 30")
         // The next window's is due ten minutes later, and comes 20 minutes later.
-        life.wantIfDue(at(74))
+        life.requestIfDue(at(74))
         #expect(!life.isWanted)
-        life.wantIfDue(at(75))
+        life.requestIfDue(at(75))
         let next = renew(&life, 75)
         #expect(next == "bearer 60")
         // From then on it changes with all others.
-        life.wantIfDue(at(95))
+        life.requestIfDue(at(95))
         let last = renew(&life, 95)
         #expect(last == "bearer 90")
     }
@@ -108,10 +108,10 @@ struct ProviderTokenLifeTests {
         `A token that expires while renewal is frozen stops sending until the 20 minutes are over`()
     {
         var life = ProviderTokenLife(token(0))
-        life.wantIfDue(at(35))
+        life.requestIfDue(at(35))
         _ = renew(&life, 35)
         life.freeze(at(35), usedVersion: 2)
-        let isRenewed = life.wantExpired(at(40), usedVersion: 3)
+        let isRenewed = life.requestAfterExpiry(at(40), usedVersion: 3)
         #expect(isRenewed && life.isStale)
         let frozen = renew(&life, 54)
         #expect(frozen == nil)
@@ -126,7 +126,7 @@ struct ProviderTokenLifeTests {
         var life = ProviderTokenLife(token(0))
         life.freeze(at(34), usedVersion: 1)
         #expect(value(life) == "bearer 0" && life.version == 1)
-        life.wantIfDue(at(35))
+        life.requestIfDue(at(35))
         let frozen = renew(&life, 53)
         #expect(frozen == nil)
         let renewed = renew(&life, 54)
@@ -153,14 +153,14 @@ struct ProviderTokenLifeTests {
 
     @Test func `A clock that is set back makes no earlier token`() {
         var life = ProviderTokenLife(token(30))
-        life.wantIfDue(at(10))
+        life.requestIfDue(at(10))
         let renewed = renew(&life, 10)
         #expect(!life.isWanted && renewed == nil)
     }
 
     @Test func `A run with a certificate renews no token`() {
         var life = ProviderTokenLife(nil)
-        life.wantIfDue(at(100))
+        life.requestIfDue(at(100))
         #expect(!life.isWanted && !life.isTooOld(at(100)))
         let renewed = renew(&life, 100)
         #expect(renewed == nil)

@@ -35,10 +35,10 @@ import Testing
     @Test func `What one reactor publishes all others read in their next turn`() {
         let run = coordinator()
         var (first, second) = (RunChannel(run, reactor: 0), RunChannel(run, reactor: 1))
-        first.noteReady()
+        first.markReady()
         first.append(.accepted(3))
-        first.noteResponse(now)
-        first.noteListEnd()
+        first.recordResponse(now)
+        first.markListEnd()
         #expect(!second.directives.anyReady)
         first.exchange(permits: 0, inFlight: 0, now)
         second.exchange(permits: 0, inFlight: 0, now)
@@ -49,7 +49,7 @@ import Testing
         second.stop(.deadline)
         // Who asks for it stops at once; the others when they ask.
         #expect(second.directives.isStopping && !run.isStopping)
-        second.finishTurn(inFlight: 0, now)
+        second.finishIteration(inFlight: 0, now)
         first.exchange(permits: 0, inFlight: 0, now)
         #expect(first.directives.isStopping && run.stopCause == .deadline)
     }
@@ -61,7 +61,7 @@ import Testing
         second.exchange(permits: 7, inFlight: 0, now)
         #expect(first.directives.permits == 7 && second.directives.permits == 3)
         // Of seven, two were made use of; one of these is refused.
-        first.finishTurn(inFlight: 2, now)
+        first.finishIteration(inFlight: 2, now)
         #expect(first.directives.permits == 2)
         first.append(.response(.badDeviceToken, status: 400, reason: .badDeviceToken))
         first.exchange(permits: 0, inFlight: 1, now)
@@ -82,7 +82,7 @@ import Testing
         second.exchange(permits: 0, inFlight: 0, now)
         #expect(second.directives.rateParticipants == 2)
         first.shareRate(false)
-        first.finishTurn(inFlight: 0, now)
+        first.finishIteration(inFlight: 0, now)
         second.exchange(permits: 0, inFlight: 0, now)
         #expect(second.directives.rateParticipants == 1)
     }
@@ -93,10 +93,10 @@ import Testing
         ] as [(ReactorEffects.Signal, Bool)] {
             let run = coordinator()
             var channel = RunChannel(run, reactor: 0)
-            channel.note(ConnectionTrouble(.connect, "first"))
-            channel.note(ConnectionTrouble(.lost, "last"))
+            channel.record(ConnectionTrouble(.connect, "first"))
+            channel.record(ConnectionTrouble(.lost, "last"))
             channel.giveUp(signal)
-            channel.finishTurn(inFlight: 0, now)
+            channel.finishIteration(inFlight: 0, now)
             let last = ConnectionTrouble(.lost, "last")
             #expect(
                 run.stopCause
@@ -124,7 +124,7 @@ import Testing
         }
         channel.exchange(permits: 0, inFlight: 0, now)
         let actions = channel.takeExpiredTokens()
-        #expect(actions == [.elsewhere, .elsewhere, .elsewhere, .hopeless])
+        #expect(actions == [.otherConnection, .otherConnection, .otherConnection, .fatal])
         #expect(channel.takeExpiredTokens().isEmpty && channel.directives.isStopping)
         channel.exchange(permits: 0, inFlight: 0, now)
         #expect(channel.takeExpiredTokens().isEmpty)

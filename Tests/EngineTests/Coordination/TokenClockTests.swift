@@ -36,10 +36,10 @@ import Testing
     @Test func `APNs decides whether a clock that is far ahead is right`() {
         var clock = TokenClock()
         _ = clock.seconds(at(0))
-        let followsNoJump = clock.followWallClock(at(30, jump: 60))
-        let followsBack = clock.followWallClock(at(30, jump: -3 * Self.hour))
+        let followsNoJump = clock.adoptWallClock(at(30, jump: 60))
+        let followsBack = clock.adoptWallClock(at(30, jump: -3 * Self.hour))
         #expect(!followsNoJump && !followsBack)
-        let follows = clock.followWallClock(at(60, jump: 3 * Self.hour))
+        let follows = clock.adoptWallClock(at(60, jump: 3 * Self.hour))
         #expect(follows)
         #expect(clock.seconds(at(61, jump: 3 * Self.hour)) == Self.start + 61 + 10_800)
         #expect(clock.seconds(at(3661, jump: 3 * Self.hour)) == Self.start + 3661 + 10_800)

@@ -49,7 +49,7 @@ struct AdaptivePaceTests {
     @Test func `The lateness of turns is the smoothed time between them`() {
         var watch = LatencyMonitor(now: Now(nanoseconds: second, wallMilliseconds: 0))
         for turn in 1...200 {
-            watch.noteTurn(
+            watch.recordIteration(
                 Now(nanoseconds: second + UInt64(turn) * 8 * millisecond, wallMilliseconds: 0))
         }
         #expect((7 * millisecond...8 * millisecond).contains(watch.lag))
@@ -73,8 +73,8 @@ struct AdaptivePaceTests {
             return run.events.contains { $0.kind == .pace }
         }
         #expect(run.events.count { $0.kind == .pace } == 1)
-        let next = run.reactors[0].machine.connections[0].nextPaceWord
+        let next = run.reactors[0].machine.connections[0].nextPaceEventTime
         let told = run.now.nanoseconds - 100 * millisecond...run.now.nanoseconds
-        #expect(told.contains(next - min(next, LatencyMonitor.tellInterval)))
+        #expect(told.contains(next - min(next, LatencyMonitor.eventInterval)))
     }
 }

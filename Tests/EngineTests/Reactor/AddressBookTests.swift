@@ -121,12 +121,12 @@ import Testing
     @Test func `At most ten connections begin within any second`() {
         let connectRate = ConnectRateLimiter()
         for index in 0..<10 {
-            #expect(connectRate.take(now: UInt64(index) * 10 * millisecond) == nil)
+            #expect(connectRate.reserve(now: UInt64(index) * 10 * millisecond) == nil)
         }
-        #expect(connectRate.take(now: 500 * millisecond) == second)
-        #expect(connectRate.take(now: second) == nil)
-        #expect(connectRate.take(now: second) == second + 10 * millisecond)
-        connectRate.giveBack(now: second)
-        #expect(connectRate.take(now: second + millisecond) == nil)
+        #expect(connectRate.reserve(now: 500 * millisecond) == second)
+        #expect(connectRate.reserve(now: second) == nil)
+        #expect(connectRate.reserve(now: second) == second + 10 * millisecond)
+        connectRate.cancelReservation(now: second)
+        #expect(connectRate.reserve(now: second + millisecond) == nil)
     }
 }

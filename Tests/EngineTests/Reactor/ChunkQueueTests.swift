@@ -14,7 +14,7 @@ import Testing
             rows: CampaignRows(selection: selection, limit: nil), skips: nil)
         var queue = ChunkQueue(pool: pool, layout: .lines)
         for _ in 0..<chunks {
-            queue.willAsk()
+            queue.willRequest()
             queue.put(try #require(try source.next(rowLimit: 100 / Int(selection.divisor))))
         }
         return queue
@@ -35,15 +35,15 @@ import Testing
         let beforeAll = (queue.hasRow(syncedPosition: .max), take(of: &queue))
         #expect(!beforeAll.0 && beforeAll.1.isEmpty)
         let first = queue.firstUnreserved?.reservation.firstRow
-        queue.noteReserved(at: 70)
+        queue.markReserved(at: 70)
         let second = queue.firstUnreserved?.reservation.firstRow
         #expect(first == 0 && second == 100)
         let isReady = (queue.hasRow(syncedPosition: 69), queue.hasRow(syncedPosition: 70))
         #expect(isReady == (false, true))
         let rows = take(of: &queue)
         #expect(rows == Array(0..<100))
-        queue.noteReserved(at: 140)
-        queue.noteReserved(at: 210)
+        queue.markReserved(at: 140)
+        queue.markReserved(at: 210)
         let next = take(1, of: &queue)
         let (position, reserved) = (queue.reservedAt, queue.reservedCount)
         let (isAllReserved, broken) = (queue.firstUnreserved == nil, queue.brokenInvariant)
@@ -53,8 +53,8 @@ import Testing
 
     @Test func `A stop names the unsent rows of reserved chunks, and none of the others`() throws {
         var queue = try waiting(4)
-        queue.noteReserved(at: 70)
-        queue.noteReserved(at: 140)
+        queue.markReserved(at: 70)
+        queue.markReserved(at: 140)
         _ = take(30, of: &queue)
         var ranges: [Range<UInt64>] = []
         while let range = queue.takeUnsentRange() {
@@ -67,21 +67,21 @@ import Testing
 
     @Test func `Rows of other parts are skipped and counted`() throws {
         var queue = try waiting(2, selection: RowSelection(divisor: 20, remainder: 7))
-        queue.noteReserved(at: 70)
-        queue.noteReserved(at: 140)
+        queue.markReserved(at: 70)
+        queue.markReserved(at: 140)
         let rows = take(of: &queue)
         #expect(rows == Array(stride(from: 7, to: 200, by: 20)))
-        let passedOver = (queue.takePassedOver(), queue.takePassedOver())
+        let passedOver = (queue.takeSettledBefore(), queue.takeSettledBefore())
         #expect(passedOver == (190, 0))
     }
 
     @Test func `A chunk with nothing left to do is skipped as a whole`() throws {
         var queue = try waiting(1, selection: RowSelection(divisor: 100, remainder: 7))
         queue.firstUnreserved?.dispositions = Array(repeating: .settled, count: 100)
-        queue.noteReserved(at: 70)
-        let (rows, passedOver) = (take(of: &queue), queue.takePassedOver())
+        queue.markReserved(at: 70)
+        let (rows, passedOver) = (take(of: &queue), queue.takeSettledBefore())
         #expect(rows.isEmpty && passedOver == 100)
-        queue.noteEnd()
+        queue.markEnded()
         let isExhausted = queue.isExhausted
         #expect(isExhausted)
     }
@@ -90,11 +90,11 @@ import Testing
         throws
     {
         var queue = try waiting(4)
-        for position in 1...4 as ClosedRange<UInt64> { queue.noteReserved(at: position) }
+        for position in 1...4 as ClosedRange<UInt64> { queue.markReserved(at: position) }
         // Nothing is known before the first chunk was read.
         let atFirst = (queue.expectsRequests, queue.requestsPerChunk)
         #expect(atFirst == (true, 100))
-        for row in take(100, of: &queue) where row % 10 == 0 { queue.noteRequest() }
+        for row in take(100, of: &queue) where row % 10 == 0 { queue.countRequest() }
         // The first row of the second chunk, which has none.
         _ = take(1, of: &queue)
         let afterFirst = (queue.expectsRequests, queue.requestsPerChunk)
@@ -102,7 +102,7 @@ import Testing
         _ = take(100, of: &queue)
         let afterSecond = (queue.expectsRequests, queue.requestsPerChunk)
         #expect(afterSecond == (false, 1))
-        for _ in 1...3 { queue.noteRequest() }
+        for _ in 1...3 { queue.countRequest() }
         let inThird = (queue.expectsRequests, queue.requestsPerChunk)
         #expect(inThird == (true, 3))
     }
@@ -115,7 +115,7 @@ import Testing
             dispositions[99] = .send
             queue.firstUnreserved?.dispositions = dispositions
             if hasAttempts { queue.firstUnreserved?.attempts = (0..<100).map { 10 * $0 } }
-            queue.noteReserved(at: 70)
+            queue.markReserved(at: 70)
             let (first, second, third) = (queue.nextRow(), queue.nextRow(), queue.nextRow())
             #expect(first?.number == 30 && first?.disposition == .sendAgain)
             #expect(second?.number == 99 && second?.disposition == .send)

@@ -72,17 +72,17 @@ import Testing
         // Known from what was taken lately, before a quarter of a second is over as well as after.
         for milliseconds in [50, 1_000] {
             let (rows, now) = after(rate, milliseconds: milliseconds)
-            #expect(rows.together(requests: 1_000, now: now) == chunks)
+            #expect(rows.chunksPerSync(requests: 1_000, now: now) == chunks)
         }
         // Rows that need no request make chunks larger, and not more: they wait for no sync.
         var passing = ChunkRows(reactors: 1, perSecond: nil)
         passing.taken = 1_000_000
         passing.adapt(now: second)
         #expect(passing.limit == ChunkRows.maximum)
-        #expect(passing.together(requests: 1_000, now: second) == 2)
+        #expect(passing.chunksPerSync(requests: 1_000, now: second) == 2)
         // Few rows of each chunk are sent: more chunks share a sync.
-        #expect(after(rate, milliseconds: 1_000).rows.together(requests: 3, now: second) == 8)
+        #expect(after(rate, milliseconds: 1_000).rows.chunksPerSync(requests: 3, now: second) == 8)
         // Nothing is known of a chunk before the first: others want rows, too.
-        #expect(after(rate, milliseconds: 1_000).rows.together(requests: 0, now: second) == 2)
+        #expect(after(rate, milliseconds: 1_000).rows.chunksPerSync(requests: 0, now: second) == 2)
     }
 }

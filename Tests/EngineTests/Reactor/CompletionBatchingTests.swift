@@ -9,8 +9,8 @@ struct CompletionBatchingTests {
         var patience = CompletionBatching()
         patience.readyConnections = connections
         for _ in 0..<100 {
-            patience.noteAnswer(nanoseconds: nanoseconds)
-            patience.noteTurn()
+            patience.recordResponse(nanoseconds: nanoseconds)
+            patience.recordIteration()
         }
         return patience
     }
@@ -50,10 +50,10 @@ struct CompletionBatchingTests {
         var patience = patience(answersTake: 400_000, connections: 4)
         let before = try #require(patience.wait(inFlight: 400))
         for _ in 0..<100 {
-            patience.noteAnswer(nanoseconds: 40_000_000)
-            patience.noteTurn()
+            patience.recordResponse(nanoseconds: 40_000_000)
+            patience.recordIteration()
             // A turn without an answer says nothing.
-            patience.noteTurn()
+            patience.recordIteration()
         }
         let after = try #require(patience.wait(inFlight: 4000))
         #expect(before.nanoseconds < 201_000)

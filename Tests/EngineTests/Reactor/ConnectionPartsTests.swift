@@ -24,13 +24,13 @@ struct ConnectionPartsTests {
         #expect(meanwhile == nil)
         #expect(outbox.handedOver == 5)
 
-        outbox.noteStopped()
-        let partly = outbox.noteSent(2, now: 7)
+        outbox.sendStopped()
+        let partly = outbox.recordSent(2, now: 7)
         #expect(partly == nil && outbox.waitingSince == 5 && outbox.room == 3)
         let second = outbox.takeWaiting(now: 8).map(Array.init)
         #expect(second == [3, 4, 5])
-        outbox.noteStopped()
-        let since = outbox.noteSent(3, now: 9)
+        outbox.sendStopped()
+        let since = outbox.recordSent(3, now: 9)
         #expect(since == 5)
         #expect(outbox.isEmpty && outbox.room == 8 && outbox.waitingSince == nil)
         #expect(outbox.handedOver == 9)
@@ -41,7 +41,7 @@ struct ConnectionPartsTests {
         outbox.begin(now: 1)
         fill(&outbox, [1, 2])
         _ = outbox.takeWaiting(now: 2)
-        outbox.noteStopped()
+        outbox.sendStopped()
         outbox.clear()
         #expect(outbox.isEmpty && outbox.isDrained && outbox.waitingSince == nil)
         fill(&outbox, [3])
@@ -58,7 +58,7 @@ struct ConnectionPartsTests {
         let limit = Liveness.silenceLimit
         var verdicts = [liveness.verdict(isAwaited: true, now: limit)]
         verdicts.append(liveness.verdict(isAwaited: true, now: limit + 1))
-        liveness.notePing(now: limit + 1)
+        liveness.recordPing(now: limit + 1)
         verdicts.append(liveness.verdict(isAwaited: true, now: 2 * limit + 1))
         verdicts.append(liveness.verdict(isAwaited: true, now: 2 * limit + 2))
         #expect(verdicts == [.alive, .silent, .alive, .dead])
@@ -67,10 +67,10 @@ struct ConnectionPartsTests {
     @Test func `Any bytes after a PING show that the connection lives`() {
         var liveness = Liveness(now: 0)
         let asked = 11 * second
-        liveness.notePing(now: asked)
-        liveness.noteReceived(now: asked - 1)
+        liveness.recordPing(now: asked)
+        liveness.recordReceived(now: asked - 1)
         let before = liveness.verdict(isAwaited: true, now: asked + 10 * second + 1)
-        liveness.noteReceived(now: asked)
+        liveness.recordReceived(now: asked)
         let after = liveness.verdict(isAwaited: true, now: asked + 10 * second + 1)
         // The PING is over: the next silence is a silence again.
         let later = liveness.verdict(isAwaited: true, now: asked + 10 * second + 1)
@@ -87,11 +87,11 @@ struct ConnectionPartsTests {
     @Test func `Room for a request restarts the time without room`() {
         var liveness = Liveness(now: 0)
         let limit = Liveness.starvedLimit
-        var isTooLong = [liveness.noteStarved(true, now: 100)]
-        isTooLong.append(liveness.noteStarved(true, now: 100 + limit))
-        isTooLong.append(liveness.noteStarved(false, now: 101 + limit))
-        isTooLong.append(liveness.noteStarved(true, now: 102 + limit))
-        isTooLong.append(liveness.noteStarved(true, now: 103 + 2 * limit))
+        var isTooLong = [liveness.updateStarvation(true, now: 100)]
+        isTooLong.append(liveness.updateStarvation(true, now: 100 + limit))
+        isTooLong.append(liveness.updateStarvation(false, now: 101 + limit))
+        isTooLong.append(liveness.updateStarvation(true, now: 102 + limit))
+        isTooLong.append(liveness.updateStarvation(true, now: 103 + 2 * limit))
         #expect(isTooLong == [false, false, false, false, true])
     }
 
@@ -100,13 +100,13 @@ struct ConnectionPartsTests {
     @Test func `A connection is trusted from its first response until a request is refused`() {
         var trust = Trust()
         #expect(!trust.isComplete)
-        trust.noteResponse(now: 10)
+        trust.recordResponse(now: 10)
         #expect(trust.isComplete && trust.lastResponse == 10)
-        let due = trust.noteRefusal(now: 20)
+        let due = trust.recordRefusal(now: 20)
         #expect(due == 20 + RefusalBackoff.minimum)
         #expect(!trust.isComplete)
         let early = trust.forgetRefusals()
-        trust.noteResponse(now: 30)
+        trust.recordResponse(now: 30)
         let late = trust.forgetRefusals()
         let again = trust.forgetRefusals()
         #expect([early, late, again] == [false, true, false])
@@ -116,9 +116,9 @@ struct ConnectionPartsTests {
     @Test func `Only losses in a row count`() {
         var trust = Trust()
         var isTooMany: [Bool] = []
-        for _ in 1..<Trust.lossesLimit { isTooMany.append(trust.noteLoss()) }
-        trust.noteResponse(now: 1)
-        for _ in 1...Trust.lossesLimit { isTooMany.append(trust.noteLoss()) }
+        for _ in 1..<Trust.lossesLimit { isTooMany.append(trust.recordLoss()) }
+        trust.recordResponse(now: 1)
+        for _ in 1...Trust.lossesLimit { isTooMany.append(trust.recordLoss()) }
         let expected = [Bool](repeating: false, count: 2 * Trust.lossesLimit - 2) + [true]
         #expect(isTooMany == expected)
     }
@@ -126,7 +126,7 @@ struct ConnectionPartsTests {
     @Test func `A lossy address gets as many streams as its responses justify`() {
         var trust = Trust()
         trust.requireProof(true)
-        for _ in 0..<8 { trust.noteResponse(now: 1) }
+        for _ in 0..<8 { trust.recordResponse(now: 1) }
         #expect(!trust.isComplete)
         let worth = trust.worth
         let isProved = [

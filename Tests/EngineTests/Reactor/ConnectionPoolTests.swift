@@ -19,8 +19,8 @@ import Testing
         let isEstablished = true
         var closedEarly: RecordLayerError? { nil }
 
-        init(recipe: Living) {
-            living = recipe
+        init(configuration: Living) {
+            living = configuration
             living.count.add(1, ordering: .relaxed)
         }
 
@@ -41,7 +41,7 @@ import Testing
         settings.tunnelTarget = "api.push.apple.com:443"
         let book = AddressBook(health: AddressHealth(), lossy: LossyAddresses(), reactor: 0)
         var pool = ConnectionPool<CountedRecords>(
-            settings: settings, recipe: Living(), addresses: book, initialCount: 1,
+            settings: settings, recordConfiguration: Living(), addresses: book, initialCount: 1,
             now: ScriptedRun.start)
         pool.addresses.update(
             [.v4(0x0a00_0001, port: 8080)], now: ScriptedRun.start.nanoseconds
@@ -52,7 +52,7 @@ import Testing
         var peers: [String] = []
         pool[0].enter(.connecting, now: 0)
         peers.append(pool.peer(0))
-        pool[0].records = CountedRecords(recipe: Living())
+        pool[0].records = CountedRecords(configuration: Living())
         pool[0].enter(.handshaking, now: 0)
         peers.append(pool.peer(0))
         pool[0].enter(.open, now: 0)
@@ -71,7 +71,7 @@ import Testing
             var settings = ScriptedRun.settings
             settings.connections = 3
             var pool = ConnectionPool<CountedRecords>(
-                settings: settings, recipe: living,
+                settings: settings, recordConfiguration: living,
                 addresses: AddressBook(
                     health: AddressHealth(), lossy: LossyAddresses(), reactor: 0), initialCount: 3,
                 now: ScriptedRun.start)
@@ -79,7 +79,9 @@ import Testing
                 Connection(rateLimiter: RateLimiter(milliRate: nil, now: 0), outgoingCapacity: 64)
             }
             #expect(pool.count == 6)
-            for index in 0..<pool.count { pool[index].records = CountedRecords(recipe: living) }
+            for index in 0..<pool.count {
+                pool[index].records = CountedRecords(configuration: living)
+            }
             #expect(living.count.load(ordering: .relaxed) == 6)
         }
         #expect(living.count.load(ordering: .relaxed) == 0)

@@ -122,13 +122,13 @@ struct CredentialAnswerTests {
                 ? .status(429, "TooManyProviderTokenUpdates") : .status(200)
         }
         run.run(for: 1490 * second)
-        #expect(run.coordinator.heldUntil(run.now) == nil)
+        #expect(run.coordinator.tokenBlockedUntil(run.now) == nil)
         run.run(for: 100 * second)
-        let held = try #require(run.coordinator.heldUntil(run.now)) - Self.start
+        let held = try #require(run.coordinator.tokenBlockedUntil(run.now)) - Self.start
         #expect((2200...2220).contains(held), "\(held)")
         run.run(for: 7200 * second)
         #expect(run.coordinator.stopCause == nil && run.isFinished)
-        #expect(run.coordinator.heldUntil(run.now) == nil)
+        #expect(run.coordinator.tokenBlockedUntil(run.now) == nil)
         #expect(try run.rows().allSatisfy { $0.state == .accepted })
         let pause = (1501 * second)..<(2200 * second)
         #expect(run.requests.allSatisfy { !pause.contains($0.time) })

@@ -71,7 +71,7 @@ import Testing
         run.run(for: second) { run.requests.count > 0 }
         let inDoubt = try run.rows().count { $0.state == .inDoubt }
         // The chunk in use and those that share a sync; invalid rows are settled.
-        let rows = (1 + ChunkQueue.aheadLeast) * (Self.chunkBytes / 65 + 1)
+        let rows = (1 + ChunkQueue.aheadMin) * (Self.chunkBytes / 65 + 1)
         #expect(inDoubt > 0 && inDoubt <= rows, "\(inDoubt)")
         #expect(run.asksWhileChunksWait > 0)
     }
@@ -80,7 +80,7 @@ import Testing
         let text = String(repeating: "x\n", count: 400_000)
         let run = try run(text, selection: RowSelection(divisor: 2, remainder: 1))
         #expect(run.settled == 200_000)
-        #expect(run.turns >= 400_000 / RowSupply.passLimit, "\(run.turns)")
+        #expect(run.turns >= 400_000 / RowSupply.unsentLimit, "\(run.turns)")
     }
 
     @Test func `A row in a hundred of another part costs the others nothing`() throws {

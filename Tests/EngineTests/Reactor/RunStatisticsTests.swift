@@ -14,8 +14,8 @@ import Testing
         var one = RunStatistics()
         let fields: [WritableKeyPath<RunStatistics, UInt64>] = [
             \.counts[.accepted], \.counts[.rejected], \.counts[.invalid], \.counts[.skipped],
-            \.counts[.failed], \.counts[.unknown], \.heldBack, \.retries, \.requests,
-            \.untimedAnswers, \.connectionsOpened, \.reconnects, \.goAways, \.failures,
+            \.counts[.failed], \.counts[.unknown], \.refusedByCredential, \.retries, \.requests,
+            \.untimedResponses, \.connectionsOpened, \.reconnects, \.goAways, \.failures,
             \.pushbacks,
         ]
         for (place, field) in fields.enumerated() { one[keyPath: field] = factor << UInt64(place) }
@@ -27,7 +27,7 @@ import Testing
         one.fallbacks.others = factor + 1
         for _ in 0..<factor {
             one.counts.reasons.add(code: Reason.unregistered.rawValue)
-            one.pace.note(Self.finding(slow: factor))
+            one.pace.record(Self.finding(slow: factor))
         }
         return one
     }
@@ -94,15 +94,15 @@ import Testing
         first.failures = 4
         first.lastGoAway = "NO_ERROR"
         first.lastFailure = "lost"
-        first.noteAnswer(latencyNanoseconds: 70)
-        first.noteAnswer(latencyNanoseconds: 30)
-        first.noteAnswer()
-        #expect(first.answers == 3 && first.latencySumNanoseconds == 100)
+        first.recordResponse(latencyNanoseconds: 70)
+        first.recordResponse(latencyNanoseconds: 30)
+        first.recordResponse()
+        #expect(first.responses == 3 && first.latencySumNanoseconds == 100)
         #expect(first.latencyMaximumNanoseconds == 70)
         var second = first
         second.lastGoAway = nil
         second.lastFailure = "silent"
-        second.noteAnswer(latencyNanoseconds: 71)
+        second.recordResponse(latencyNanoseconds: 71)
         var sum = first
         sum.add(second)
         #expect(sum.lastGoAway == "NO_ERROR" && sum.lastFailure == "silent")

@@ -36,7 +36,7 @@ extension ScriptedRun {
         let advice = StopAdvice(
             cause,
             .init(
-                wasAnswered: coordinator.lastAnswer != nil, hasEndpoint: false,
+                wasAnswered: coordinator.lastResponse != nil, hasEndpoint: false,
                 environment: "production", isBinary: false, ledger: "tonight"))
         return cause.message + ": " + (advice.lastLine ?? "")
     }

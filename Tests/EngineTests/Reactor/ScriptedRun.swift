@@ -113,7 +113,8 @@ final class ScriptedRun {
             self.reactors.append(
                 Reactor(
                     ReactorStateMachine(
-                        settings: settings, coordinator: coordinator, reactor: reactor, recipe: (),
+                        settings: settings, coordinator: coordinator, reactor: reactor,
+                        recordConfiguration: (),
                         ledger: LedgerWriter(
                             campaign: Self.campaign, epoch: 1, reactor: UInt16(reactor)),
                         chunkPool: pool, layout: .lines, seed: 7, now: Self.start)))
@@ -154,7 +155,7 @@ final class ScriptedRun {
     /// Connections that failed.
     var failures: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().failures } }
 
-    var heldBack: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack } }
+    var heldBack: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential } }
 
     /// How much of the connections' time went to one cause, nanoseconds.
     func time(limitedBy cause: LimitedBy) -> UInt64 {
@@ -201,8 +202,8 @@ final class ScriptedRun {
             }
         }
         reactor.machine.exchangeWithRun(now)
-        reactor.machine.turn(now)
-        reactor.machine.finishTurn(now)
+        reactor.machine.runIteration(now)
+        reactor.machine.finishIteration(now)
         turns += 1
         events += reactor.machine.takeEvents().events
         while let submission = reactor.machine.nextSubmission() {

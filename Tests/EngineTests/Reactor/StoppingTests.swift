@@ -140,7 +140,7 @@ struct StoppingTests {
         let message = run.lastLine(cause)
         #expect(message.contains("no response for 40 s"))
         #expect(run.time >= 40 * second && run.time <= 40 * second + Self.slack)
-        #expect(run.coordinator.lastAnswer == nil)
+        #expect(run.coordinator.lastResponse == nil)
         run.run()
         #expect(run.isFinished)
     }
@@ -194,7 +194,7 @@ struct StoppingTests {
         let last = try #require(run.requests.last { $0.time < 200 * second })
         #expect(run.requests.count == 7 && run.time >= last.time + 40 * second)
         #expect(run.time <= last.time + 40 * second + Self.slack)
-        #expect(run.coordinator.lastAnswer != nil)
+        #expect(run.coordinator.lastResponse != nil)
     }
 
     @Test(arguments: [429, 503])

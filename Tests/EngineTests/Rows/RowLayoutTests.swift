@@ -15,7 +15,7 @@ import Testing
             let tag = slab.take()
             let start = UInt(bitPattern: slab.token(tag)) - UInt(RowSlab.tokenOffset)
             #expect(start % UInt(Self.lineSize) == 0, "a place begins within a line")
-            for offset in stride(from: 0, to: RowSlab.placeSize, by: Self.lineSize) {
+            for offset in stride(from: 0, to: RowSlab.slotByteCount, by: Self.lineSize) {
                 let line = (start + UInt(offset)) / UInt(Self.lineSize)
                 let isNew = lines.insert(line).inserted
                 #expect(isNew, "two places share a line")
@@ -27,7 +27,7 @@ import Testing
     @Test func `A slab's slots are whole cache lines, and two reactors share none`() {
         var one = RowSlab(capacity: Self.capacity)
         var other = RowSlab(capacity: Self.capacity)
-        #expect(RowSlab.placeSize % Self.lineSize == 0)
+        #expect(RowSlab.slotByteCount % Self.lineSize == 0)
         let (ours, theirs) = (lines(&one), lines(&other))
         #expect(ours.isDisjoint(with: theirs))
     }

@@ -34,7 +34,7 @@ import Testing
         let scratch = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Self.piecesLimit, alignment: 8)
         defer { scratch.deallocate() }
-        let found = Array(slab.pieces(tag, scratch: scratch))
+        let found = Array(slab.fieldValues(tag, scratch: scratch))
         return found == pieces(seed, count: count)
             && Array(slab.tokenBytes(tag)) == Array(repeating: UInt8(seed & 255), count: digits)
             && slab[tag].row == UInt64(seed)
@@ -51,7 +51,8 @@ import Testing
             sum + (max(0, count - (200 - digits)) + 251) / 252
         }
         var slab = RowSlab(
-            capacity: counts.count, piecesLimit: Self.piecesLimit, blockCount: blocks + 8)
+            capacity: counts.count, fieldValueByteCountMax: Self.piecesLimit, blockCount: blocks + 8
+        )
         #expect(BlockArena.blocks(for: Self.piecesLimit) == 8)
         for round in 0..<4 {
             var tags: [RowTag] = []
@@ -75,7 +76,7 @@ import Testing
     }
 
     @Test func `A slab is full when a row of the largest size might not fit`() {
-        var slab = RowSlab(capacity: 10, piecesLimit: 500, blockCount: 4)
+        var slab = RowSlab(capacity: 10, fieldValueByteCountMax: 500, blockCount: 4)
         #expect(BlockArena.blocks(for: 500) == 2)
         var fullness: [Bool] = []
         var tags: [RowTag] = []

@@ -121,7 +121,7 @@ import Testing
         let outcomes = bench.outcomes(word.encoded + [1, 2, 3])
         #expect(
             outcomes == [
-                .lastWord(word, .inFlight), .confirmed(tags[0]), .confirmed(tags[1]),
+                .errorPacket(word, .inFlight), .confirmed(tags[0]), .confirmed(tags[1]),
                 .refused(tags[2], word), .discarded(tags[3]), .discarded(tags[4]), .over,
             ])
         let open = bench.session.openCount
@@ -149,7 +149,7 @@ import Testing
         let first = bench.session.nextOutcome(
             in: bytes.span.bytes, at: &offset, of: bench.slab, handedOver: .max)
         let word = BinaryErrorPacket(status: 1, identifier: identifier)
-        #expect(first == .lastWord(word, .nothing))
+        #expect(first == .errorPacket(word, .nothing))
         var lost: [RowTag] = []
         while let tag = bench.session.takeInFlight() { lost.append(tag) }
         let next = bench.session.nextOutcome(
@@ -169,7 +169,7 @@ import Testing
         let word = BinaryErrorPacket(status: 8, identifier: 2)
         let unsent = bench.outcomes(word.encoded, handedOver: 100).first
         let sent = other.outcomes(word.encoded, handedOver: 100).first
-        #expect(unsent == .lastWord(word, .nothing) && sent == .lastWord(word, .inFlight))
+        #expect(unsent == .errorPacket(word, .nothing) && sent == .errorPacket(word, .inFlight))
     }
 
     @Test func `An error packet about a row settled by silence has no effect`() {
@@ -183,7 +183,7 @@ import Testing
         #expect(settled == [.confirmed(tags[0])])
         #expect(
             outcomes == [
-                .lastWord(word, .settled), .discarded(tags[1]), .discarded(tags[2]), .over,
+                .errorPacket(word, .settled), .discarded(tags[1]), .discarded(tags[2]), .over,
             ])
     }
 
@@ -195,7 +195,7 @@ import Testing
         let pieces = [bench.outcomes([bytes[0]]), bench.outcomes(Array(bytes[1..<5]))]
         let late = bench.expired(at: 101 + Self.silence, phaseSince: Self.silence)
         let rest = bench.outcomes([bytes[5]])
-        #expect(pieces == [[.lastWordBegan], []] && late == [])
+        #expect(pieces == [[.errorPacketBegan], []] && late == [])
         #expect(rest.dropFirst() == [.refused(tags[0], .init(status: 8, identifier: 1)), .over])
     }
 
@@ -223,7 +223,7 @@ import Testing
         var bench = bench()
         let tags = bench.makeRows(1)
         _ = bench.write(tags, at: 100)
-        let may = bench.session.noteUnwritable()
+        let may = bench.session.handleUnwritable()
         let limit = 1_000 + GatewaySession.brokenLimit
         let early = bench.expired(at: limit, phaseSince: 1_000)
         let late = bench.expired(at: limit + 1, phaseSince: 1_000)

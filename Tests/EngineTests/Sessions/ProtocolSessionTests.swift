@@ -17,7 +17,7 @@ import Testing
         let responds = [http2.session.respondsToEach, gateway.session.respondsToEach]
         let limits = [http2.session.requestLimit, gateway.session.requestLimit]
         let pings = [http2.session.ping(1), gateway.session.ping(1)]
-        let explains = [http2.session.noteUnwritable(), gateway.session.noteUnwritable()]
+        let explains = [http2.session.handleUnwritable(), gateway.session.handleUnwritable()]
         #expect(responds == [true, false] && limits == [7, 7])
         #expect(pings == [true, false] && explains == [false, true])
         // Before its SETTINGS a server gets no request.
@@ -66,8 +66,8 @@ import Testing
 
     @Test func `A slot without a connection has no capacity, rows or events`() {
         var session = ProtocolSession()
-        let (count, limit, measures) = (session.openCount, session.requestLimit, session.measures)
+        let (count, limit, occupancy) = (session.openCount, session.requestLimit, session.occupancy)
         let tag = session.takeInFlight()
-        #expect(count == 0 && limit == 0 && measures.bodiesLimit == 0 && tag == nil)
+        #expect(count == 0 && limit == 0 && occupancy.bodiesLimit == 0 && tag == nil)
     }
 }

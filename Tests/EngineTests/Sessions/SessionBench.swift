@@ -16,7 +16,7 @@ struct SessionBench: ~Copyable {
         self.settings = settings
         session = ProtocolSession(ProtocolSession.Configuration(settings))
         writer = RequestWriter(settings: settings, layout: .lines)
-        writer.follow((nil, 1))
+        writer.use((nil, 1))
     }
 
     /// Another connection of the same run.

@@ -29,7 +29,7 @@ struct Conversation {
     /// Hears SETTINGS, opens its requests, and then hears `pieces`.
     func hear(_ pieces: [[UInt8]]) -> Outcome {
         var machine = ClientConnectionStateMachine(
-            configuration: .init(maxStreams: 8, gateUntilFirstAnswer: isGated))
+            configuration: .init(maxStreams: 8, gateUntilFirstResponse: isGated))
         var outcome = Outcome()
         machine.start()
         // INITIAL_WINDOW_SIZE = 100: a longer body goes in parts.

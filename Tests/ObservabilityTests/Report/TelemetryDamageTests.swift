@@ -36,7 +36,7 @@ import Testing
             report.statistics.limited = LimitedBy.allCases.map { _ in 4_000_000_000 }
             var tally = ConnectionTally()
             tally.number = 3
-            tally.noteAnswer(latencyNanoseconds: 5_000_000)
+            tally.recordResponse(latencyNanoseconds: 5_000_000)
             report.connections = [tally]
             telemetry.take(snapshot, series, report)
             telemetry.add(RunEvent(.stopping, .info, "no new requests", milliseconds: began + 5))

@@ -3,16 +3,16 @@ internal import Synchronization
 
 /// What every session of a run is made from. Replaced as a whole while the run continues: sessions
 /// that stand keep what they were made from.
-package final class TLSRecipe: Sendable {
+package final class TLSConfigurationBox: Sendable {
     package struct Value: Sendable {
         package var context: TLSContext
         package var serverName: ServerName
         /// nil: straight to the server.
-        package var tunnel: ProxyTunnelStateMachine.Recipe?
+        package var tunnel: ProxyTunnelStateMachine.Configuration?
 
         init(
             context: TLSContext, serverName: ServerName,
-            tunnel: ProxyTunnelStateMachine.Recipe? = nil
+            tunnel: ProxyTunnelStateMachine.Configuration? = nil
         ) {
             self.context = context
             self.serverName = serverName

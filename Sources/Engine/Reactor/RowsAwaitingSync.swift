@@ -1,6 +1,6 @@
 /// Rows that were read ahead and whose reservation is not known to be synced yet: in the order of the
 /// list, in groups of one chunk. They lie in the slab; nothing here grows beyond the limit of rows.
-struct HeldRows: ~Copyable {
+struct RowsAwaitingSync: ~Copyable {
     private struct Group {
         /// The ledger position that has to be synced before its rows may be sent.
         var reservedAt: UInt64

@@ -8,7 +8,7 @@ import Testing
 @Suite struct HeldRowsTests {
     @Test func `Rows waiting for a sync leave in order with the position of their chunk`() {
         var slab = RowSlab(capacity: 64)
-        var held = HeldRows()
+        var held = RowsAwaitingSync()
         var expected: [(tag: RowTag, position: UInt64)] = []
         func add(_ count: Int, at position: UInt64) {
             for _ in 0..<count {
@@ -43,58 +43,58 @@ import Testing
         let connectRate = ConnectRateLimiter()
         let start = 1000 * second
         for number in 0..<10 as Range<UInt64> {
-            #expect(connectRate.take(now: start + number) == nil)
+            #expect(connectRate.reserve(now: start + number) == nil)
         }
-        #expect(connectRate.take(now: start + 10) == start + second)
-        #expect(connectRate.take(now: start + second - 1) == start + second)
-        #expect(connectRate.take(now: start + second) == nil)
-        #expect(connectRate.take(now: start + second) == start + second + 1)
-        connectRate.giveBack(now: start + second)
-        #expect(connectRate.take(now: start + second) == nil)
+        #expect(connectRate.reserve(now: start + 10) == start + second)
+        #expect(connectRate.reserve(now: start + second - 1) == start + second)
+        #expect(connectRate.reserve(now: start + second) == nil)
+        #expect(connectRate.reserve(now: start + second) == start + second + 1)
+        connectRate.cancelReservation(now: start + second)
+        #expect(connectRate.reserve(now: start + second) == nil)
         // A clock that was read a moment earlier does not bring the next one forward.
-        #expect(connectRate.take(now: start + second + 1) == nil)
-        #expect(connectRate.take(now: start + second) == start + second + 2)
+        #expect(connectRate.reserve(now: start + second + 1) == nil)
+        #expect(connectRate.reserve(now: start + second) == start + second + 2)
     }
 
     private func row(_ number: UInt64, pieces: Int = 0) -> RowHandoff.Row {
         var state = PendingRow()
         state.row = number
         return RowHandoff.Row(
-            state: state, token: [], pieces: [UInt8](repeating: 1, count: pieces))
+            state: state, token: [], fieldValues: [UInt8](repeating: 1, count: pieces))
     }
 
     @Test func `Rows are handed only to a reactor that can send`() {
         let exchange = RowHandoff(limit: 3)
         #expect(!exchange.put(row(1), from: 0) && exchange.room(for: 0) == 0)
-        exchange.note(0, isAble: true)
+        exchange.setReadiness(0, isReady: true)
         #expect(!exchange.put(row(1), from: 0) && exchange.room(for: 1) == 3)
-        exchange.note(1, isAble: true)
+        exchange.setReadiness(1, isReady: true)
         #expect(!exchange.hasRows && exchange.room(for: 0) == 3)
         for number in 1...3 as ClosedRange<UInt64> {
             #expect(exchange.put(row(number, pieces: 10), from: 0))
         }
         #expect(!exchange.put(row(4), from: 0) && exchange.room(for: 0) == 0)
         #expect(
-            exchange.hasRows && exchange.counts.rows == 3 && exchange.counts.pieces == 30
+            exchange.hasRows && exchange.counts.rows == 3 && exchange.counts.fieldValues == 30
                 && !exchange.leave(1))
         var found: Set<UInt64> = []
         while let row = exchange.take() { found.insert(row.state.row) }
-        #expect(found == [1, 2, 3] && !exchange.hasRows && exchange.counts.pieces == 0)
-        exchange.note(1, isAble: false)
+        #expect(found == [1, 2, 3] && !exchange.hasRows && exchange.counts.fieldValues == 0)
+        exchange.setReadiness(1, isReady: false)
         #expect(!exchange.put(row(5), from: 0))
-        exchange.note(1, isAble: true)
+        exchange.setReadiness(1, isReady: true)
         #expect(exchange.leave(1) && !exchange.put(row(5), from: 0))
         #expect(exchange.room(for: 0) == 0)
     }
 
     @Test func `Payloads handed between reactors have a limit of their own`() {
         let exchange = RowHandoff(limit: 100)
-        exchange.note(1, isAble: true)
-        let half = RowHandoff.piecesLimit / 2
+        exchange.setReadiness(1, isReady: true)
+        let half = RowHandoff.fieldValueByteCountMax / 2
         #expect(exchange.put(row(1, pieces: half), from: 0))
         #expect(!exchange.put(row(2, pieces: half + 1), from: 0))
         #expect(exchange.put(row(2, pieces: half), from: 0))
         #expect(!exchange.put(row(3, pieces: 1), from: 0) && exchange.put(row(3), from: 0))
-        #expect(exchange.counts.rows == 3 && exchange.counts.pieces == 2 * half)
+        #expect(exchange.counts.rows == 3 && exchange.counts.fieldValues == 2 * half)
     }
 }
