@@ -6,6 +6,7 @@ enum Program {
     /// Every command, in the order of the help.
     static let commands: [CommandDescription] = [
         SendCommand.description,
+        NightCommand.description,
         ProbeCommand.description,
         PruneCommand.description,
         LedgerCommand.description,

@@ -129,7 +129,7 @@ extension LedgerDirectory {
     /// Whether a directory holds a ledger whose campaign was begun.
     ///
     /// - Throws: Exit code 5, where a disk fails: a ledger is not left out because of that.
-    static func isBegunLedger(_ path: String) throws(BroadsideError) -> Bool {
+    package static func isBegunLedger(_ path: String) throws(BroadsideError) -> Bool {
         let content: Content
         do throws(BroadsideError) {
             content = try unlocked(path).content()

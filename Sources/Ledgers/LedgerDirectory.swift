@@ -106,16 +106,20 @@ package final class LedgerDirectory {
     package func discardCampaign() {
         guard let names = try? names() else { return }
         discardClaim()
-        let files = [
-            "manifest.json", Self.manifestCopyName, "telemetry.json", Self.epochName,
-            Self.repairedName,
-        ]
-        let own = Self.preparations + files + files.map { ".\($0).new" } + [Self.controlName]
-        for name in names.sorted()
-        where own.contains(name) || LedgerFormat.parseSegmentName(name) != nil {
-            if name != Self.lockName { SystemCall.unlink("\(path)/\(name)") }
+        for name in names.sorted() where Self.isOwn(name) && name != Self.lockName {
+            SystemCall.unlink("\(path)/\(name)")
         }
         if isNew { removeDirectory() } else { SystemCall.unlink("\(path)/\(Self.lockName)") }
+    }
+
+    /// Whether a file of this name in a ledger's directory is one that runs, repairs and pages make.
+    static func isOwn(_ name: String) -> Bool {
+        let files = [
+            manifestName, manifestCopyName, "telemetry.json", epochName, repairedName, pageName,
+        ]
+        return preparations.contains(name) || files.contains(name)
+            || files.contains { ".\($0).new" == name } || name == controlName
+            || LedgerFormat.parseSegmentName(name) != nil
     }
 
     /// Opens a ledger that a run left, to copy it while nobody writes to it. In a directory that is

@@ -44,7 +44,10 @@ struct HintTests {
         .init("send --late skip", "systemd-run --on-calendar=19:00"),
         .init("send --auth-key-command x", "--auth-token-file FILE"),
         .init("send --keep-tokens no", "remove its directory"),
-        .init("send --date today", "--resume-or-begin"),
+        .init("send --date today", "broadside night --campaign FILE --ledgers DIR"),
+        .init("probe --keep 3", "broadside night --campaign FILE --ledgers DIR"),
+        .init("night --ledger x", "--ledgers DIR"),
+        .init("night --resume", "leave it out"),
         .init("send --channel x", "--tokens"),
         .init("send --storage newest", "--tokens"),
         .init("ledger export --follow", "run it again once the run has ended"),
@@ -55,7 +58,7 @@ struct HintTests {
         .init("broadcast", "broadside send --tokens FILE sends to every device of a list"),
         .init("help broadcast", "broadcast channels"),
         .init("channel create", "broadcast channels are not supported yet"),
-        .init("night", "broadside send --resume-or-begin"),
+        .init("nightly", "did you mean night?"),
         .init("push", "did you mean send?"),
         .init("clean", "did you mean prune?"),
         .init("watch", "did you mean status?"),
@@ -78,7 +81,7 @@ struct HintTests {
 
     @Test func `A hint names only options of the command or of another that it names`() throws {
         let pages = try Dictionary(
-            uniqueKeysWithValues: Set(Self.hints.compactMap(\.call.first) + ["send", "ledger"])
+            uniqueKeysWithValues: Set(Self.hints.compactMap(\.call.first) + ["send", "ledger", "night"])
                 .map { command in
                     let page = try Broadside.run([command, "--help"], in: directory, limit: 120)
                     return (command, page.exitCode == 0 ? page.output : "")

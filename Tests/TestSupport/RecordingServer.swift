@@ -8,6 +8,9 @@ package final class RecordingServer {
     private let directory: TemporaryDirectory
     private let record: String
 
+    /// Where it writes down what happens, a line of JSON each.
+    package var recordPath: String { record }
+
     /// - Parameters:
     ///   - behaviour: One of the script's functions, with dashes; see there.
     ///   - more: The script's further options.

@@ -187,6 +187,8 @@ public struct SendOptions: Sendable {
     public var command: RunCommand?
     /// Where the control socket is made.
     public var control: String?
+    /// The night that this is the send of; nil: none.
+    var night: NightRecord?
 
     /// The defaults of the contract.
     public init() {}

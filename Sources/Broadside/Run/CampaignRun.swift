@@ -119,6 +119,8 @@ public enum CampaignRun {
         }
         let session = prepared.session
         if session.isFinishedAlready { return try session.reportFinished(plan, outlets, signals) }
+        // Without its ledger the campaign would be a lost one from here on.
+        try options.night?.noteBegun()
         outlets.listen(in: directory)
         return try LiveRun(
             plan, prepared, list: list, context: checked.context, outlets: outlets

@@ -222,6 +222,7 @@ struct LiveRun {
         summary.outcome = conclusion.outcome(summary)
         let isDiscarded =
             !session.isResumed && conclusion.discardsLedger(isExpected: plan.expectsLedger)
+            && plan.options.night?.withdraw() ?? true
         var circumstances = StopAdvice.Circumstances(
             plan, session, summary, wasAnswered: conclusion.wasAnswered)
         circumstances.hasLedger = !isDiscarded
@@ -233,9 +234,11 @@ struct LiveRun {
         let untold = Result { () throws(BroadsideError) in
             let isUrgent = coordinator.isStoppingAtOnce
             try summary.write(to: plan.options, signals, isUrgent: isUrgent)
-            guard let path = plan.options.report else { return }
+            guard plan.options.report != nil || plan.options.night != nil else { return }
             let page = monitor.reportPage(
                 summary, cause: conclusion.cause, advice: advice, now: Clock.now())
+            plan.options.night?.keep(page: page)
+            guard let path = plan.options.report else { return }
             try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
                 try replaceFile(path, with: page)
             }

@@ -44,6 +44,10 @@ enum CampaignOptions {
         let overridden = overridden(by: arguments)
         var passedOver: [String] = []
         for entry in file.entries {
+            // One file serves the night and whoever looks at it by day.
+            if NightCommand.ownNames.contains(entry.name), command.name != NightCommand.name {
+                continue
+            }
             let isUnused = command.campaignKeys.map {
                 !$0.contains(entry.name) && Self.isOfSend(entry)
             }

@@ -249,20 +249,37 @@ enum SendCommand {
     /// Reads the options' values; what they mean together is the engine's to check.
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> SendOptions {
         try arguments.rejectWords(of: description)
+        try require(
+            arguments,
+            arguments.has("dry-run") || arguments.has("preview") ? [] : [.ledger])
+        var options = SendOptions()
+        try readOptions(arguments, into: &options)
+        return options
+    }
+
+    /// Names what is missing of a campaign.
+    ///
+    /// - Parameter more: What has to be there besides the campaign.
+    static func require(
+        _ arguments: ParsedArguments, _ more: [RequiredOption]
+    ) throws(BroadsideError) {
         var required = [
             RequiredOption("tokens", "FILE", or: [("to", "TOKEN")]),
             RequiredOption("payload", "FILE", or: [("payload-by", "COLUMN=DIR")]),
         ]
         // A campaign may be written down before it is whole.
         if !arguments.has("print-campaign") {
-            required += RequiredOption.toConnect(arguments)
-            if !arguments.has("dry-run"), !arguments.has("preview") { required.append(.ledger) }
+            required += RequiredOption.toConnect(arguments) + more
         }
         try arguments.require(required)
-        var options = SendOptions()
+    }
+
+    /// Reads all options of a send.
+    static func readOptions(
+        _ arguments: ParsedArguments, into options: inout SendOptions
+    ) throws(BroadsideError) {
         for group in ownGroups { try group.read(arguments, into: &options) }
         try readCommon(arguments, into: &options)
-        return options
     }
 
     /// Reads what is the same for every run over a list.

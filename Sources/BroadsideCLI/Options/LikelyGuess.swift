@@ -38,9 +38,7 @@ struct LikelyGuess {
             "channel channels", nil,
             "APNs' broadcast channels are not supported yet; broadside send --tokens FILE sends to "
                 + "every device of a list"),
-        .init(
-            "night nightly", nil,
-            "it does not exist yet: a timer that runs broadside send --resume-or-begin does it"),
+        .init("nightly cron timer daily", nil, "did you mean night?"),
         .init("push notify blast publish start", nil, "did you mean send?"),
         .init("clean cleanup purge", nil, "did you mean prune?"),
         .init("watch progress ps top", nil, "did you mean status?"),
@@ -128,7 +126,13 @@ struct LikelyGuess {
                 + "have used it"),
         .init(
             "ledgers date keep night-length", "resume-or-begin",
-            "there is no nightly mode yet: write --ledger nights/$(date +%F) --resume-or-begin"),
+            "it is an option of broadside night: write broadside night --campaign FILE --ledgers DIR"),
+        .init(
+            "ledger", "ledgers",
+            "write --ledgers DIR: the ledger of each night is in it, as NAME/DATE"),
+        .init(
+            "resume resume-or-begin must-resume", "ledgers",
+            "a night continues without it: leave it out"),
         .init("dedupe dedup unique", "duplicates", "write --duplicates skip"),
         .init("type", "push-type", "write --push-type TYPE"),
         .init("collapse", "collapse-id", "write --collapse-id ID"),

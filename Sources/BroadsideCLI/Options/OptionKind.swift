@@ -11,6 +11,8 @@ enum OptionKind: Sendable, Equatable {
         case socket
         /// It is a ledger's directory.
         case ledger
+        /// It is a folder in which files are made.
+        case folder
     }
 
     /// The option has no value.

@@ -19,7 +19,7 @@ extension ParsedArguments {
                 case .socket: sockets.append((option.name, value))
                 case .ledger: ledgers.append(value)
                 case .read: read.append(input(option, value))
-                case nil: break
+                case .folder, nil: break
                 }
             }
         }

@@ -28,6 +28,14 @@ extension LedgerReader {
     package func writeReport(
         to output: OutputFile, isOurs: Bool, ending: Ending? = nil
     ) throws(BroadsideError) {
+        try output.write(try reportPage(isOurs: isOurs, ending: ending))
+        try output.finish()
+    }
+
+    /// The same, as bytes.
+    package func reportPage(
+        isOurs: Bool = false, ending: Ending? = nil
+    ) throws(BroadsideError) -> [UInt8] {
         let manifest = manifest
         let summary = try statistics(isOurs: isOurs)
         let telemetry = Telemetry.read(from: directory) ?? Telemetry()
@@ -50,8 +58,7 @@ extension LedgerReader {
             data.cause = ending.cause
             data.steps = ending.advice.steps
         }
-        try output.write(ReportPage(data: data).html)
-        try output.finish()
+        return ReportPage(data: data).html
     }
 
     /// When rows were settled.

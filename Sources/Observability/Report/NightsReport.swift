@@ -7,7 +7,11 @@ public struct NightsReport {
 
     /// Reads the ledgers one after the other; memory is per ledger, never per row.
     public init(_ collection: LedgerCollection) throws(BroadsideError) {
-        for path in collection.paths { nights.append(try Night.read(path)) }
+        for path in collection.paths {
+            // After a run, whose signals wait to be taken.
+            try SignalWatch.stopIfAsked()
+            nights.append(try Night.read(path))
+        }
         nights = Self.sorted(nights)
     }
 

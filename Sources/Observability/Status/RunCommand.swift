@@ -91,6 +91,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
 
     /// The same run again, where it ended.
     var resuming: RunCommand {
+        if isNight { return without("retry") }
         let same = without("retry").withoutFlag("resume-or-begin")
         // Its other name.
         return same.arguments.contains("--must-resume") ? same : same.withFlag("resume")
@@ -108,9 +109,22 @@ public struct RunCommand: Codable, Hashable, Sendable {
         while ledger.utf8.count > 1, ledger.utf8.last == UInt8(ascii: "/") { ledger.removeLast() }
         var number = 2
         while (try? fileExists("\(ledger)-\(number)")) == true, number < 1000 { number += 1 }
-        return without("retry").withoutFlag("resume").withoutFlag("must-resume")
-            .withoutFlag("resume-or-begin").with("ledger", "\(ledger)-\(number)")
+        var copy = without("retry").withoutFlag("resume").withoutFlag("must-resume")
+            .withoutFlag("resume-or-begin")
+        if isNight {
+            copy.arguments[0] = "send"
+            for option in Self.nightOptions { copy = copy.without(option) }
+        }
+        return copy.with("ledger", "\(ledger)-\(number)")
     }
+
+    /// Options that only `night` has.
+    package static let nightOptions = ["ledgers", "date", "night-length", "keep"]
+
+    private var isNight: Bool { arguments.first == "night" }
+
+    /// The command of `night`, with the date that it is about.
+    package func night(of date: String) -> RunCommand { isNight ? with("date", date) : self }
 
     /// `doctor`, with what connections are made from.
     var doctor: RunCommand {

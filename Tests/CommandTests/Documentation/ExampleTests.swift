@@ -89,6 +89,7 @@ struct ExampleTests {
             + (try show("report", 1) + show("report", 2))
         text += try show("report", 0) + show("ledger", 0) + show("ledger", 1)
         text += hidden("[[ $(wc -l <left.csv) == 1 ]]")
+        text += try show("night", 1) + show("night", 0) + show("night", 2)
         text += try show("prune", 0)
         text += hidden("grep -vxFf dead.txt tokens.txt | cmp - tokens.clean.txt")
         text += hidden("(($(wc -l <dead.txt) > 100))") + (try show("probe", 0))

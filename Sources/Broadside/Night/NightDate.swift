@@ -1,0 +1,46 @@
+import BroadsideSupport
+
+/// A day of the calendar, as a night's ledger is called: `2026-11-20`.
+struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
+    let description: String
+
+    /// - Parameter text: Ten characters, of a day that exists; nil for anything else.
+    init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 10, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-") else {
+            return nil
+        }
+        guard let year = Self.number(bytes[..<4]), let month = Self.number(bytes[5..<7]),
+            let day = Self.number(bytes[8...]), year >= 1970, (1...12).contains(month),
+            (1...Self.dayCount(year: year, month: month)).contains(day)
+        else { return nil }
+        description = text
+    }
+
+    /// The day at this machine's place; nil if its calendar has none.
+    init?(localDayOf milliseconds: UInt64) {
+        guard let text = localDate(milliseconds) else { return nil }
+        self.init(text)
+    }
+
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
+        var value = 0
+        for digit in digits {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            value = value * 10 + Int(digit - UInt8(ascii: "0"))
+        }
+        return value
+    }
+
+    private static func dayCount(year: Int, month: Int) -> Int {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    static func < (first: NightDate, second: NightDate) -> Bool {
+        first.description.utf8.lexicographicallyPrecedes(second.description.utf8)
+    }
+}

@@ -1,0 +1,253 @@
+import BroadsideLedgers
+import BroadsideObservability
+internal import BroadsidePolicy
+import BroadsideSupport
+internal import Glibc
+
+/// The folder of one campaign's nights: a ledger for each date, the notes about them, and the page about all.
+struct NightFolder {
+    /// The campaign's name, which is the folder's.
+    let name: String
+    let path: String
+    /// The folder of all campaigns.
+    private let parent: String
+
+    /// Names that a warning lists.
+    private static let namedLimit = 5
+    /// The most bytes of a folder's name (NAME_MAX).
+    private static let nameByteLimit = 255
+
+    /// Makes nothing.
+    init(_ options: NightOptions) throws(BroadsideError) {
+        guard let ledgers = options.ledgers else {
+            throw .usage("ledgers", "is missing: add --ledgers DIR, a folder for the nights' ledgers")
+        }
+        guard let information = SystemCall.status(ledgers) else {
+            throw .file(
+                option: "ledgers", ledgers, errno: errno,
+                "make this folder once (mkdir), if it is the right one: it is not made by a night, as in an "
+                    + "empty one any night would begin again")
+        }
+        guard information.st_mode & S_IFMT == S_IFDIR else {
+            throw .usage("ledgers", "\(ledgers) is not a directory: name a folder for ledgers")
+        }
+        guard try !OutputRule.isLedger(ledgers) else {
+            throw .usage(
+                "ledgers", "\(ledgers) is a ledger itself: name a folder for the ledgers of all nights")
+        }
+        name = try Self.name(options)
+        var parent = ledgers
+        while parent.utf8.count > 1, parent.utf8.last == UInt8(ascii: "/") { parent.removeLast() }
+        self.parent = parent
+        path = parent == "/" ? "/\(name)" : "\(parent)/\(name)"
+        guard let information = SystemCall.status(path) else { return }
+        guard information.st_mode & S_IFMT == S_IFDIR else {
+            throw .usage(
+                "ledgers", "\(path) is a file, and the campaign's folder has that name: name another")
+        }
+        guard try !OutputRule.isLedger(path) else {
+            throw .usage(
+                "ledgers",
+                "\(path) is a ledger itself, and the campaign's folder has that name: name another")
+        }
+    }
+
+    /// The campaign's name as that of a folder. No character is replaced: two campaigns would have one folder.
+    private static func name(_ options: NightOptions) throws(BroadsideError) -> String {
+        if let name = options.send.name {
+            guard isFolderName(name) else {
+                throw .usage(
+                    "name",
+                    "'\(name)' can't be a folder's name, and the ledgers are in one: write it without "
+                        + "'/', without a dot at its start, and as no number of a file")
+            }
+            return name
+        }
+        let file = options.campaign.parts(atLast: "/").map { String($0.behind) } ?? options.campaign
+        var name = file[...]
+        for suffix in [".json5", ".json"] where name.hasSuffix(suffix) {
+            name = name.dropLast(suffix.count)
+            break
+        }
+        // What a shell's <(...) is called differs from start to start.
+        let isFile = FileIdentity(path: options.campaign)?.isRegular == true
+        guard isFile, isFolderName(String(name)) else {
+            throw .usage(
+                "campaign",
+                "\(options.campaign) can't name the folder of its ledgers: add --name TEXT")
+        }
+        return String(name)
+    }
+
+    private static func isFolderName(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.count <= nameByteLimit && !name.hasPrefix(".")
+            && !name.unicodeScalars.contains { $0 == "/" || ForeignText.isInvisible($0) }
+    }
+
+    /// Makes the folder if there is none; its name survives a power cut then.
+    func make() throws(BroadsideError) {
+        guard SystemCall.mkdir(path, 0o755) == 0 || errno == EEXIST else {
+            throw .file(option: "ledgers", path, errno: errno, "name a folder to write to")
+        }
+        guard syncFolder(parent) else {
+            throw BroadsideError(
+                "\(parent) can't be synced: \(describe(errno: errno))", exitCode: ExitCode.disk)
+        }
+    }
+
+    func ledger(_ date: NightDate) -> String { "\(path)/\(date)" }
+
+    // MARK: The other nights
+
+    /// The dates that have a ledger here, oldest first.
+    func ledgerDates() throws(BroadsideError) -> [NightDate] {
+        guard let names = SystemCall.names(inDirectory: path) else {
+            if errno == ENOENT { return [] }
+            throw .file(option: "ledgers", path, errno: errno, "name a folder that you may read")
+        }
+        var dates: [NightDate] = []
+        for name in names {
+            guard let date = NightDate(name), try isDirectoryPath(ledger(date)),
+                try LedgerDirectory.isBegunLedger(ledger(date))
+            else { continue }
+            dates.append(date)
+        }
+        return dates.sorted()
+    }
+
+    /// Refuses to begin a night that seems to have its ledger in the folder of all campaigns: there a script put it
+    /// that named its ledger after the date.
+    func refuseElsewhere(_ date: NightDate) throws(BroadsideError) {
+        let other = parent == "/" ? "/\(date)" : "\(parent)/\(date)"
+        guard try LedgerDirectory.isBegunLedger(other, ifThere: true),
+            try !LedgerDirectory.isBegunLedger(ledger(date), ifThere: true)
+        else { return }
+        throw .usage(
+            "ledgers",
+            "\(other) is a ledger of that date, and the night's would be \(ledger(date)): move it there if it "
+                + "is this campaign's, or name another folder")
+    }
+
+    /// Looks at the ledgers of other nights: none may be at work, and those of earlier ones that have rows left are
+    /// named.
+    func checkOthers(than date: NightDate) throws(BroadsideError) {
+        var unfinished: [NightDate] = []
+        for other in try ledgerDates() where other != date {
+            guard let reader = try? LedgerReader(path: ledger(other)) else {
+                standardErrorLine(
+                    "broadside: warning: \(ledger(other)) can't be read: broadside ledger verify "
+                        + "--ledger \(shellWord(ledger(other))) says why")
+                continue
+            }
+            if reader.isFinished { continue }
+            guard !reader.directory.isInUse else {
+                throw BroadsideError(
+                    option: "ledgers",
+                    "\(ledger(other)): the night of \(other) is still at work: wait for its end, or end it "
+                        + "with broadside control --ledger \(shellWord(ledger(other))) stop",
+                    exitCode: ExitCode.inUse)
+            }
+            if other < date { unfinished.append(other) }
+        }
+        guard let last = unfinished.last else { return }
+        let rest = unfinished.count - Self.namedLimit
+        let names =
+            unfinished.suffix(Self.namedLimit).reversed().map(\.description).joined(separator: ", ")
+            + (rest > 0 ? " and \(rest) more" : "")
+        let subject =
+            unfinished.count == 1 ? "the night of \(names) is" : "the nights of \(names) are"
+        standardErrorLine(
+            "broadside: warning: \(subject) not complete, and stays as it is: the same command with "
+                + "--date \(last) sends the rest of \(unfinished.count == 1 ? "it" : "the latest")")
+    }
+
+    // MARK: Pages
+
+    /// Writes the page about a night into its ledger. The exit code does not depend on it.
+    ///
+    /// - Parameter page: What the run left; nil: the page is made from the ledger, unless there is one.
+    func writePage(of date: NightDate, _ page: [UInt8]?) {
+        let place = ledger(date)
+        do throws(BroadsideError) {
+            guard try LedgerDirectory.isBegunLedger(place) else { return }
+            let file = "\(place)/\(LedgerDirectory.pageName)"
+            if let page { return try LedgerDirectory.writePage(page, into: place) }
+            guard try !fileExists(file) else { return }
+            try LedgerDirectory.writePage(LedgerReader(path: place).reportPage(), into: place)
+        } catch {
+            warn(error)
+        }
+    }
+
+    /// Writes the page about all nights.
+    func writeIndex() {
+        do throws(BroadsideError) {
+            guard try !ledgerDates().isEmpty else { return }
+            let file = "\(path)/index.html"
+            let report = try NightsReport(LedgerCollection([path], option: "ledgers"))
+            try report.write(to: OutputFile(file, option: "ledgers"), at: file)
+        } catch {
+            warn(error)
+        }
+    }
+
+    private func warn(_ error: BroadsideError) {
+        standardErrorLine("broadside: warning: a page is not written: \(error.message)")
+    }
+
+    // MARK: What is kept
+
+    /// The name under which a ledger waits for its removal.
+    private func hidden(_ date: NightDate) -> String { "\(path)/.\(date).removed" }
+
+    /// Removes the ledgers of finished nights beyond the newest ones. What can't be removed is a warning.
+    ///
+    /// - Parameters:
+    ///   - count: How many dates keep their ledgers, whatever became of them.
+    ///   - sent: The night that was sent now: its ledger stays until another one was.
+    func removeOld(keeping count: Int, sent: NightDate, _ notes: NightNotes) {
+        assert(count > 0, "the newest is never removed")
+        do throws(BroadsideError) {
+            let dates = try ledgerDates()
+            for date in dates.dropLast(max(1, count)) {
+                // Not what somebody else put there.
+                guard date != sent, notes.history[date]?.state == .begun else { continue }
+                let refusal = try LedgerDirectory.hideFinished(ledger(date), as: hidden(date))
+                guard refusal == nil else {
+                    if case .holds(let file) = refusal {
+                        standardErrorLine(
+                            "broadside: warning: \(ledger(date)) is kept: \(file) in it is not the ledger's: "
+                                + "move that elsewhere")
+                    }
+                    continue
+                }
+                try finishRemoval(of: date, notes)
+            }
+        } catch {
+            standardErrorLine("broadside: warning: --keep: \(error.message)")
+        }
+    }
+
+    /// Goes on with removals in which a process was killed.
+    func finishRemovals(_ notes: NightNotes) {
+        for name in SystemCall.names(inDirectory: path) ?? [] {
+            guard name.hasPrefix("."), name.hasSuffix(".removed"),
+                let date = NightDate(String(name.dropFirst().dropLast(8)))
+            else { continue }
+            do throws(BroadsideError) {
+                try finishRemoval(of: date, notes)
+            } catch {
+                standardErrorLine("broadside: warning: \(hidden(date)): \(error.message)")
+            }
+        }
+    }
+
+    /// Removes a hidden ledger. The note comes first: a night without its ledger that is not noted as removed is a lost
+    /// one.
+    private func finishRemoval(of date: NightDate, _ notes: NightNotes) throws(BroadsideError) {
+        if notes.history[date]?.state != .removed {
+            try notes.add(.removed, of: date, at: Clock.now().wallMilliseconds)
+        }
+        try LedgerDirectory.removeHidden(hidden(date))
+    }
+}

@@ -1,0 +1,170 @@
+import BroadsideSupport
+internal import Glibc
+internal import Synchronization
+
+/// The file in a campaign's folder that says which of its nights were begun. A note is durable before what it says
+/// happens. The file is locked for as long as a night is at work: there is one at a time.
+final class NightNotes: Sendable {
+    /// The file's name.
+    static let name = "nights"
+    /// The most bytes of it: some tens of thousands of nights.
+    private static let byteLimit = 1 << 22
+    /// So often the file is opened again because it was replaced at that moment.
+    private static let openingsLimit = 16
+
+    private struct Content {
+        var history: NightHistory
+        var byteCount: Int
+    }
+
+    let path: String
+    private let folder: String
+    private let descriptor: Int32
+    private let content: Mutex<Content>
+
+    var history: NightHistory { content.withLock { $0.history } }
+
+    /// Opens the file of a folder, and locks it; makes it if there is none.
+    ///
+    /// - Throws: Exit code 7 if another process has it locked; 5 if it can't be used or is damaged; 2 if it is another
+    ///   program's.
+    init(folder: String) throws(BroadsideError) {
+        self.folder = folder
+        path = "\(folder)/\(Self.name)"
+        descriptor = try Self.openLocked(path)
+        do throws(BroadsideError) {
+            content = Mutex(try Self.read(descriptor, path, folder: folder))
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// What the notes of a folder say, without a lock; nil if there are none.
+    static func look(folder: String) throws(BroadsideError) -> NightHistory? {
+        let path = "\(folder)/\(name)"
+        guard try fileExists(path) else { return nil }
+        let bytes = try readFile(path, shownAs: InputName(path), limit: byteLimit)
+        return try parse(bytes, path).history
+    }
+
+    /// Adds a note, which is durable then.
+    ///
+    /// - Parameter campaign: The campaign's file, of an intention.
+    func add(
+        _ note: NightHistory.Note, of date: NightDate, at milliseconds: UInt64,
+        campaign: String = ""
+    ) throws(BroadsideError) {
+        let line = NightHistory.line(note, of: date, at: milliseconds, campaign: campaign)
+        let bytes = Array(line.utf8)
+        try content.withLock { (content) throws(BroadsideError) in
+            guard content.byteCount + bytes.count <= Self.byteLimit else {
+                throw BroadsideError(
+                    "\(path) has no room for another night: name another --ledgers",
+                    exitCode: ExitCode.disk)
+            }
+            let written = SystemCall.write(descriptor, bytes.rawSpan)
+            guard written == bytes.count, fsync(descriptor) == 0 else {
+                let code = written >= 0 && written < bytes.count ? ENOSPC : errno
+                ftruncate(descriptor, off_t(content.byteCount))
+                throw Self.failure(path, code)
+            }
+            content.byteCount += bytes.count
+            content.history.take(note, of: date, at: milliseconds, campaign: campaign)
+        }
+    }
+
+    // MARK: The file
+
+    private static func openLocked(_ path: String) throws(BroadsideError) -> Int32 {
+        for _ in 0..<openingsLimit {
+            let descriptor = SystemCall.open(
+                path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else {
+                throw .file(
+                    option: "ledgers", path, errno: errno,
+                    "the folder must be this user's, and the file one that broadside made")
+            }
+            if let code = lock(descriptor) {
+                let words = FileLocking.advice(
+                    errno: code, fileSystem: fileSystemType(of: descriptor))
+                close(descriptor)
+                if code == EWOULDBLOCK { throw try inUse(path) }
+                throw BroadsideError(
+                    option: "ledgers", "\(path): \(words ?? describe(errno: code))",
+                    exitCode: ExitCode.disk)
+            }
+            // The one that the next start will find.
+            let own = FileIdentity(descriptor: descriptor)
+            if let own, own.isRegular, own == FileIdentity(path: path) { return descriptor }
+            close(descriptor)
+        }
+        throw BroadsideError(
+            option: "ledgers", "\(path) is not a file, or is replaced again and again: remove it",
+            exitCode: ExitCode.disk)
+    }
+
+    /// - Returns: The number of the error; nil: it is locked.
+    private static func lock(_ descriptor: Int32) -> Int32? {
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            guard errno == EINTR else { return errno }
+        }
+        return nil
+    }
+
+    private static func inUse(_ path: String) throws(BroadsideError) -> BroadsideError {
+        let bytes = try readFile(path, shownAs: InputName(path), limit: byteLimit)
+        let night = (try? parse(bytes, path).history.latest).map { "the night of \($0)" }
+        return BroadsideError(
+            option: "ledgers",
+            "\(path): another process is at work on \(night ?? "this campaign"): wait for its end",
+            exitCode: ExitCode.inUse)
+    }
+
+    /// Reads the file, makes its first line if it has none, and cuts off a note that was not whole: nothing of what
+    /// it was to say has happened.
+    private static func read(
+        _ descriptor: Int32, _ path: String, folder: String
+    ) throws(BroadsideError) -> Content {
+        let bytes = try readFile(descriptor, shownAs: InputName(path), limit: byteLimit)
+        let header = Array(NightHistory.header.utf8)
+        if bytes.count < header.count, header.starts(with: bytes) {
+            guard ftruncate(descriptor, 0) == 0,
+                SystemCall.write(descriptor, header.rawSpan) == header.count,
+                fsync(descriptor) == 0, syncFolder(folder)
+            else { throw failure(path, errno) }
+            return Content(history: NightHistory(), byteCount: header.count)
+        }
+        let content = try parse(bytes, path)
+        if content.byteCount < bytes.count {
+            guard ftruncate(descriptor, off_t(content.byteCount)) == 0, fsync(descriptor) == 0
+            else { throw failure(path, errno) }
+        }
+        return content
+    }
+
+    /// Reads whole lines.
+    private static func parse(_ bytes: [UInt8], _ path: String) throws(BroadsideError) -> Content {
+        let header = Array(NightHistory.header.utf8)
+        guard bytes.starts(with: header) else {
+            if header.starts(with: bytes) {
+                return Content(history: NightHistory(), byteCount: 0)
+            }
+            throw .usage(
+                "ledgers", "\(path) is a file of another program: name another folder for the ledgers")
+        }
+        let end = (bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0) + 1
+        let text = String(decoding: bytes[header.count..<end], as: UTF8.self)
+        return Content(
+            history: try NightHistory(Substring(text), path: path), byteCount: end)
+    }
+
+    private static func failure(_ path: String, _ number: Int32) -> BroadsideError {
+        BroadsideError(
+            "\(path) can't be written: "
+                + FileFailure.words(errno: number, "the folder must be this user's"),
+            exitCode: ExitCode.disk)
+    }
+}

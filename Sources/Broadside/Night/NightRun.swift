@@ -1,0 +1,266 @@
+import BroadsideLedgers
+import BroadsideObservability
+internal import BroadsidePolicy
+public import BroadsideSupport
+
+/// `broadside night`: the night of a campaign that is due, begun, continued or left alone.
+///
+/// What keeps a date from a second campaign, in the order in which it is durable: the folder's notes are locked; the
+/// night is noted as intended; its ledger is made; the night is noted as begun; the first request follows. A process
+/// that is killed at any of these points leaves a night that begins, or one that continues. A night that is noted as
+/// begun and has no ledger was lost, and does not begin again.
+public enum NightRun {
+    /// Does what the options ask.
+    ///
+    /// - Returns: The documented exit code.
+    /// - Throws: What made it impossible, with the exit code for it; nothing was sent then.
+    public static func run(_ options: NightOptions) throws(BroadsideError) -> Int32 {
+        try run(options, now: Clock.now().wallMilliseconds)
+    }
+
+    static func run(_ options: NightOptions, now: UInt64) throws(BroadsideError) -> Int32 {
+        let call = try NightCall(options, now: now)
+        if options.send.onlyLooks { return try call.look() }
+        try call.folder.make()
+        let notes = try NightNotes(folder: call.folder.path)
+        call.folder.finishRemovals(notes)
+        return try call.run(try call.date(notes.history), notes)
+    }
+}
+
+/// One call of `broadside night`.
+struct NightCall {
+    let folder: NightFolder
+    private let options: NightOptions
+    private let now: UInt64
+    private let today: NightDate
+    /// The date that was given; nil: none.
+    private let given: NightDate?
+
+    init(_ options: NightOptions, now: UInt64) throws(BroadsideError) {
+        guard let today = NightDate(localDayOf: now) else {
+            throw BroadsideError(
+                "this machine's clock shows no date of the calendar: set the clock",
+                exitCode: ExitCode.failure)
+        }
+        self.options = options
+        self.now = now
+        self.today = today
+        given = try options.date.map { (text) throws(BroadsideError) in
+            guard let date = NightDate(text) else {
+                throw .usage(
+                    "date", "'\(text)' is not a day of the calendar: write it like \(today)")
+            }
+            guard date <= today else {
+                throw .usage("date", "\(text) is in the future, today is \(today): leave it out")
+            }
+            return date
+        }
+        guard options.nightLength > 0, options.nightLength <= NightOptions.nightLengthLimit else {
+            throw .usage(
+                "night-length",
+                "must be above 0 and at most 20h, as the next night may begin 23 hours after this one")
+        }
+        folder = try NightFolder(options)
+        for (option, path) in [
+            ("summary", options.send.summary), ("report", options.send.report),
+            ("trace-frames", options.send.traceFrames), ("metrics", options.send.metrics),
+        ] {
+            guard let path, OutputRule.areSame(path, "\(folder.path)/\(NightNotes.name)") else {
+                continue
+            }
+            throw .usage(option, "\(path) is the file that knows which nights were begun: name another")
+        }
+    }
+
+    /// The date that this call is about.
+    func date(_ history: NightHistory) throws(BroadsideError) -> NightDate {
+        if let given { return given }
+        return try history.night(
+            at: now, today: today, length: options.nightLength / millisecond)
+    }
+
+    /// The campaign's file, as it is noted.
+    private var campaign: String { JSONLine.quoted(absolutePath(options.campaign)) }
+
+    // MARK: Without writing
+
+    /// `--dry-run` and `--preview`: says which night would be sent.
+    func look() throws(BroadsideError) -> Int32 {
+        let history = try NightNotes.look(folder: folder.path) ?? NightHistory()
+        var date = try date(history)
+        // By day, the next night is looked at, not the one that is over.
+        if given == nil, isOver(date, history) { date = today }
+        let ledger = folder.ledger(date)
+        try refuseLost(date, history)
+        try folder.refuseElsewhere(date)
+        var send = options.send
+        if send.preview == nil {
+            send.ledger = ledger
+            send.ledgerUse = .resumeOrBegin
+        }
+        let isThere = try LedgerDirectory.isBegunLedger(ledger, ifThere: true)
+        let what =
+            isOver(date, history)
+            ? "is finished, and would not be sent again"
+            : "would \(isThere ? "continue" : "begin") in \(ledger)"
+        standardErrorLine("the night of \(date) \(what)")
+        return try CampaignRun.run(send)
+    }
+
+    private func isOver(_ date: NightDate, _ history: NightHistory) -> Bool {
+        if history[date]?.state == .removed { return true }
+        return (try? LedgerReader(path: folder.ledger(date)).isFinished) ?? false
+    }
+
+    // MARK: The night
+
+    /// - Parameter notes: Locked.
+    func run(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) -> Int32 {
+        let ledger = folder.ledger(date)
+        let history = notes.history
+        if history[date]?.state == .removed, try !fileExists(ledger) {
+            standardErrorLine(
+                "the night of \(date) is finished, and --keep has removed its ledger: nothing is sent")
+            return ExitCode.complete
+        }
+        try folder.checkOthers(than: date)
+        try refuseLost(date, history)
+        try refuseOtherCampaign(date, history)
+        try folder.refuseElsewhere(date)
+        if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {
+            standardErrorLine(
+                "broadside: warning: \(ledger) could be written to by its group: that is taken back")
+        }
+        if let code = try finished(ledger, date, history) {
+            end(date, code, page: nil, notes)
+            return code
+        }
+        if date != today || history[date]?.state == .begun {
+            let isThere = try LedgerDirectory.isBegunLedger(ledger, ifThere: true)
+            standardErrorLine(
+                "the night of \(date) \(isThere ? "continues" : "begins") in \(ledger)")
+        }
+        try noteIntention(date, notes)
+        let record = NightRecord(notes, date)
+        let code: Int32
+        do throws(BroadsideError) {
+            code = try CampaignRun.run(
+                sending(date, record, isBegun: history[date]?.state == .begun))
+        } catch {
+            end(date, error.exitCode, page: record.takePage(), notes)
+            throw error
+        }
+        end(date, code, page: record.takePage(), notes)
+        return code
+    }
+
+    /// A night that was begun and has no ledger any more sends nothing.
+    private func refuseLost(
+        _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) {
+        let ledger = folder.ledger(date)
+        guard let night = history[date], night.state == .begun,
+            try !LedgerDirectory.isBegunLedger(ledger, ifThere: true)
+        else { return }
+        throw .usage(
+            "ledgers",
+            "\(ledger): the night of \(date) was begun, and its ledger is gone: nothing is sent, as all of "
+                + "it may have been: put the ledger back")
+    }
+
+    /// Two campaigns of one name are not one: the second would seem to be sent.
+    private func refuseOtherCampaign(
+        _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) {
+        guard let night = history[date], night.state == .begun, night.campaign != campaign else {
+            return
+        }
+        throw .usage(
+            "campaign",
+            "\(options.campaign): the night of \(date) in \(folder.path) is that of \(night.campaign): give "
+                + "this campaign a --name of its own, or if that file was moved, put it back")
+    }
+
+    private func noteIntention(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) {
+        let known = notes.history[date]
+        // A night that goes on after midnight, or was begun, is as old as it was.
+        guard
+            known == nil
+                || known?.state == .intended && (date == today || known?.campaign != campaign)
+        else { return }
+        try notes.add(
+            date == today ? .intended : .ordered, of: date, at: now, campaign: campaign)
+    }
+
+    /// The send that the night is.
+    private func sending(
+        _ date: NightDate, _ record: NightRecord, isBegun: Bool
+    ) -> SendOptions {
+        var send = options.send
+        send.ledger = folder.ledger(date)
+        // What was begun is never begun again, whatever becomes of its ledger meanwhile.
+        send.ledgerUse = isBegun ? .resume : .resumeOrBegin
+        send.name = folder.name
+        send.command = send.command?.night(of: date.description)
+        send.night = record
+        return send
+    }
+
+    /// What every night ends with, however it ended.
+    private func end(_ date: NightDate, _ code: Int32, page: [UInt8]?, _ notes: NightNotes) {
+        // Another process has the ledger.
+        guard code != ExitCode.inUse else { return }
+        folder.writePage(of: date, page)
+        if let keep = options.keep, code == ExitCode.complete || code == ExitCode.openRows {
+            folder.removeOld(keeping: keep, sent: date, notes)
+        }
+        folder.writeIndex()
+    }
+
+    // MARK: A finished night
+
+    /// Says of a night that is finished that it is; its list and its payload may be the next night's by now, and are
+    /// not read.
+    ///
+    /// - Returns: The exit code; nil if there is something to do, or to judge.
+    private func finished(
+        _ ledger: String, _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) -> Int32? {
+        guard options.send.retry.isEmpty,
+            try LedgerDirectory.isBegunLedger(ledger, ifThere: true),
+            let reader = try? LedgerReader(path: ledger), reader.isFinished,
+            reader.manifest.shards == nil, reader.manifest.rowsLimit == nil,
+            reader.manifest.epochs.last?.stop?.cause?.isAbort != true
+        else { return nil }
+        let open = try reader.openRows()
+        if options.send.summary != nil {
+            try reader.statistics().write(to: options.send, nil)
+        }
+        var line = "the night of \(date) is finished: nothing is sent"
+        if given == nil, date != today, let start = history[date]?.startedAtMilliseconds {
+            let end = start + options.nightLength / millisecond
+            line += "; the next one may begin from \(localDateAndTime(end)) on, or now with --date \(today)"
+        }
+        standardErrorLine(line)
+        guard open.failed + open.unknown > 0 else { return ExitCode.complete }
+        let states = [("failed", open.failed), ("unknown", open.unknown)].filter { $0.1 > 0 }
+        let counts = states.map { "\(grouped($0.1)) \($0.0)" }.joined(separator: ", ")
+        let names = states.map(\.0).joined(separator: ",")
+        standardErrorLine(
+            "broadside: rows of the night of \(date) are open (\(counts)): the same command with --date "
+                + "\(date) --retry \(names) sends them again"
+                + (open.unknown > 0 ? ", and unknown ones may have arrived already" : ""))
+        return ExitCode.openRows
+    }
+}
+
+extension LedgerDirectory {
+    /// The same for a path at which nothing may be.
+    static func isBegunLedger(
+        _ path: String, ifThere: Bool
+    ) throws(BroadsideError) -> Bool {
+        guard try fileExists(path), try isDirectoryPath(path) else { return false }
+        return try isBegunLedger(path)
+    }
+}

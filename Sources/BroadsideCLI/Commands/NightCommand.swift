@@ -1,0 +1,123 @@
+import Broadside
+import BroadsideSupport
+
+/// `broadside night`.
+enum NightCommand {
+    static let name = "night"
+
+    static let description: CommandDescription = CommandDescription(
+        name: name,
+        summary: "the nightly campaign in one command, for cron, systemd and Kubernetes",
+        usage: "--campaign FILE --ledgers DIR [--date DATE] [OPTIONS OF send]",
+        discussion: """
+            Sends the night's campaign once, however often it is started. NAME is the campaign's name,
+            or else the name of FILE; the ledger is DIR/NAME/DATE, with today's local date. A start
+            begins that ledger, continues it if rows remain, or sends nothing if it is finished. A
+            night that was stopped continues after midnight too, unless it began --night-length ago.
+            DIR has to exist; DIR/NAME is made.
+
+            DIR/NAME/nights notes which dates were begun. A night whose ledger was lost is never begun
+            again (exit 2). An earlier night with rows remaining is named in a warning, and continues
+            only with --date. Each start writes the pages DIR/NAME/DATE/report.html and
+            DIR/NAME/index.html.
+
+            Exit codes are those of send: 0 also if the night is finished already, 6 if rows of it are
+            failed or unknown, 7 if another process is at work on it or on another night. Started
+            again and again until the code is 0, 2, 4 or 6, a night is sent whole and nothing twice.
+            """,
+        sections: [section] + sendSections,
+        examples: [
+            .init(
+                "Send tonight's campaign, or what is left of it",
+                "broadside night --campaign evening.json5 --ledgers nights --keep 30"),
+            .init(
+                "Check by day what the next night would send",
+                "broadside night --campaign evening.json5 --ledgers nights --dry-run"),
+            .init(
+                "Send the rest of an earlier night",
+                """
+                broadside night --campaign evening.json5 --ledgers nights \\
+                    --date 2026-11-20
+                """),
+        ],
+        essentials: [
+            "campaign", "ledgers", "date", "night-length", "keep", "auth-key", "rate", "canary",
+            "dry-run",
+        ],
+        run: { (arguments) throws(BroadsideError) in
+            let options = try options(from: arguments)
+            if arguments.has("print-campaign") {
+                print(CampaignOptions.text(arguments, of: description), terminator: "")
+                return 0
+            }
+            return try NightRun.run(options)
+        })
+
+    private static let group = OptionGroup<NightOptions>(
+        title: "The night",
+        options: [
+            .file(
+                "ledgers", \.ledgers, use: .folder, placeholder: "DIR",
+                "folder of the nights' ledgers, DIR/NAME/DATE; it must exist"),
+            .text(
+                "date", "DATE", \.date,
+                "the night's date, such as 2026-11-20 (default: today, or that of a night that continues after midnight)"
+            ),
+            .duration(
+                "night-length", \.nightLength, least: 1,
+                "how long after its start a night continues on the next day; at most 20h"),
+            .custom(
+                "keep", .number, "N",
+                "after a finished night, remove the ledgers of finished nights beyond the N newest dates (default: keep all)"
+            ) { (text, options) throws(BroadsideError) in
+                guard let count = Int(text), (1...NightOptions.keepLimit).contains(count) else {
+                    throw .usage(
+                        "keep",
+                        "'\(text)' is not a whole number from 1 to \(grouped(NightOptions.keepLimit)): "
+                            + "write it like 30")
+                }
+                options.keep = count
+            },
+        ])
+
+    private static var section: OptionSection { group.section }
+
+    /// Options that only this command has.
+    static let ownNames = Set(group.options.map(\.description.name))
+
+    /// Options of a send that the night decides itself.
+    private static let decided: Set<String> = [
+        "ledger", "resume", "resume-or-begin", "must-resume",
+    ]
+
+    private static var sendSections: [OptionSection] {
+        SendCommand.description.sections.map { section in
+            OptionSection(
+                title: section.title,
+                options: section.options.filter { !decided.contains($0.name) })
+        }
+    }
+
+    private static func options(
+        from arguments: ParsedArguments
+    ) throws(BroadsideError) -> NightOptions {
+        try arguments.rejectWords(of: description)
+        if !arguments.has("print-campaign") {
+            try arguments.require([
+                RequiredOption("campaign", "FILE"), RequiredOption("ledgers", "DIR"),
+            ])
+        }
+        try SendCommand.require(arguments, [])
+        var options = NightOptions()
+        options.campaign = arguments.string("campaign") ?? ""
+        try group.read(arguments, into: &options)
+        // Whether the night begins or continues is known later.
+        if !arguments.has("preview") { options.send.ledgerUse = .resumeOrBegin }
+        try SendCommand.readOptions(arguments, into: &options.send)
+        return options
+    }
+}
+
+extension NightOptions: OptionValues {
+    static var defaults: NightOptions { NightOptions() }
+}

@@ -1,0 +1,113 @@
+internal import BroadsideLedgerFormat
+package import BroadsideSupport
+internal import Glibc
+
+// What a nightly campaign does with the ledgers of its nights: a page in each, and the removal of old ones.
+
+extension LedgerDirectory {
+    /// The page about a ledger, in its directory.
+    package static let pageName = "report.html"
+
+    /// Puts the page about a ledger into its directory, whole or not at all.
+    package static func writePage(_ bytes: [UInt8], into path: String) throws(BroadsideError) {
+        let directory = try openToRead(path)
+        try directory.openFolder(mustBeOwn: true)
+        try directory.replace(pageName, with: bytes)
+    }
+
+    /// Takes the right to write from the group of a ledger's directory if its group was set for it, as Kubernetes does
+    /// with each directory of a volume at a pod's start (`fsGroup`).
+    ///
+    /// - Returns: Whether it was taken.
+    package static func closeToGroup(_ path: String) throws(BroadsideError) -> Bool {
+        let folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard folder >= 0 else { return false }
+        defer { close(folder) }
+        guard let information = SystemCall.status(of: folder), information.st_uid == geteuid(),
+            information.st_mode & S_ISGID != 0, information.st_mode & S_IWOTH == 0,
+            information.st_mode & S_IWGRP != 0
+        else { return false }
+        guard fchmod(folder, information.st_mode & 0o7777 & ~S_IWGRP) == 0 else {
+            throw BroadsideError(
+                "\(path) can be written to by its group, and that can't be changed: "
+                    + describe(errno: errno), exitCode: ExitCode.disk)
+        }
+        return true
+    }
+
+    // MARK: Removal
+
+    /// Why a ledger is not removed.
+    package enum RemovalRefusal: Equatable, Sendable {
+        /// It is not a ledger, not a whole one, not this user's, or was merged.
+        case foreign
+        /// Rows of it remain.
+        case unfinished
+        /// A run or a reader has it.
+        case inUse
+        /// There is a file in it that no run made.
+        case holds(String)
+    }
+
+    /// Hides a finished ledger under another name beside it, where no command looks for it.
+    ///
+    /// A power cut leaves it under one of the two names, whole.
+    ///
+    /// - Parameters:
+    ///   - path: The ledger's directory.
+    ///   - hidden: Its new path, in the same folder.
+    /// - Returns: Why it stays; nil: it is hidden.
+    package static func hideFinished(
+        _ path: String, as hidden: String
+    ) throws(BroadsideError) -> RemovalRefusal? {
+        guard try !isLink(path), try unlocked(path).content() == .ledger else { return .foreign }
+        let directory = try openToRead(path)
+        let manifest = try directory.readManifest()
+        guard manifest.shards == nil, try directory.origin() == nil else { return .foreign }
+        guard manifest.isFinished else { return .unfinished }
+        if let name = try directory.names().first(where: { !isOwn($0) }) { return .holds(name) }
+        do throws(BroadsideError) {
+            try directory.lock()
+        } catch {
+            if error.exitCode == ExitCode.inUse { return .inUse }
+            if error.exitCode == ExitCode.badRequest { return .foreign }
+            throw error
+        }
+        // A run may have continued it before it was locked.
+        guard try directory.readManifest().isFinished else { return .unfinished }
+        guard SystemCall.rename(path, hidden) == 0, syncFolder("\(hidden)/..") else {
+            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: ExitCode.disk)
+        }
+        return nil
+    }
+
+    /// Removes a hidden ledger, and the claims on it: the manifest, which names them, last.
+    package static func removeHidden(_ path: String) throws(BroadsideError) {
+        guard try fileExists(path) else { return }
+        let directory = try openToRead(path)
+        try directory.openFolder(mustBeOwn: true)
+        if try directory.hasManifest, let manifest = try? directory.readManifest(),
+            let claims = try directory.parentFolder(manifest)
+        {
+            for number in try claims.numbers() {
+                SystemCall.unlink(claims.name(number), in: claims.descriptor)
+            }
+        }
+        let names = try directory.names()
+        for name in names where name != manifestName && isOwn(name) {
+            SystemCall.unlink(name, in: directory.folder)
+        }
+        SystemCall.unlink(manifestName, in: directory.folder)
+        guard SystemCall.rmdir(path) == 0 || errno == ENOENT else {
+            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: ExitCode.disk)
+        }
+    }
+
+    /// Whether a name leads elsewhere.
+    private static func isLink(_ path: String) throws(BroadsideError) -> Bool {
+        guard try fileExists(path), let information = SystemCall.linkStatus(path) else {
+            return false
+        }
+        return information.st_mode & S_IFMT == S_IFLNK
+    }
+}

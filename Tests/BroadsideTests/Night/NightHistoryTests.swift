@@ -1,0 +1,121 @@
+import BroadsideSupport
+import Testing
+
+@testable import Broadside
+
+/// Which night a start is about, by the notes about earlier starts.
+@Suite(.timeLimit(.minutes(60))) struct NightHistoryTests {
+    private static let hour: UInt64 = 3_600_000
+    /// 23:55 on the day called `evening`, in a zone without clock changes.
+    private static let late: UInt64 = 1_795_566_900_000
+    private let evening = NightDate("2026-11-25")!
+    private let next = NightDate("2026-11-26")!
+
+    private func night(
+        _ history: NightHistory, after hours: Double, today: NightDate
+    ) throws(BroadsideError) -> NightDate {
+        let time = Double(Self.late) + hours * Double(Self.hour)
+        return try history.night(at: UInt64(time), today: today, length: 12 * Self.hour)
+    }
+
+    @Test func `A night that was started before midnight goes on for its length, begun or not`()
+        throws
+    {
+        var history = NightHistory()
+        #expect(try night(history, after: 0, today: evening) == evening)
+        history.take(.intended, of: evening, at: Self.late)
+        for note in [nil, NightHistory.Note.begun, .withdrawn] {
+            if let note { history.take(note, of: evening, at: Self.late + 1) }
+            #expect(try night(history, after: 0.1, today: evening) == evening)
+            #expect(try night(history, after: 0.1, today: next) == evening)
+            #expect(try night(history, after: 11.99, today: next) == evening)
+            #expect(try night(history, after: 12, today: next) == next)
+        }
+        // Its length counts from its own day, however often it is started later.
+        history.take(.intended, of: evening, at: Self.late + Self.hour / 20)
+        #expect(try night(history, after: 12.04, today: next) == evening)
+        history.take(.ordered, of: evening, at: Self.late + 11 * Self.hour)
+        #expect(try night(history, after: 12.06, today: next) == next)
+    }
+
+    @Test func `A night that was ordered on another day does not take the place of tonight's`()
+        throws
+    {
+        var history = NightHistory()
+        history.take(.ordered, of: NightDate("2026-11-01")!, at: Self.late - 6 * Self.hour)
+        history.take(.begun, of: NightDate("2026-11-01")!, at: Self.late - 6 * Self.hour)
+        #expect(try night(history, after: 0, today: evening) == evening)
+        history.take(.intended, of: evening, at: Self.late)
+        history.take(.ordered, of: NightDate("2026-11-02")!, at: Self.late + Self.hour)
+        #expect(try night(history, after: 2, today: next) == evening)
+    }
+
+    @Test func `A clock that was set back far begins no night, and a little changes nothing`() throws
+    {
+        var history = NightHistory()
+        history.take(.intended, of: evening, at: Self.late)
+        let before = NightDate("2026-11-24")!
+        #expect(try night(history, after: -1, today: before) == evening)
+        let failure = #expect(throws: BroadsideError.self) {
+            try night(history, after: -12, today: before)
+        }
+        #expect(failure?.exitCode == 1)
+        #expect(failure?.message.contains("set the clock") == true)
+    }
+
+    @Test func `A removed night stays removed, and a begun one is not intended again`() {
+        var history = NightHistory()
+        history.take(.intended, of: evening, at: 1, campaign: "\"/a\"")
+        history.take(.begun, of: evening, at: 2)
+        history.take(.intended, of: evening, at: 3, campaign: "\"/b\"")
+        #expect(history[evening]?.state == .begun && history[evening]?.campaign == "\"/a\"")
+        #expect(history[evening]?.startedAtMilliseconds == 1)
+        history.take(.removed, of: evening, at: 4)
+        history.take(.ordered, of: evening, at: 5)
+        #expect(history[evening]?.state == .removed && history.nights.count == 1)
+    }
+
+    @Test func `Notes read as they were written, and a line that nobody wrote is named`() throws {
+        var written = NightHistory()
+        var text = ""
+        let notes: [(NightHistory.Note, NightDate)] = [
+            (.intended, evening), (.begun, evening), (.ordered, next), (.withdrawn, next),
+            (.removed, evening),
+        ]
+        for (index, (note, date)) in notes.enumerated() {
+            let campaign = note == .intended || note == .ordered ? "\"/with a blank\"" : ""
+            written.take(note, of: date, at: UInt64(index), campaign: campaign)
+            text += NightHistory.line(
+                note, of: date, at: UInt64(index), campaign: "\"/with a blank\"")
+        }
+        let read = try NightHistory(Substring(text), path: "nights")
+        #expect(read.nights.map(\.date) == written.nights.map(\.date))
+        #expect(read.nights.map(\.state) == written.nights.map(\.state))
+        #expect(read.nights.map(\.campaign) == written.nights.map(\.campaign))
+        #expect(
+            read.nights.map(\.startedAtMilliseconds) == written.nights.map(\.startedAtMilliseconds))
+        #expect(read.latest == evening)
+
+        for line in [
+            "2026-11-25 begun", "2026-11-25 begun 1 x", "2026-11-25 intended 1",
+            "2026-02-29 begun 1", "2026-11-25 sent 1", "", "2026-11-25 begun 999999999999999999",
+        ] {
+            let failure = #expect(throws: BroadsideError.self) {
+                try NightHistory("2026-11-24 begun 1\n\(line)\n", path: "nights")
+            }
+            #expect(failure?.exitCode == 5 && failure?.message.contains("line 3") == true)
+        }
+    }
+
+    @Test func `A date is ten characters of a day that exists`() {
+        for text in ["2026-11-25", "2024-02-29", "2000-02-29", "1970-01-01", "9999-12-31"] {
+            #expect(NightDate(text)?.description == text)
+        }
+        for text in [
+            "", "2026-11-31", "2026-02-29", "2100-02-29", "2026-13-01", "2026-00-10", "2026-10-00",
+            "2026-1-01", "26-11-25", "2026/11/25", "2026-11-25 ", "+026-11-25", "1969-12-31",
+            "２026-11-25", "today",
+        ] { #expect(NightDate(text) == nil, "\(text)") }
+        #expect(NightDate("2026-09-30")! < NightDate("2026-10-01")!)
+    }
+}

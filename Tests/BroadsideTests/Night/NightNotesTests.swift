@@ -1,0 +1,87 @@
+import BroadsideSupport
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+@testable import Broadside
+
+/// The file with the notes about nights: whole lines, durable one after the other, one process at a time.
+@Suite(.timeLimit(.minutes(60))) struct NightNotesTests {
+    private let directory: TemporaryDirectory
+    private let date = NightDate("2026-11-25")!
+    private var file: String { "\(directory.path)/nights" }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func add(_ note: NightHistory.Note) throws {
+        try NightNotes(folder: directory.path).add(note, of: date, at: 7, campaign: "\"/c.json5\"")
+    }
+
+    @Test func `Notes are there for the next start, and a second one at a time is exit 7`() throws {
+        try add(.intended)
+        do {
+            let held = try NightNotes(folder: directory.path)
+            #expect(held.history[date]?.state == .intended)
+            let failure = #expect(throws: BroadsideError.self) {
+                try NightNotes(folder: directory.path)
+            }
+            #expect(failure?.exitCode == 7)
+            #expect(failure?.message.contains("the night of 2026-11-25") == true)
+            // Who only looks does not need the lock.
+            #expect(try NightNotes.look(folder: directory.path)?[date]?.state == .intended)
+            try held.add(.begun, of: date, at: 8)
+        }
+        #expect(try NightNotes(folder: directory.path).history[date]?.state == .begun)
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(
+            text == """
+                broadside nights 1
+                2026-11-25 intended 7 "/c.json5"
+                2026-11-25 begun 8
+
+                """)
+    }
+
+    @Test func `A note that was cut off at any byte says nothing, and the next one is whole`() throws
+    {
+        try add(.intended)
+        let before = try Data(contentsOf: URL(filePath: file))
+        try add(.begun)
+        let whole = try Data(contentsOf: URL(filePath: file))
+        for count in 0..<whole.count {
+            try whole.prefix(count).write(to: URL(filePath: file))
+            let history = try NightNotes(folder: directory.path).history
+            #expect(history[date]?.state == (count < before.count ? nil : .intended), "\(count)")
+            try add(.begun)
+            #expect(try NightNotes(folder: directory.path).history[date]?.state == .begun)
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            #expect(text.hasPrefix("broadside nights 1\n") && text.hasSuffix("begun 7\n"))
+        }
+    }
+
+    @Test func `A file of another program is left alone with exit 2, and a damaged one with 5`() throws
+    {
+        for (text, code) in [
+            ("what I did at night\n", Int32(2)), ("broadside nights 2\n", 2),
+            ("broadside nights 1\nbegun\n", 5),
+        ] {
+            try directory.write(text, to: "nights")
+            let failure = #expect(throws: BroadsideError.self) {
+                try NightNotes(folder: directory.path)
+            }
+            #expect(failure?.exitCode == code, "\(text)")
+            #expect(try String(contentsOfFile: file, encoding: .utf8) == text)
+        }
+        try FileManager.default.removeItem(atPath: file)
+        try FileManager.default.createDirectory(
+            atPath: file, withIntermediateDirectories: false)
+        #expect(throws: BroadsideError.self) { try NightNotes(folder: directory.path) }
+        try FileManager.default.removeItem(atPath: file)
+        try FileManager.default.createSymbolicLink(
+            atPath: file, withDestinationPath: "\(directory.path)/elsewhere")
+        let failure = #expect(throws: BroadsideError.self) {
+            try NightNotes(folder: directory.path)
+        }
+        #expect(failure?.exitCode == 2)
+    }
+}
