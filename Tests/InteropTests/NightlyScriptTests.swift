@@ -2,14 +2,11 @@ import BroadsideTestSupport
 import Foundation
 import Testing
 
-/// The scripts that a timer or a cluster starts again and again: run as they are in `contrib`.
+/// The command lines that a timer or a cluster starts again and again: run as they are in `contrib`.
 @Suite(.timeLimit(.minutes(60)))
 struct NightlyScriptTests {
-    private static let evening = "2026-11-20 23:55"
-    private static let night = "2026-11-20"
-
     @Test(arguments: NightlyScript.all)
-    func `The nightly script sends remaining rows at the next start, not failed or unknown ones`(
+    func `Rows that are left are sent by the next start; failed and unknown ones wait for a person`(
         script: NightlyScript
     ) throws {
         let server = try RecordingServer("reset")
@@ -17,25 +14,21 @@ struct NightlyScriptTests {
         let campaign = unit.campaign
         let path = campaign.directory.path
         // A start that begins no ledger, as where io_uring is forbidden, is not a campaign's.
-        try FileManager.default.moveItem(atPath: "\(path)/broadside", toPath: "\(path)/real")
-        try unit.write(program: "broadside", "exit 1")
-        #expect(try unit.run(at: Self.evening, restarts: true).exitCode == 1)
-        try FileManager.default.removeItem(atPath: "\(path)/broadside")
-        try FileManager.default.moveItem(atPath: "\(path)/real", toPath: "\(path)/broadside")
+        #expect(try unit.run(1, "23:54", command: "false").exitCode == 1)
 
-        let first = try unit.run(at: Self.evening)
+        let first = try unit.run(1, "23:55")
         #expect(first.exitCode == 6, "\(first.errors)")
-        let left = try unit.statistics(Self.night)
+        let left = try unit.statistics(1)
         #expect(left.unknown > 0 && left.remaining == 0)
         // As kubelet does with a volume of a group of its own, at each start of a pod.
-        let ledger = unit.ledger(Self.night)
+        let ledger = unit.ledger(1)
         if !script.isUnit {
             try FileManager.default.setAttributes(
                 [.posixPermissions: 0o2770], ofItemAtPath: ledger)
         }
         let connections = try server.events().filter { $0.event == "preface" }.count
-        for time in ["2026-11-20 23:58", "2026-11-21 00:10"] {
-            let second = try unit.run(at: time)
+        for (day, clock) in [(1, "23:58"), (2, "00:10")] {
+            let second = try unit.run(day, clock)
             #expect(second.exitCode == 6, "\(second.errors)")
             #expect(second.errors.contains("--retry"), "\(second.errors)")
         }
@@ -48,76 +41,74 @@ struct NightlyScriptTests {
             in: campaign.directory)
         #expect(retried.exitCode == 0, "\(retried.errors)")
         // What is complete may be started again: there is nothing to do, and that is fine.
-        let last = try unit.run(at: "2026-11-21 00:20")
+        let last = try unit.run(2, "00:20")
         #expect(last.exitCode == 0, "\(last.errors)")
 
         // From its second start on it begins no campaign: the first may have reached all devices.
         try FileManager.default.moveItem(atPath: ledger, toPath: ledger + ".elsewhere")
-        let lost = try unit.run(at: "2026-11-21 00:30")
-        #expect(lost.exitCode == 2 && lost.errors.contains("no ledger"), "\(lost.errors)")
-        #expect(!unit.has(Self.night) && !unit.has("2026-11-21"))
+        let lost = try unit.run(2, "00:30")
+        #expect(lost.exitCode == 2 && lost.errors.contains("its ledger is gone"), "\(lost.errors)")
+        #expect(!unit.has(1) && !unit.has(2))
         try FileManager.default.moveItem(atPath: ledger + ".elsewhere", toPath: ledger)
-        #expect(try unit.run(at: "2026-11-21 00:40").exitCode == 0)
+        #expect(try unit.run(2, "00:40").exitCode == 0)
     }
 
     @Test(arguments: NightlyScript.all)
-    func `The nightly script continues a stopped night and begins another the next evening`(
+    func `A night that was stopped continues after midnight, and the next evening begins another`(
         script: NightlyScript
     ) throws {
-        let server = try LocalAPNs()
+        let server = try RecordingServer()
         let unit = try NightlyUnit(
             script, rows: 3_000, endpoint: server.endpoint, ["--rate", "1000"])
-        let stopped = try unit.stop(at: Self.evening, night: Self.night)
+        let stopped = try unit.stop(1, "23:55")
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
-        #expect(try unit.statistics(Self.night).remaining ?? 0 > 0)
-        let continued = try unit.run(at: "2026-11-21 00:30")
+        #expect(try unit.statistics(1).remaining ?? 0 > 0)
+        let continued = try unit.run(2, "00:30")
         #expect(continued.exitCode == 0, "\(continued.errors)")
-        #expect(try unit.statistics(Self.night).accepted == 3_000)
+        #expect(try unit.statistics(1).accepted == 3_000)
         // By hand, and by a manager that is wrong about what was done.
-        #expect(try unit.run(at: "2026-11-21 00:40").exitCode == 0)
-        #expect(!unit.has("2026-11-21"))
+        #expect(try unit.run(2, "00:40").exitCode == 0)
+        #expect(!unit.has(2))
 
-        let next = try unit.run(at: "2026-11-21 23:55")
+        let next = try unit.run(2, "23:55")
         #expect(next.exitCode == 0, "\(next.errors)")
         #expect(!next.errors.contains("not complete"), "\(next.errors)")
-        #expect(try unit.statistics("2026-11-21").accepted == 3_000)
-        var requests: [String: Int] = [:]
-        for line in try server.finish() { requests[line[4], default: 0] += 1 }
-        #expect(requests.count == 3_000 && requests.values.allSatisfy { $0 == 2 })
+        #expect(try unit.statistics(2).accepted == 3_000)
+        #expect(try server.tally(unit.campaign.tokens).counts.allSatisfy { $0 == 2 })
     }
 
     @Test(arguments: NightlyScript.all)
-    func `The nightly script leaves a night that ended long ago, and the next one says so`(
+    func `A night that ended long ago stays as it is, and the next one says so`(
         script: NightlyScript
     ) throws {
-        let server = try LocalAPNs()
+        let server = try RecordingServer()
         let unit = try NightlyUnit(
             script, rows: 2_000, endpoint: server.endpoint, ["--rate", "1000"])
-        #expect(try unit.stop(at: Self.evening, night: Self.night).exitCode == 3)
-        let before = try unit.statistics(Self.night)
-        let next = try unit.run(at: "2026-11-21 23:55")
+        #expect(try unit.stop(1, "23:55").exitCode == 3)
+        let before = try unit.statistics(1)
+        let next = try unit.run(2, "23:55")
         #expect(next.exitCode == 0, "\(next.errors)")
         #expect(
-            next.errors.contains("the night of \(Self.night) is not complete"), "\(next.errors)")
-        #expect(next.errors.contains("--resume --ledger \(unit.ledger(Self.night))"))
-        #expect(try unit.statistics("2026-11-21").accepted == 2_000)
-        #expect(try unit.statistics(Self.night) == before)
-        _ = try server.finish()
+            next.errors.contains("the night of \(FakeTime.date(1)) is not complete"),
+            "\(next.errors)")
+        #expect(next.errors.contains("--date \(FakeTime.date(1))"))
+        #expect(try unit.statistics(2).accepted == 2_000)
+        #expect(try unit.statistics(1) == before)
     }
 
     @Test(arguments: NightlyScript.all)
-    func `The nightly script begins a missed night after midnight under its own name`(
+    func `A night that could not begin in the evening begins after midnight under its own name`(
         script: NightlyScript
     ) throws {
-        let server = try LocalAPNs()
+        let server = try RecordingServer()
         let unit = try NightlyUnit(script, rows: 20, endpoint: server.endpoint, [])
         let payload = unit.campaign.payloadFile
         try FileManager.default.moveItem(atPath: payload, toPath: payload + ".away")
-        #expect(try unit.run(at: Self.evening).exitCode == 2)
+        #expect(try unit.run(1, "23:55").exitCode == 2)
         try FileManager.default.moveItem(atPath: payload + ".away", toPath: payload)
-        #expect(try unit.run(at: "2026-11-21 00:20").exitCode == 0)
-        #expect(try unit.statistics(Self.night).accepted == 20 && !unit.has("2026-11-21"))
-        #expect(try unit.run(at: "2026-11-21 23:55").exitCode == 0)
-        #expect(try server.finish().count == 40)
+        #expect(try unit.run(2, "00:20").exitCode == 0)
+        #expect(try unit.statistics(1).accepted == 20 && !unit.has(2))
+        #expect(try unit.run(2, "23:55").exitCode == 0)
+        #expect(try server.answers().count == 40)
     }
 }

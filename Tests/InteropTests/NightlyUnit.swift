@@ -2,25 +2,18 @@ import BroadsideTestSupport
 import Foundation
 import Testing
 
-/// What starts the nightly campaign: a script in `contrib`, and the directories that it finds at each start.
+/// What starts the nightly campaign: a command line in `contrib`, and the directories that it finds at each start.
 struct NightlyScript: Sendable, CustomTestStringConvertible {
     var file: String
-    /// Between these words; the last one is left out.
-    var start: String
-    var end: String
-    /// Where ledgers are, below the directory that stands for all others.
+    /// The campaign's folder, below the directory that stands for all others.
     var ledgers: String
 
     var testDescription: String { file }
     var isUnit: Bool { file.hasPrefix("systemd") }
 
     static let all: [NightlyScript] = [
-        .init(
-            file: "systemd/broadside.service", start: "ExecStart=/bin/sh -ec '\\\n",
-            end: "'\n# SIGHUP", ledgers: "state"),
-        .init(
-            file: "kubernetes/cronjob.yaml", start: "args:\n                - |\n",
-            end: "              securityContext:", ledgers: "ledgers"),
+        .init(file: "systemd/broadside.service", ledgers: "state/campaign"),
+        .init(file: "kubernetes/cronjob.yaml", ledgers: "campaign"),
     ]
 
     var source: String {
@@ -28,14 +21,28 @@ struct NightlyScript: Sendable, CustomTestStringConvertible {
             try String(contentsOfFile: "\(Tool.packageRoot)/contrib/\(file)", encoding: .utf8)
         }
     }
+
+    /// The words of the command line, as its manager takes them.
+    var words: [String] {
+        get throws {
+            let source = try source
+            let (start, end) = isUnit ? ("\nExecStart=", "\n# SIGHUP") : ("command: [", "]")
+            guard let start = source.range(of: start),
+                let end = source[start.upperBound...].range(of: end)
+            else { throw TestFailure("\(file): the command is not found") }
+            let text = source[start.upperBound..<end.lowerBound]
+                .replacingOccurrences(of: "\\\n", with: " ")
+            return text.split { $0.isWhitespace || !isUnit && $0 == "," }.map(String.init)
+        }
+    }
 }
 
-/// A script that is started again and again, with a clock of its own. Directories are handled between starts as
+/// A command line that is started again and again, with a clock of its own. Directories are handled between starts as
 /// systemd.exec(5) says of a unit's; a volume keeps everything.
 final class NightlyUnit {
     let campaign: Campaign
     private let script: NightlyScript
-    private let text: String
+    private let words: [String]
     private let path: String
     /// `RuntimeDirectoryPreserve=` of the unit.
     private let preserve: String
@@ -43,12 +50,26 @@ final class NightlyUnit {
     init(_ script: NightlyScript, rows: Int, endpoint: String, _ more: [String]) throws {
         self.script = script
         campaign = try Campaign(rows: rows)
-        path = campaign.directory.path
-        let source = try script.source
+        let path = campaign.directory.path
+        self.path = path
         preserve =
-            source.split(separator: "\n").first { $0.hasPrefix("RuntimeDirectoryPreserve=") }
+            try script.source.split(separator: "\n")
+            .first { $0.hasPrefix("RuntimeDirectoryPreserve=") }
             .map { String($0.drop { $0 != "=" }.dropFirst()) } ?? "no"
-        text = try Self.text(script, source, in: path)
+        let directories = [
+            ("${STATE_DIRECTORY}", "\(path)/state"), ("${RUNTIME_DIRECTORY}", "\(path)/runtime"),
+            ("${CREDENTIALS_DIRECTORY}", path), ("/etc/broadside", path), ("/campaign", path),
+            ("/key", path),
+        ]
+        words = try script.words.map { word in
+            for (name, directory) in directories where word.hasPrefix(name) {
+                return directory + word.dropFirst(name.count)
+            }
+            return word
+        }
+        guard words.first == "broadside", words.dropFirst().first == "night" else {
+            throw TestFailure("\(script.file): it does not start a night: \(words)")
+        }
         let printed = try Broadside.run(
             campaign.arguments(
                 to: endpoint, ["--print-campaign", "--connections", "1"] + more,
@@ -57,67 +78,31 @@ final class NightlyUnit {
         try campaign.directory.write(printed.output, to: "campaign.json5")
         try FileManager.default.copyItem(
             atPath: campaign.authority.authKey, toPath: "\(path)/auth-key")
-        try FileManager.default.createSymbolicLink(
-            atPath: "\(path)/broadside", withDestinationPath: try Broadside.path())
-        try write(program: "date", "exec /bin/date -u -d \"@$(cat \(path)/now)\" \"$@\"")
-    }
-
-    private static func text(_ script: NightlyScript, _ source: String, in path: String) throws
-        -> String
-    {
-        guard let start = source.range(of: script.start),
-            let end = source[start.upperBound...].range(of: script.end)
-        else { throw TestFailure("\(script.file): the script is not found") }
-        let text = String(source[start.upperBound..<end.lowerBound])
-        guard script.isUnit else {
-            // kubelet takes $$ for a dollar sign.
-            return text.replacingOccurrences(of: "$$", with: "$")
-                .replacingOccurrences(of: "/campaign/", with: "\(path)/")
-                .replacingOccurrences(of: "cd /campaign ", with: "cd \(path) ")
-                .replacingOccurrences(of: "/key/", with: "\(path)/")
-        }
-        // So does systemd, which also joins continued lines, and takes %% for a percent sign.
-        return text.replacingOccurrences(of: "\\\n", with: " ")
-            .replacingOccurrences(of: "$$", with: "$")
-            .replacingOccurrences(of: "%%", with: "%")
-            .replacingOccurrences(of: "/etc/broadside", with: path)
-    }
-
-    func write(program name: String, _ lines: String) throws {
-        try campaign.directory.write("#!/bin/sh\n\(lines)\n", to: name)
-        try FileManager.default.setAttributes(
-            [.posixPermissions: 0o755], ofItemAtPath: "\(path)/\(name)")
     }
 
     /// The ledger of a night.
-    func ledger(_ night: String) -> String { "\(path)/\(script.ledgers)/\(night)" }
+    func ledger(_ day: Int) -> String { "\(path)/\(script.ledgers)/\(FakeTime.date(day))" }
 
-    func has(_ night: String) -> Bool { FileManager.default.fileExists(atPath: ledger(night)) }
+    func has(_ day: Int) -> Bool { FileManager.default.fileExists(atPath: ledger(day)) }
 
-    /// Starts the script at a time, written as `2026-11-20 23:55`.
-    func start(at time: String) throws -> Subprocess {
-        let format = DateFormatter()
-        format.locale = Locale(identifier: "en_US_POSIX")
-        format.timeZone = TimeZone(identifier: "UTC")
-        format.dateFormat = "yyyy-MM-dd HH:mm"
-        guard let date = format.date(from: time) else { throw TestFailure("\(time) is no time") }
-        try campaign.directory.write("\(Int(date.timeIntervalSince1970))", to: "now")
-        var environment = ["PATH": "\(path):/usr/bin:/bin"]
+    /// Starts the command line at a time.
+    ///
+    /// - Parameter command: What is started in the place of `broadside`; nil: that.
+    func start(_ day: Int, _ clock: String, command: String? = nil) throws -> Subprocess {
         if script.isUnit {
-            for (name, folder) in [("STATE_DIRECTORY", "state"), ("RUNTIME_DIRECTORY", "runtime")] {
+            for folder in ["state", "runtime"] {
                 try FileManager.default.createDirectory(
                     atPath: "\(path)/\(folder)", withIntermediateDirectories: true)
-                environment[name] = "\(path)/\(folder)"
             }
-            environment["CREDENTIALS_DIRECTORY"] = path
         }
         return try Subprocess(
-            "sh", ["-ec", text], in: campaign.directory, environment: environment)
+            "timeout", ["300", command ?? Broadside.path()] + words.dropFirst(),
+            in: campaign.directory, environment: FakeTime.at(day, clock))
     }
 
-    /// Waits for the script's end, and removes the directories that do not outlive it.
+    /// Waits for its end, and removes the directories that do not outlive it.
     ///
-    /// - Parameter restarts: Whether its manager starts it again by itself.
+    /// - Parameter restarts: Whether its manager starts it again.
     func end(_ process: Subprocess, restarts: Bool = false) throws -> Finished {
         let finished = try process.wait(limit: 120)
         if script.isUnit, preserve != "yes", !(preserve == "restart" && restarts) {
@@ -126,26 +111,26 @@ final class NightlyUnit {
         return finished
     }
 
-    func run(at time: String, restarts: Bool = false) throws -> Finished {
-        try end(start(at: time), restarts: restarts)
+    func run(_ day: Int, _ clock: String, command: String? = nil) throws -> Finished {
+        try end(start(day, clock, command: command), restarts: command != nil)
     }
 
     /// Starts a night, and ends it as its manager does once rows of it are settled.
-    func stop(at time: String, night: String) throws -> Finished {
-        let process = try start(at: time)
+    func stop(_ day: Int, _ clock: String) throws -> Finished {
+        let process = try start(day, clock)
         try process.wait {
             let file = try? FileManager.default.attributesOfItem(
-                atPath: "\(ledger(night))/segment-0001-00")
+                atPath: "\(ledger(day))/segment-0001-00")
             return (file?[.size] as? Int ?? 0) > 4096
         }
         process.send(signal: SIGTERM)
         return try end(process)
     }
 
-    func statistics(_ night: String) throws -> SendSummary {
+    func statistics(_ day: Int) throws -> SendSummary {
         try SendSummary(
             json: Broadside.run(
-                ["ledger", "stats", "--json", "--ledger", ledger(night)], in: campaign.directory
+                ["ledger", "stats", "--json", "--ledger", ledger(day)], in: campaign.directory
             ).output)
     }
 }
