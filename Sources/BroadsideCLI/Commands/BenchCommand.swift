@@ -5,23 +5,23 @@ import BroadsideSupport
 enum BenchCommand {
     static let description: CommandDescription = CommandDescription(
         name: "bench",
-        summary: "throughput of this machine against the simulator, or against an endpoint",
+        summary: "measure the throughput of this machine, against a simulator or an endpoint",
         usage: "[OPTIONS]",
         discussion: """
             Needs no files: it starts a simulator in a separate process, generates device tokens and a
             payload, runs 'broadside send' with a ledger, and removes everything afterwards. Until then
             the files are in TMPDIR: a list of at most 20 million rows (1.3 GB) and ledgers. Simulator
-            and engine share this machine's cores; the simulator's CPU time is shown separately. With
+            and sender share this machine's cores; the simulator's CPU time is shown separately. With
             --endpoint it measures another server, never Apple's, because the tokens are made up.
 
-            A warm-up of at most one second plus four times the latency measures the rate, from which
-            the number of rows for --duration follows, so the duration is approximate. A run that takes
-            less than half of it is repeated with more rows, at most twice. Bytes are those of HEADERS
-            and DATA frames, without TLS, counted in a separate short run.
+            A short warm-up (at most one second plus four times the latency) measures the rate and from
+            it computes the number of rows, so --duration is approximate. A run that takes less than half
+            of it is repeated with more rows, at most twice. A separate short run counts bytes: those of
+            HEADERS and DATA frames, without TLS.
 
             If h2load (of nghttp2) is installed, it sends as many requests with the same payload to a
-            simulator of the same kind, and its CPU time for each is printed beside Broadside's. It reads
-            no list and keeps no ledger.
+            simulator of the same kind, and bench prints its CPU time per request beside Broadside's.
+            h2load reads no list and writes no ledger.
             """,
         sections: [
             howMuch.section, againstWhat.section, CredentialOptions.credentials.section,

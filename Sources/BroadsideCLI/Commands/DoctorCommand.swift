@@ -5,16 +5,16 @@ import BroadsideSupport
 enum DoctorCommand {
     static let description: CommandDescription = CommandDescription(
         name: "doctor",
-        summary: "a check before the campaign: this machine, and one connection to APNs",
+        summary: "check this machine, the credentials and the connection to APNs",
         usage: "--topic TOPIC CREDENTIAL [OPTIONS]",
         discussion: """
             Checks this machine (io_uring, open files, locked memory, whether OpenSSL uses the
             processor's VAES, room and speed of the ledger's disk), then resolves the host, connects,
             does the TLS handshake, and sends one request to a device token that no device can have.
             The response shows whether credential, topic, environment and clock are right; for each
-            that is wrong, doctor says what to do. No device gets anything.
+            that is wrong, doctor says what to do. No device receives anything.
 
-            Exit codes: 0 all is in order; 1 APNs can't be reached, or this machine can't run a
+            Exit codes: 0 all is well; 1 APNs can't be reached, or this machine can't run a
             campaign; 2 the request is wrong; 4 APNs refuses credential, topic or environment.
             """,
         sections: [

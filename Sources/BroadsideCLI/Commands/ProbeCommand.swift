@@ -9,7 +9,7 @@ enum ProbeCommand {
 
     static let description: CommandDescription = CommandDescription(
         name: "probe",
-        summary: "a silent background push to every token, to learn which are dead",
+        summary: "send a silent background push to every token, to find the dead ones",
         usage:
             "--tokens FILE --topic TOPIC CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """
@@ -21,7 +21,7 @@ enum ProbeCommand {
         sections: [whatToProbe.section, ListOptions.whichRows.section] + SendCommand.commonSections,
         examples: [
             .init(
-                "Learn which tokens are dead, and write the list without them",
+                "Find out which tokens are dead, and write the list without them",
                 #"""
                 broadside probe --campaign evening.json5 --ledger probed \
                     --then-prune tokens.clean.txt

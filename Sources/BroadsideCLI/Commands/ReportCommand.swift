@@ -5,25 +5,25 @@ import BroadsideSupport
 enum ReportCommand {
     static let description: CommandDescription = CommandDescription(
         name: "report",
-        summary: "a page about a ledger: outcome, curves, reasons, connections; or one about many",
+        summary: "write an HTML report of a campaign, or of many nights",
         usage: "--ledger DIR [--output FILE.html] | --all DIR... [--json] [--output FILE]",
         discussion: """
             Writes one HTML page about a campaign, over all its runs: the outcome in one sentence and
             one bar, what needs a decision, what to do next, reasons, curves, the bottleneck. The page
-            loads nothing else. It can be written at any time, also while the campaign is running.
-            Clock times are this machine's (TZ sets the zone); the start and the end are UTC too.
+            is self-contained. You can write it at any time, also while the campaign is running. Clock
+            times are this machine's (TZ sets the zone); start and end are also shown in UTC.
 
-            With --all, the page is about many nights: one row for each, newest first, and how list,
-            dead tokens, speed, duration and failures changed. A night is marked if its list, dead
-            tokens, accepted share or speed is far from the nights before it of the same campaign.
-            Numbers and dates in a name are ignored: 'Evening 1' and 'Evening 2' are one campaign.
-            With --json, each night is one line of JSON instead. Each DIR is a ledger, or a directory with
-            ledgers immediately below it; other directories are named and ignored. At most 4,096
-            ledgers. A night is linked to its own page if the last run wrote one with --report, or if
-            there is a report.html in the ledger's directory, or a DIR.html beside DIR.
+            With --all, the page is about many nights: one row for each, newest first, and charts of
+            list, dead tokens, speed, duration and failures. A night is marked if its list, dead tokens,
+            accepted share or speed differs much from earlier nights of the same campaign. Numbers and
+            dates in a name do not count: 'Evening 1' and 'Evening 2' are one campaign. With --json,
+            each night is one line of JSON instead. Each DIR is a ledger, or a directory with ledgers
+            immediately below it; other directories are named and ignored. At most 4,096 ledgers are
+            read. A night links to its own page if its last run wrote one with --report, or if there is
+            a report.html in the ledger's directory, or a DIR.html beside DIR.
 
-            The row of a ledger that can't be read gives the cause; the page is still written, and the
-            exit code is 5. It is 2 if a DIR holds no ledger.
+            If a ledger can't be read, its row shows the cause, the page is still written, and the exit
+            code is 5. The exit code is 2 if a DIR has no ledger.
             """,
         sections: [
             OptionSection(

@@ -14,7 +14,7 @@ enum SendCommand {
             in the ledger. It is safe to kill at any time: --resume continues where it stopped.
             Durations are written 500ms, 30s, 15m, 2h, 1d.
 
-            Exit codes: 0 no row is remaining, failed or unknown; 1 could not be done; 2 the request
+            Exit codes: 0 no row is remaining, failed or unknown; 1 failed; 2 the request
             is wrong, nothing was sent; 3 rows remain, --resume continues; 4 the campaign as a whole
             is wrong, stopped early; 5 a file or disk error; 6 finished, but rows are failed or
             unknown, --retry sends them again; 7 the ledger is in use by another process.

@@ -7,7 +7,7 @@ import Glibc
 enum SimulateCommand {
     static let description: CommandDescription = CommandDescription(
         name: "simulate",
-        summary: "a local APNs to send to, with faults on demand",
+        summary: "run a local APNs to send to, with faults on demand",
         usage: "--listen ADDRESS:PORT --state DIR [OPTIONS]",
         discussion: """
             Responds like APNs on a port of this machine. Once it accepts connections, it prints the

@@ -5,7 +5,7 @@ import BroadsideSupport
 enum StatusCommand {
     static let description: CommandDescription = CommandDescription(
         name: "status",
-        summary: "runs at a glance: state, progress, rate, bottleneck, time left",
+        summary: "list runs: state, progress, rate, bottleneck, time left",
         usage: "[DIR...] [--json]",
         discussion: """
             Prints one line per ledger: what its run is doing now, or how the last run ended. Each DIR
@@ -15,18 +15,18 @@ enum StatusCommand {
             running      rows are being sent
             paused       by broadside control; resume continues
             stopping     the run waits for responses in flight, then ends
-            busy         a process has the ledger open and does not respond within 10 s: it begins,
-                         ends, hangs or is suspended
-            complete     every row is settled; those that failed or are unknown are counted
+            busy         a process has the ledger open and does not respond within 10 s: it is
+                         starting, finishing, hung or suspended
+            complete     every row is settled; failed and unknown rows are counted
                          (send --resume --retry sends them again); ledger stats shows all
             stopped      rows remain: send --resume continues
             interrupted  the run was killed: send --resume continues
             aborted      APNs refused the campaign as a whole
             error        a file, a disk or the network failed
 
-            Directories below a DIR that you may not read are named and left out.
+            Directories below a DIR that you may not read are named and skipped.
 
-            Exit codes: 0 done; 2 a DIR holds no ledger; 5 a ledger can't be read.
+            Exit codes: 0 done; 2 a DIR has no ledger; 5 a ledger can't be read.
             """,
         sections: [
             OptionSection(

@@ -7,16 +7,16 @@ enum MarkdownReference {
         var page = """
             # Reference
 
-            Every command and every option. This page is what `broadside help --markdown` prints, from the
-            tables behind `--help`: `tools/reference` writes it again, and a test reports when it is out of date.
+            This page has every command and every option. `broadside help --markdown` prints it from the tables
+            behind `--help`. After a change, `tools/reference` writes it again; a test compares it.
 
-            Options are written `--name value` and `--name=value`; durations 500ms, 30s, 15m, 2h, 1d. Errors
-            go to stderr, one line: what is wrong, and how to fix it.
+            Options take the form `--name value` or `--name=value`. Durations are `500ms`, `30s`, `15m`, `2h`,
+            `1d`. Errors are one line on stderr: the problem and the fix.
 
 
             """
         page += table(
-            ["Command", "What for"],
+            ["Command", "What it does"],
             Program.commands.map { command in
                 let anchor = "broadside-\(command.name)"
                 return ["[`broadside \(command.name)`](#\(anchor))", text(command.summary)]

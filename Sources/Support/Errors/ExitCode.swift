@@ -19,10 +19,11 @@ package enum ExitCode {
 
     /// What each one means, from 0 on, for help and manual.
     package static let meanings = [
-        "complete", "could not be done", "the request is wrong, nothing was sent",
-        "rows remain, --resume continues", "the campaign as a whole is wrong, stopped early",
+        "complete", "failed: APNs cannot be reached, or this machine lacks something",
+        "the request is wrong, nothing was sent", "rows remain, --resume continues",
+        "the campaign as a whole is wrong (credential, topic, payload or list), stopped early",
         "a file or disk error",
         "finished, but rows are failed or unknown: --retry sends them again, --resume alone does not",
-        "the ledger is in use by another process: try again later",
+        "another process uses the ledger (try again later), or the ledger is an old copy",
     ]
 }
