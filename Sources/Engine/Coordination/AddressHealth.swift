@@ -3,8 +3,8 @@ import BroadsideRing
 import BroadsideSupport
 internal import Synchronization
 
-/// How the endpoint's addresses fare, as all reactors of a run know it together: a server in trouble is
-/// left alone by all of them, and found out about by one request on one connection.
+/// Health of the endpoint's addresses, shared by all reactors of a run. All of them avoid a server
+/// in trouble; one request on one connection finds out whether it has recovered.
 ///
 ///     good --failed--> paused, 1 to 60 s --time--> on trial by one connection --response--> good
 ///                        ^                                  |
@@ -16,50 +16,52 @@ final class AddressHealth: Sendable {
         var slot: Int
     }
 
-    /// What is known of an address that has failed since it last responded.
+    /// State of an address that has failed since its last response.
     struct Entry {
-        /// Connections in a row that ended without a response, or responses that spoke of trouble.
+        /// Consecutive connections that ended without a response, or responses that reported
+        /// trouble.
         var failures = 0
-        /// No attempt, and no request on a new connection, before; monotonic nanoseconds.
+        /// Earliest time of the next attempt, or of a request on a new connection; monotonic
+        /// nanoseconds.
         var notBefore: UInt64 = 0
-        /// Its server responded that it is in trouble: connections that stand already, and have no
-        /// response yet, wait as well.
+        /// Whether the server reported its own trouble in a response. Then open connections without
+        /// a response wait as well.
         var isOutage = false
-        /// The one connection that finds out whether it is good again.
+        /// The connection that tries the address again.
         var trial: Owner?
-        /// What went wrong last, if trying again cannot help.
+        /// The last problem, if a retry cannot help.
         var lasting: ConnectionTrouble?
     }
 
     /// Whether a connection may use an address now.
     enum Permission: Equatable {
-        /// Nothing is wrong with it.
+        /// The address is healthy.
         case free
-        /// The connection is the one that tries it: one request at a time.
+        /// The connection tries the address: one request at a time.
         case trial
-        /// It is left alone until then, or another connection is trying it (nil).
+        /// The address is paused until this time, or another connection tries it (nil).
         case none(until: UInt64?)
     }
 
     private let entries = Mutex<[SocketAddress: Entry]>([:])
-    /// How many entries there are: mostly none.
+    /// Number of entries, usually 0.
     private let count = Atomic<Int>(0)
 
     static let backoffMinimum: UInt64 = second
     static let backoffMaximum: UInt64 = 60 * second
-    /// Addresses whose trouble is remembered: beyond, the one goes first whose pause is over first.
+    /// Limit on entries. Beyond it, the entry whose pause ends first is dropped.
     static let entriesLimit = 1024
 
-    /// True if some address is in trouble.
+    /// Whether any address is in trouble.
     var hasTrouble: Bool { count.load(ordering: .relaxed) > 0 }
 
-    /// What is known of an address; what a new one has if nothing is wrong with it.
+    /// State of an address; a default entry if it is healthy.
     func entry(_ address: SocketAddress) -> Entry {
         guard hasTrouble else { return Entry() }
         return entries.withLock { $0[address] ?? Entry() }
     }
 
-    /// Addresses that a connection tries again now, and which one.
+    /// Addresses on trial, with the connection that tries each.
     var trials: [(address: SocketAddress, owner: Owner)] {
         guard hasTrouble else { return [] }
         return entries.withLock { entries in
@@ -75,7 +77,8 @@ final class AddressHealth: Sendable {
         }
     }
 
-    /// Asks for leave to use an address; an address on trial is its owner's until it is released.
+    /// Requests permission for a new connection or request. An address on trial belongs to its
+    /// owner until it is released.
     func requestPermission(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Permission {
         guard hasTrouble else { return .free }
         var permission = Permission.free
@@ -93,16 +96,17 @@ final class AddressHealth: Sendable {
         return permission
     }
 
-    /// How a connection that stands, and has no response yet, may use its address. Only an outage makes it
-    /// wait: that others to the same address failed meanwhile says nothing of this one.
+    /// Whether an open connection without a response may send to its address. Only an outage blocks
+    /// it; failures of other connections to the address do not.
     func permission(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Permission {
         let entry = entry(address)
         guard entry.isOutage else { return entry.trial == owner ? .trial : .free }
         return requestPermission(address, owner, now: now)
     }
 
-    /// A new connection got a response: the next trouble's pause is the shortest again. One that
-    /// began meanwhile stays, and behind it others may try the address: this connection needs no leave any more.
+    /// Forgets the trouble after the first response on a new connection. A pause that began
+    /// meanwhile continues, but this connection no longer holds the trial, so that others may try
+    /// the address afterwards.
     func succeeded(_ address: SocketAddress, _ owner: Owner, now: UInt64) {
         guard hasTrouble else { return }
         change { entries in
@@ -115,7 +119,7 @@ final class AddressHealth: Sendable {
         }
     }
 
-    /// A connection sends no more requests, or has none to send: if it tried an address, another may.
+    /// Releases the trials of a connection that sends no more requests or has none to send.
     func release(_ owner: Owner) {
         guard hasTrouble else { return }
         change { entries in
@@ -125,19 +129,19 @@ final class AddressHealth: Sendable {
         }
     }
 
-    /// A connection stands ready.
+    /// Drops the lasting problem after a connection became ready.
     func ready(_ address: SocketAddress) {
         guard hasTrouble else { return }
         change { $0[address]?.lasting = nil }
     }
 
-    /// A connection failed, or its server is in trouble: the address is left alone for a while.
+    /// Pauses an address after a failed connection or a report of trouble.
     ///
     /// - Parameters:
-    ///   - retryAfter: Nanoseconds that the server asked for, if it did: these count, and not what has
-    ///     doubled so far.
-    ///   - isOutage: The server said so itself, in a response.
-    ///   - draw: A random number for the jitter.
+    ///   - retryAfter: Nanoseconds that the server asked for, if any; they replace the doubled
+    ///     backoff.
+    ///   - isOutage: Whether the server reported the trouble itself, in a response.
+    ///   - draw: Random number for the jitter.
     func failed(
         _ address: SocketAddress, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
         isOutage: Bool, draw: UInt64
@@ -145,7 +149,7 @@ final class AddressHealth: Sendable {
         change { entries in
             var entry = entries[address] ?? Entry()
             entry.isOutage = entry.isOutage || isOutage
-            // Several connections that fail together are one failure.
+            // Several connections that fail during one pause count as one failure.
             if entry.notBefore > now {
                 entry.lasting = lasting ?? entry.lasting
                 if let retryAfter { entry.notBefore = max(entry.notBefore, now + retryAfter) }
@@ -157,8 +161,8 @@ final class AddressHealth: Sendable {
             entry.lasting = lasting
             let doubled = min(Self.backoffMinimum << UInt64(exponent), Self.backoffMaximum)
             let backoff = retryAfter.map { max($0, Self.backoffMinimum) } ?? doubled
-            // Jitter of up to a quarter, so that senders don't march in step: before the time is up,
-            // but not where the server named it.
+            // Jitter of up to a quarter, so that senders do not retry at the same moment: earlier
+            // than the backoff, but never earlier than a time that the server named.
             let jitter = draw % (backoff / 4)
             entry.notBefore = now + (retryAfter == nil ? backoff - jitter : backoff + jitter)
             if entries[address] == nil, entries.count >= Self.entriesLimit,

@@ -1,23 +1,24 @@
 import BroadsideSupport
 internal import Synchronization
 
-/// Holds new connections to ten in any second, over all reactors and addresses: a server that ends
-/// each connection soon is not stormed, and Apple takes rapid reconnecting for an attack.
+/// Limits new connections to ten in any second, over all reactors and addresses, so that a server
+/// that ends each connection soon is not flooded, and because Apple treats rapid reconnecting as an
+/// attack.
 final class ConnectRateLimiter: Sendable {
-    /// When the last connections were begun, monotonic nanoseconds, oldest first.
+    /// Start times of the last connections, monotonic nanoseconds, oldest first.
     private let begun = Mutex<[UInt64]>([])
 
-    /// So many in any second.
+    /// Connections in any second.
     static let limit = 10
 
-    /// Takes leave to begin a connection now.
+    /// Tries to reserve one of this second's connection attempts.
     ///
-    /// - Returns: nil where it is given; else when to ask again.
+    /// - Returns: nil if reserved; otherwise the earliest time to retry.
     func reserve(now: UInt64) -> UInt64? {
         begun.withLock { begun in
             if begun.count == Self.limit {
                 let free = begun[0] + second
-                // Reactors' clocks are read one after the other: a later one may have come first.
+                // Reactors read their clocks independently: a later time may arrive first.
                 if now < free { return free }
                 begun.removeFirst()
             }
@@ -27,7 +28,7 @@ final class ConnectRateLimiter: Sendable {
         }
     }
 
-    /// The leave was not used.
+    /// Returns a reservation that was not used.
     func cancelReservation(now: UInt64) {
         begun.withLock { _ = $0.popLast() }
     }

@@ -1,18 +1,18 @@
 internal import Synchronization
 
-/// How many connections each reactor of a run keeps up. The number only grows: who has a connection
-/// keeps it, so that growth never closes one.
+/// Number of connections that each reactor keeps open. It only grows, and a reactor keeps what it
+/// has, so that growth never closes a connection.
 package final class ConnectionTarget: Sendable {
-    /// What each reactor begins with: opened together, while all others wait for the run's ten a
-    /// second.
+    /// Initial share of each reactor. These connections open together; all others count against the
+    /// run's ten per second.
     let first: [Int]
     private let shares: Mutex<[Int]>
     private let changes = Atomic<UInt32>(0)
 
     /// - Parameters:
-    ///   - connections: In all, to begin with.
-    ///   - reactors: Those that the run has.
-    ///   - active: How many of them have connections from the start, at most `connections`.
+    ///   - connections: Initial total.
+    ///   - reactors: Number of reactors in the run.
+    ///   - active: Number of reactors with connections from the start, at most `connections`.
     package init(connections: Int, reactors: Int, active: Int) {
         precondition(active >= 1 && active <= reactors && connections >= active)
         first = (0..<reactors).map { reactor in
@@ -23,17 +23,17 @@ package final class ConnectionTarget: Sendable {
         shares = Mutex(first)
     }
 
-    /// Changes with every growth. Asked once a turn.
+    /// Changes with each growth; read once per iteration.
     var version: UInt32 { changes.load(ordering: .acquiring) }
 
-    /// The connections of one reactor.
+    /// Connections of one reactor.
     package func share(of reactor: Int) -> Int { shares.withLock { $0[reactor] } }
 
-    /// The connections of all.
+    /// Connections of all reactors.
     package var total: Int { shares.withLock { $0.reduce(0, +) } }
 
-    /// Lets the run have so many connections, divided among its first reactors: each new one goes to
-    /// the one with the fewest.
+    /// Raises the run's total, divided among its first reactors: each new connection goes to the
+    /// one with the fewest.
     package func grow(to connections: Int, reactors active: Int) {
         shares.withLock { shares in
             precondition(active >= 1 && active <= shares.count)

@@ -1,21 +1,21 @@
 import BroadsideRing
 internal import Synchronization
 
-/// Addresses whose connections end early: rows in flight were lost by one that had not given many times as
-/// many responses. A new connection to such an address has as many requests in flight as its responses
-/// are worth, so that a server that ends one connection after the other cannot use the list up.
+/// Addresses whose connections end early: one lost rows in flight without having responded to many
+/// times as many. A new connection to such an address may have as many requests in flight as its
+/// responses justify, so that a server that ends each connection cannot use up the list.
 ///
 ///     good --a connection loses more than a quarter of its responses--> lossy
 ///       ^                                                                 |
-///       '------ a connection's responses are worth all its streams -------'
+///       '------ a connection's responses justify all its streams -------'
 final class LossyAddresses: Sendable {
-    /// Responses that one request in flight has to be worth, on a connection to such an address.
+    /// Responses that justify one request in flight on a connection to such an address.
     static let responsesEach: UInt64 = 4
-    /// Addresses that are remembered: beyond, the oldest goes.
+    /// Limit on entries; beyond it, the oldest is dropped.
     static let limit = 256
 
     private let addresses = Mutex<[SocketAddress]>([])
-    /// How many there are: mostly none.
+    /// Number of entries, usually 0.
     private let count = Atomic<Int>(0)
 
     func contains(_ address: SocketAddress) -> Bool {
@@ -23,11 +23,11 @@ final class LossyAddresses: Sendable {
         return addresses.withLock { $0.contains(address) }
     }
 
-    /// A connection ended without an orderly goodbye.
+    /// Records a connection that ended without an orderly shutdown.
     ///
     /// - Parameters:
-    ///   - lost: Requests in flight that may have been acted on.
-    ///   - responses: All that it gave.
+    ///   - lost: Requests in flight that the server may have acted on.
+    ///   - responses: Responses on the connection.
     func connectionEnded(_ address: SocketAddress, lost: Int, responses: UInt64) {
         guard UInt64(lost) > responses / Self.responsesEach else { return }
         change { addresses in
@@ -37,12 +37,12 @@ final class LossyAddresses: Sendable {
         }
     }
 
-    /// A connection gave as many responses as all its streams have to be worth.
+    /// Removes an address after a connection's responses justified all of its streams.
     func proved(_ address: SocketAddress) {
         change { addresses in addresses.removeAll { $0 == address } }
     }
 
-    /// Requests that a connection to such an address may have in flight.
+    /// Requests in flight that `responses` justify on a connection to such an address.
     static func worth(responses: UInt64) -> Int { max(1, Int(responses / responsesEach)) }
 
     private func change(_ body: (inout [SocketAddress]) -> Void) {

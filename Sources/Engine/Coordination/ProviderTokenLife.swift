@@ -1,8 +1,8 @@
 import BroadsideAPNs
 import BroadsideTLS
 
-/// The provider token of a process through its ages: when another one is wanted, and when none may
-/// be made. A value: the time comes in as a parameter, and somebody else signs.
+/// Ages of a process's provider token: when to renew it, and when no other may be made. A value:
+/// the time is a parameter, and the caller signs.
 ///
 ///     of this window -- five minutes into the next --> wanted ------------------------------.
 ///       |                                                                                   v
@@ -26,24 +26,24 @@ package struct ProviderTokenLife {
 
     /// In use; nil with a client certificate.
     private(set) var current: Token?
-    /// The one in use before.
+    /// The token used before.
     private var previous: Token?
-    /// Grows with every change of `current`.
+    /// Increases with each change of `current`.
     private(set) var version: UInt32 = 1
-    /// No other token may be made before, seconds since 1970.
+    /// Earliest time at which another token may be made, seconds since 1970.
     private(set) var frozenUntil: UInt64 = 0
-    /// Before that no other one is wanted, unless this one must not be used any more.
+    /// Earliest time at which another token is requested, unless this one must not be used anymore.
     private var keptUntil: UInt64 = 0
-    /// Another token is wanted.
+    /// Whether another token is requested.
     private(set) var isWanted = false
-    /// APNs calls the token expired: until there is another, nothing is sent.
+    /// Whether APNs reported the token as expired; then nothing is sent until there is another.
     private(set) var isStale = false
 
     init(_ token: Token?) {
         current = token
     }
 
-    /// Wants the token of the next window once it is time for it.
+    /// Requests the token of the next window when it is due.
     mutating func requestIfDue(_ now: UInt64) {
         guard let current, ProviderTokenAge.issueTime(at: now) > current.issuedAt,
             now >= keptUntil || isTooOld(now)
@@ -51,22 +51,22 @@ package struct ProviderTokenLife {
         isWanted = true
     }
 
-    /// True once the token is so old that nothing is sent with it.
+    /// Whether the token is too old to be sent.
     func isTooOld(_ now: UInt64) -> Bool {
         current.map { now >= $0.issuedAt + ProviderTokenAge.usableSeconds } ?? false
     }
 
-    /// True while no other token may be made.
+    /// Whether no other token may be made now.
     func isFrozen(_ now: UInt64) -> Bool { now < frozenUntil }
 
-    /// True while the token, which was made elsewhere, is too young to have expired.
+    /// Whether the token, made by another process, is too young to have expired.
     func isYoung(_ now: UInt64) -> Bool {
         current.map { now < $0.issuedAt + ProviderTokenAge.renewableSeconds } ?? true
     }
 
-    /// APNs says ExpiredProviderToken to a request that carried the token of a version.
+    /// Handles ExpiredProviderToken in a response to a request with the token of `usedVersion`.
     ///
-    /// - Returns: False where it is the token of this window: a clock is wrong.
+    /// - Returns: False if it is the token of this window, so that a clock must be wrong.
     mutating func requestAfterExpiry(_ now: UInt64, usedVersion: UInt32) -> Bool {
         guard usedVersion == version, !isStale else { return true }
         guard let current, current.issuedAt < ProviderTokenAge.windowStart(now) else {
@@ -77,7 +77,8 @@ package struct ProviderTokenLife {
         return true
     }
 
-    /// APNs says TooManyProviderTokenUpdates to a request that carried the token of a version.
+    /// Handles TooManyProviderTokenUpdates in a response to a request with the token of
+    /// `usedVersion`.
     mutating func freeze(_ now: UInt64, usedVersion: UInt32) {
         guard usedVersion == version else { return }
         frozenUntil = now + ProviderTokenAge.freezeSeconds
@@ -90,7 +91,7 @@ package struct ProviderTokenLife {
         version += 1
     }
 
-    /// The date of the token that has to be made now; nil where none has to be, or not yet.
+    /// Issue time of the token to make now; nil if none is due.
     func renewal(_ now: UInt64) -> UInt64? {
         guard isWanted, let current, now >= frozenUntil else { return nil }
         let issuedAt =
@@ -98,9 +99,7 @@ package struct ProviderTokenLife {
         return issuedAt > current.issuedAt ? issuedAt : nil
     }
 
-    /// Uses another token from now on.
-    ///
-    /// - Parameter now: Seconds since 1970.
+    /// Replaces the token in use.
     mutating func take(_ token: Token, _ now: UInt64) {
         previous?.value.cleanse()
         previous = current
@@ -108,7 +107,7 @@ package struct ProviderTokenLife {
         version += 1
         isWanted = false
         isStale = false
-        // One that comes late, after 20 minutes without renewal, is not followed at once.
+        // A token that comes late, after 20 minutes without renewal, is not replaced at once.
         keptUntil = now + ProviderTokenAge.renewableSeconds
     }
 }

@@ -2,33 +2,33 @@ import BroadsideAPNs
 import BroadsidePolicy
 import BroadsideSupport
 
-/// What a reactor has to tell its run: collected while it takes completions in and decides, handed
+/// Effects of a reactor on its run: collected while it processes completions and decides, handed
 /// over as one value.
 struct ReactorEffects: Sendable {
-    /// Something that counts in its order.
+    /// Effect whose order matters.
     enum Signal: Sendable {
-        /// So many rows were accepted, one after the other.
+        /// Number of rows accepted in sequence.
         case accepted(Int)
-        /// A response refused, or something else came of a request.
+        /// Any other response.
         case response(ResponseClass.CampaignSignal, status: UInt16, reason: Reason?)
-        /// A response is TooManyProviderTokenUpdates, to a token of that version; the run gives up where
-        /// it hears nothing else for the time that takes, and so many nanoseconds more.
+        /// TooManyProviderTokenUpdates for the token of this version. The run gives up if it gets
+        /// nothing else for the freeze plus this many nanoseconds.
         case updatesRefused(usedVersion: UInt32, giveUpAfter: UInt64)
-        /// A server calls a token of that version expired, on one of the run's connections.
+        /// ExpiredProviderToken for the token of this version, on this connection.
         case expired(usedVersion: UInt32, connection: UInt64)
-        /// A connection ended by its server's protocol error.
+        /// A protocol error of the server ended a connection.
         indirect case broken(ConnectionTrouble)
-        /// A connection, or an attempt at one, went wrong.
+        /// A connection, or an attempt at one, failed.
         indirect case trouble(ConnectionTrouble)
         /// The run has to stop.
         indirect case stop(StopCause)
-        /// So long no response came although some are awaited: the run has to stop.
+        /// No response came for this long although some were awaited: the run has to stop.
         case noResponse(seconds: UInt64)
         /// No address can be reached: the run has to stop.
         case unreachable
     }
 
-    /// What the canary is told: rows since the last time.
+    /// Rows for the canary since the last report.
     struct CanaryProgress: Sendable, Equatable {
         var done: UInt64 = 0
         var answered: UInt64 = 0
@@ -37,19 +37,19 @@ struct ReactorEffects: Sendable {
     }
 
     private(set) var signals: [Signal] = []
-    /// A connection stands ready to send.
+    /// Whether a connection became ready to send.
     var isReady = false
-    /// When a response came last, monotonic nanoseconds; 0: none did.
+    /// Time of the last response, monotonic nanoseconds; 0: none.
     var lastResponse: UInt64 = 0
-    /// No further rows of the list are to be had.
+    /// Whether the list has no further rows.
     var isListOver = false
-    /// The reactor began to take a share of the rate (1), or ended it (-1).
+    /// 1 if the reactor joined the rate, -1 if it left.
     var rateChange = 0
-    /// The provider token's age is to be looked at.
+    /// Whether the provider token's age has to be checked.
     var checksTokenAge = false
     var canary: CanaryProgress?
 
-    /// With so many signals they are handed over, whatever else there is to do.
+    /// Limit on signals; at this number they are handed over immediately.
     static let signalsLimit = 1024
 
     var isFull: Bool { signals.count >= Self.signalsLimit }
@@ -61,7 +61,7 @@ struct ReactorEffects: Sendable {
 
     mutating func append(_ signal: Signal) { signals.append(signal) }
 
-    /// Begins anew, in the same memory.
+    /// Clears all effects and keeps the memory.
     mutating func removeAll() {
         signals.removeAll(keepingCapacity: true)
         isReady = false

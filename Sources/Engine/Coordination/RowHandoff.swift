@@ -1,28 +1,28 @@
 internal import Synchronization
 
-/// Rows that a reactor can't send because all its connections are gone, for others that can: a
-/// bounded queue that the reactors of a run share.
+/// Bounded queue, shared by the reactors of a run, of rows that a reactor can't send because all of
+/// its connections are gone.
 ///
-/// A row stays covered by the reservation of the reactor that read it; whoever sends it writes the
-/// verdict, into its own segment. Who leaves the run takes part in no exchange any more, and leaves
-/// only when nobody has rows any more: another reactor may lose its connections while its rows wait for
-/// another try, so that no row is handed to nobody.
+/// A row stays covered by the reservation of the reactor that read it; the reactor that sends it
+/// writes the verdict into its own segment. A reactor that has left takes part in no handoff, and
+/// none may leave while any reactor has rows: that one may lose its connections while its rows wait
+/// for a retry, and each row needs a reactor to go to.
 final class RowHandoff: Sendable {
     /// A row on its way between reactors.
     struct Row: Sendable {
         var state: PendingRow
         var token: [UInt8]
-        /// Its personal pieces.
+        /// Its field values.
         var fieldValues: [UInt8]
     }
 
     private struct State {
         var rows: [Row] = []
-        /// The bytes of their pieces.
+        /// Bytes of the field values of `rows`.
         var fieldValueByteCount = 0
-        /// Reactors with a connection that is ready.
+        /// Reactors with a ready connection.
         var ready: Set<Int> = []
-        /// Reactors that have rows.
+        /// Reactors with rows.
         var working: Set<Int> = []
         var left: Set<Int> = []
     }
@@ -30,20 +30,20 @@ final class RowHandoff: Sendable {
     private let state = Mutex(State())
     private let waiting = Atomic<Int>(0)
 
-    /// The most rows that may lie here.
+    /// Limit on rows in the queue.
     let limit: Int
     static let rowsLimit = 65_536
-    /// The most bytes of personal pieces that may lie here.
+    /// Limit on bytes of field values in the queue.
     static let fieldValueByteCountMax = 8 << 20
 
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// True where a look is worth the lock.
+    /// Whether the queue has rows, without taking the lock.
     var hasRows: Bool { waiting.load(ordering: .acquiring) > 0 }
 
-    /// Notes whether a reactor can send.
+    /// Records whether a reactor has a ready connection.
     func setReadiness(_ reactor: Int, isReady: Bool) {
         state.withLock { state in
             if isReady {
@@ -54,12 +54,12 @@ final class RowHandoff: Sendable {
         }
     }
 
-    /// Notes that a reactor has rows, until it leaves or has to stay without any.
+    /// Records that a reactor has rows, until it leaves or has to stay without any.
     func registerRows(of reactor: Int) {
         state.withLock { _ = $0.working.insert(reactor) }
     }
 
-    /// How many rows another reactor would take over; 0 where none can send.
+    /// Number of rows that other reactors would take over; 0 if none can send.
     func room(for reactor: Int) -> Int {
         state.withLock { state in
             let others = state.ready.subtracting(state.left).subtracting([reactor])
@@ -67,7 +67,7 @@ final class RowHandoff: Sendable {
         }
     }
 
-    /// Takes a row over, unless nobody is there to send it any more.
+    /// Adds a row; returns false if no other reactor can send it or there is no room.
     func put(_ row: Row, from reactor: Int) -> Bool {
         state.withLock { state in
             let others = state.ready.subtracting(state.left).subtracting([reactor])
@@ -81,7 +81,7 @@ final class RowHandoff: Sendable {
         }
     }
 
-    /// Gives a row away.
+    /// Removes and returns a row.
     func take() -> Row? {
         state.withLock { state in
             let row = state.rows.popLast()
@@ -95,14 +95,14 @@ final class RowHandoff: Sendable {
         }
     }
 
-    /// Rows that lie here, and the bytes of their pieces.
+    /// Number of rows in the queue, and bytes of their field values.
     var counts: (rows: Int, fieldValues: Int) {
         state.withLock { ($0.rows.count, $0.fieldValueByteCount) }
     }
 
-    /// A reactor has nothing left to do.
+    /// Lets a reactor without rows leave.
     ///
-    /// - Returns: False if it has to stay: rows are here, or another reactor may bring some.
+    /// - Returns: False if it has to stay: there are rows here, or another reactor may bring some.
     func leave(_ reactor: Int) -> Bool {
         state.withLock { state in
             state.working.remove(reactor)

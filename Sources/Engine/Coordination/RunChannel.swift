@@ -1,20 +1,20 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// A reactor's side of its run: directives come in, effects go out, both at the beginning and at the end
-/// of a turn, and in between only when the effects are full (`isFull`).
+/// A reactor's connection to its run. Directives come in and effects go out, both at the start and
+/// at the end of an iteration, and in between only if the effects are full (`isFull`).
 ///
 ///     completions --> effects --.                      .--> effects --.
 ///                               v   exchange           |              v   exchange
-///     ------------------------ run ------> directives --> turn ----- run -->
+///     ------------------------ run ------> directives --> iteration ----- run -->
 ///
-/// What only one reactor can have (leave to connect, to try an address; a row to take over; a lease of
-/// rows to read) is asked for when it is needed: `SharedResources`.
+/// Exclusive resources (a connection attempt, a trial of an address, a row to take over, a lease of
+/// rows to read) are acquired on demand from `SharedResources`.
 struct RunChannel {
     private let coordinator: RunCoordinator
-    /// What reactors take from each other.
+    /// Resources that only one reactor can have.
     let resources: SharedResources
-    /// The reactor's number in the run.
+    /// Number of the reactor in the run.
     let reactor: Int
     private(set) var directives: RunDirectives
     private var effects = ReactorEffects()
@@ -28,12 +28,12 @@ struct RunChannel {
 
     // MARK: Handing over
 
-    /// Hands over what came in and takes what holds for the turn.
+    /// Hands over effects and takes the directives of the iteration.
     ///
     /// - Parameters:
-    ///   - permits: Requests before the first acceptance that the reactor needs leave for: those in
-    ///     flight, and those that it would make.
-    ///   - inFlight: How many of them are in flight.
+    ///   - permits: Permits for requests before the first acceptance that the reactor needs: for
+    ///     those in flight and those that it would make.
+    ///   - inFlight: Number of requests in flight.
     mutating func exchange(permits: Int, inFlight: Int, _ now: Now) {
         directives = coordinator.exchange(
             effects, reactor: reactor,
@@ -41,32 +41,32 @@ struct RunChannel {
         effects.removeAll()
     }
 
-    /// Hands over what the turn decided; permits that were not used go to others.
+    /// Hands over the effects of the iteration and returns unused permits.
     mutating func finishIteration(inFlight: Int, _ now: Now) {
         guard !effects.isEmpty || directives.permits > inFlight else { return }
         exchange(permits: 0, inFlight: inFlight, now)
     }
 
-    /// What is to be done about each ExpiredProviderToken that was handed over last, once.
+    /// Returns the action for each ExpiredProviderToken that was handed over last, once.
     mutating func takeExpiredTokens() -> [ExpiredTokenAction] {
         defer { directives.expiredTokens = [] }
         return directives.expiredTokens
     }
 
-    // MARK: What a reactor says
+    // MARK: Effects
 
-    /// So much is to be told that it is handed over before anything else comes in.
+    /// Whether the effects have to be handed over before any other input is processed.
     var isFull: Bool { effects.isFull }
 
     mutating func append(_ signal: ReactorEffects.Signal) { effects.append(signal) }
 
-    /// Asks for the run's end. No request follows in this turn either.
+    /// Requests the run's end. No request follows in this iteration.
     mutating func stop(_ cause: StopCause) {
         effects.append(.stop(cause))
         directives.isStopping = true
     }
 
-    /// As `stop`, with what went wrong last as its cause.
+    /// Like `stop`, with the last trouble as the cause.
     mutating func giveUp(_ signal: ReactorEffects.Signal) {
         effects.append(signal)
         directives.isStopping = true
@@ -87,6 +87,6 @@ struct RunChannel {
 
     mutating func report(_ progress: ReactorEffects.CanaryProgress) { effects.canary = progress }
 
-    /// The reactor takes a share of the rate, or none any more.
+    /// Joins or leaves the reactors that share the rate.
     mutating func shareRate(_ isSharing: Bool) { effects.rateChange += isSharing ? 1 : -1 }
 }

@@ -2,32 +2,32 @@ internal import BroadsidePolicy
 package import BroadsideSupport
 internal import Synchronization
 
-/// The provider token's life, as the thread that watches the reactors leads it: no reactor waits for a
+/// Renewal of the provider token by the thread that supervises the reactors: no reactor waits for a
 /// signature.
 extension RunCoordinator {
-    /// Makes a `bearer ...` value for an issue time in seconds since 1970; nil where it can't.
+    /// Makes a `bearer ...` value for an issue time in seconds since 1970; nil on failure.
     package typealias Signer = @Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?
 
-    /// The value of `authorization` now, and its version.
+    /// Current value of `authorization` and its version.
     package func authorization() -> (value: [UInt8]?, version: UInt32) {
         state.withLock { state in (state.token.current?.value, state.token.version) }
     }
 
-    /// Changes with every new provider token.
+    /// Changes with each new provider token.
     package var authorizationVersion: UInt32 { state.withLock { $0.token.version } }
 
-    /// True once another token is wanted: reactors ask for it.
+    /// Whether another token is requested.
     package var wantsToken: Bool { state.withLock { $0.token.isWanted } }
 
-    /// Until when nothing is sent, seconds since 1970: the provider token is too old, and APNs wants none that
-    /// is newer before; nil where that is not so.
+    /// Time until which nothing is sent, seconds since 1970, because the provider token is too old
+    /// and APNs refuses a newer one; nil if sending is possible.
     package func tokenBlockedUntil(_ now: Now) -> UInt64? {
         state.withLock { $0.tokenBlockedUntil(now) }
     }
 
-    /// Makes the token that is wanted, where one is. Called by one thread, which may wait.
+    /// Makes the requested token, if any. Called by one thread, which may block.
     ///
-    /// - Returns: The date of the token where there is another one now, seconds since 1970.
+    /// - Returns: Issue time of the new token, seconds since 1970; nil if there is none.
     package func renewToken(_ now: Now) -> UInt64? {
         let (renewal, sign) = state.withLock { state in
             (state.token.renewal(state.tokenClock.seconds(now)), state.sign)
@@ -41,7 +41,7 @@ extension RunCoordinator {
         return issuedAt
     }
 
-    /// Uses a token from elsewhere from now on.
+    /// Switches to a token that was made by another process.
     package func take(authorization: [UInt8], issuedAt: UInt64, _ now: Now) {
         state.withLock { state in
             state.token.take(
@@ -49,9 +49,9 @@ extension RunCoordinator {
         }
     }
 
-    /// Signs with another key from now on, or with the same one; nil: tokens come from elsewhere.
+    /// Switches to a signer with another or the same key; nil: tokens come from another process.
     ///
-    /// - Returns: True where the token in use is what the key makes: it stays.
+    /// - Returns: Whether the new signer makes the token in use, which then stays.
     @discardableResult
     package func replaceSigner(_ sign: Signer?) -> Bool {
         let current = state.withLock { state in

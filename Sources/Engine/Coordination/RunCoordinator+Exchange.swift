@@ -4,18 +4,18 @@ internal import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
 
-/// Permits of a reactor: requests in flight before anything was accepted.
+/// Permits of a reactor: requests that may be in flight before the first acceptance.
 struct PermitRequest: Sendable {
-    /// Those that it has.
+    /// Permits that it has.
     var held: Int
-    /// Those in flight: they are kept.
+    /// Permits for requests in flight, which it keeps.
     var needed: Int
-    /// Those that it would make use of, with the ones in flight.
+    /// Permits that it could use, including those for requests in flight.
     var wanted: Int
 }
 
 extension RunCoordinator {
-    /// Takes what a reactor has to tell, and says what holds for it from now on.
+    /// Applies a reactor's effects and returns its directives.
     func exchange(
         _ effects: borrowing ReactorEffects, reactor: Int, permits: PermitRequest, _ now: Now
     ) -> RunDirectives {
@@ -33,7 +33,7 @@ extension RunCoordinator {
         }
     }
 
-    /// What holds for a reactor that has told nothing yet.
+    /// Directives of a reactor before its first exchange.
     func directives(for reactor: Int) -> RunDirectives {
         let share = connectionTarget?.share(of: reactor)
         return state.withLock { $0.directives(canary, share) }
@@ -52,18 +52,18 @@ extension RunCoordinator.State {
             isCanaryHolding: canary?.isHolding ?? false, connectionShare: share)
     }
 
-    /// True once the token that is made here must not be used any more. What is made elsewhere is used as
-    /// long as APNs takes it.
+    /// Whether a token that is made here must not be used anymore. A token from another process is
+    /// used as long as APNs accepts it.
     mutating func isTokenTooOld(_ now: Now) -> Bool {
         guard sign != nil else { return false }
         return token.isTooOld(tokenClock.seconds(now))
     }
 
-    /// True while nothing may be sent with the token that there is.
+    /// Whether nothing may be sent with the current token.
     mutating func isTokenStale(_ now: Now) -> Bool { token.isStale || isTokenTooOld(now) }
 
-    /// Until when nothing is sent, seconds since 1970: the token is stale, and APNs wants none that is newer
-    /// before; nil where that is not so.
+    /// Time until which nothing is sent, seconds since 1970, because the token is stale and APNs
+    /// refuses a newer one; nil if sending is possible.
     mutating func tokenBlockedUntil(_ now: Now) -> UInt64? {
         guard sign != nil, isTokenStale(now), token.isFrozen(tokenClock.seconds(now)) else {
             return nil
@@ -71,9 +71,9 @@ extension RunCoordinator.State {
         return token.frozenUntil
     }
 
-    /// Takes effects in their order.
+    /// Applies effects in order.
     ///
-    /// - Returns: What is to be done about each ExpiredProviderToken.
+    /// - Returns: The action for each ExpiredProviderToken.
     fileprivate mutating func take(
         _ effects: borrowing ReactorEffects, _ now: Now
     ) -> [ExpiredTokenAction] {
@@ -106,7 +106,7 @@ extension RunCoordinator.State {
         return expired
     }
 
-    /// Tells the canary what became of its rows, and stops the run where too many were refused.
+    /// Reports the canary's rows, and stops the run if too many were refused.
     fileprivate mutating func report(
         _ progress: ReactorEffects.CanaryProgress, to canary: CanaryGate
     ) {
@@ -121,11 +121,11 @@ extension RunCoordinator.State {
         }
     }
 
-    /// Gives leave for requests before anything was accepted. With the refusals that count so far there
-    /// are never more than `--abort-after`: so many requests, and no more, find out that a setting is
-    /// wrong.
+    /// Grants permits for requests before the first acceptance. Together with the refusals so far
+    /// there are never more than `--abort-after`, so that a wrong setting costs at most that many
+    /// requests.
     ///
-    /// - Returns: How many the reactor has now.
+    /// - Returns: Number of permits that the reactor has now.
     fileprivate mutating func grant(_ request: PermitRequest) -> Int {
         let kept = min(request.held, request.needed)
         permits -= request.held - kept
@@ -146,13 +146,13 @@ extension RunCoordinator.State {
         expiredOn.removeAll(keepingCapacity: true)
         var cause: RefusalGuard.Cause?
         for _ in 0..<count { cause = guards.note(.accepted) }
-        // The answer that makes the window full may be a good one.
+        // An acceptance may complete the guards' window.
         if let cause {
             stop(cause, StopCause.Refusal(status: 200, reason: nil, isCredential: false))
         }
     }
 
-    /// Counts an answer that was not 200; stops the run where a guard says so.
+    /// Counts a response other than 200; stops the run if a guard requires it.
     private mutating func record(
         _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?
     ) {
@@ -179,14 +179,14 @@ extension RunCoordinator.State {
 
     // MARK: Provider token
 
-    /// So many different connections in a row have to say of a token that can't have expired that it has:
-    /// until then it may be the clock of one server.
+    /// Number of different connections in a row that must report an impossible expiry before the
+    /// run stops: until then, one server's clock may be wrong.
     private static var expiredConnectionsLimit: Int { 3 }
 
-    /// What to do about ExpiredProviderToken: the token of this window for the whole process, where an
-    /// earlier one is in use. The one of this window may have met a server whose clock is wrong.
+    /// Action after ExpiredProviderToken: the token of this window, for the whole process, if an
+    /// earlier one is in use. The token of this window may have met a server with a wrong clock.
     ///
-    /// - Parameter connection: Which of the run's connections says it.
+    /// - Parameter connection: Number of the connection in the run.
     private mutating func handleExpiredToken(
         _ now: Now, usedVersion: UInt32, connection: UInt64
     ) -> ExpiredTokenAction {
@@ -194,7 +194,7 @@ extension RunCoordinator.State {
             if token.requestAfterExpiry(tokenClock.seconds(now), usedVersion: usedVersion) {
                 return .renewed
             }
-            // A clock that has jumped was right to.
+            // After a jump of the wall clock, its new time was right.
             if sign != nil, tokenClock.adoptWallClock(now),
                 token.requestAfterExpiry(tokenClock.seconds(now), usedVersion: usedVersion)
             {
@@ -210,11 +210,11 @@ extension RunCoordinator.State {
         return .fatal
     }
 
-    /// What to do about TooManyProviderTokenUpdates: the token before it, and no renewal for 20
-    /// minutes. Apple takes a new token by then, so a run that hears nothing else for longer ends:
-    /// no attempt counts, and rows would go round for ever.
+    /// Action after TooManyProviderTokenUpdates: return to the previous token and no renewal for 20
+    /// minutes. Apple accepts a new token by then, so a run that gets nothing else for longer ends;
+    /// otherwise rows would be retried forever, because no attempt counts.
     ///
-    /// - Parameter giveUpAfter: Nanoseconds for which that is waited for besides.
+    /// - Parameter giveUpAfter: Additional nanoseconds to wait.
     private mutating func freezeRenewal(_ now: Now, usedVersion: UInt32, giveUpAfter: UInt64) {
         token.freeze(tokenClock.seconds(now), usedVersion: usedVersion)
         let since = updatesRefusedSince ?? now.nanoseconds

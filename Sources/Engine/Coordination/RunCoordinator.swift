@@ -3,67 +3,68 @@ package import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
 
-/// What the reactors of a run hold in common: the provider token, the guards that count over all
-/// connections, the word to stop. It is one value behind a lock, and the time is a parameter, so that
-/// several reactors of a simulation share it as threads do.
+/// State that all reactors of a run share: the provider token, the guards that count over all
+/// connections, the stop request. One value behind a lock, with the time as a parameter, so that
+/// the reactors of a simulation share it like threads do.
 ///
-/// Reactors know it by their `RunChannel` alone; whoever watches over them asks and tells it directly.
+/// Reactors access it only through their `RunChannel`; the supervising thread calls it directly.
 package final class RunCoordinator: Sendable {
     struct State: ~Copyable {
         var stop: StopCause?
-        /// A second signal: responses in flight are awaited no more.
+        /// Whether a second signal came: responses in flight are no longer awaited.
         var isStoppingAtOnce = false
         var isPaused = false
-        /// Requests in 1,000 seconds over all reactors; nil: unlimited.
+        /// Requests per 1,000 seconds over all reactors; nil: unlimited.
         var milliRate: UInt64?
         /// Reactors that have rows to send.
         var rateParticipants = 0
         var anyAccepted = false
         var anyReady = false
-        /// When the last response came, monotonic nanoseconds; 0 before the first.
+        /// Time of the last response, monotonic nanoseconds; 0 before the first.
         var lastResponse: UInt64 = 0
         var isListOver = false
-        /// Requests that reactors have leave for before anything was accepted.
+        /// Permits of all reactors for requests before the first acceptance.
         var permits = 0
         var sessionVersion: UInt32 = 0
 
         var token: ProviderTokenLife
-        /// By which the token is dated.
+        /// Clock that dates the token.
         var tokenClock = TokenClock()
         var sign: Signer?
         var guards: RefusalGuard
         var lastTrouble: ConnectionTrouble?
         var lastRefusal: StopCause.Refusal?
-        /// The response by which a row was rejected last, but for devices that are gone.
+        /// The last response that rejected a row, except those that report a dead token.
         var lastRejection: StopCause.Refusal?
-        /// Connections that servers ended by breaking the protocol.
+        /// Counts connections that servers ended with a protocol violation.
         var broken = BrokenServerGuard()
-        /// The connections in a row that called a provider token expired which can't be.
+        /// Consecutive connections that reported a token as expired that cannot be.
         var expiredOn: [UInt64] = []
-        /// Since when every answer is TooManyProviderTokenUpdates, monotonic nanoseconds.
+        /// Time since which each response is TooManyProviderTokenUpdates, monotonic nanoseconds.
         var updatesRefusedSince: UInt64?
     }
 
     let state: Mutex<State>
-    /// What reactors take from each other.
+    /// Resources that only one reactor can have.
     let resources: SharedResources
-    /// Holds the list back until its first rows are answered; nil where there is none.
+    /// Gate that holds the list back until its first rows have responses; nil if there is no
+    /// canary.
     package let canary: CanaryGate?
-    /// How many connections each reactor keeps up; nil: as many as the settings say.
+    /// Connections that each reactor keeps open; nil: as many as the settings say.
     package let connectionTarget: ConnectionTarget?
 
     /// - Parameters:
     ///   - authorization: `bearer ...`, or nil with a client certificate.
-    ///   - issuedAt: Seconds since 1970 at which the token was made.
-    ///   - sign: Makes a new `bearer ...` value for an issue time; nil where the token comes from
-    ///     elsewhere.
-    ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
-    ///   - assumesCanary: The canary of another part of the campaign has passed: the first responses are
-    ///     not judged by themselves.
-    ///   - rowsRead: Counts rows for `--max-invalid`, those of earlier runs among them.
+    ///   - issuedAt: Issue time of the token, seconds since 1970.
+    ///   - sign: Makes a `bearer ...` value for an issue time; nil if the token comes from another
+    ///     process.
+    ///   - milliRate: Requests per 1,000 seconds in total; nil: unlimited.
+    ///   - assumesCanary: Whether the canary of another part of the campaign has passed, so that
+    ///     the first responses are not judged separately.
+    ///   - rowsRead: Counter of rows for `--max-invalid`, including those of earlier runs.
     ///   - canary: nil: none.
-    ///   - connectionTarget: nil: each reactor keeps up what its settings say.
-    ///   - handoffRows: The most rows that lie between reactors.
+    ///   - connectionTarget: nil: each reactor keeps as many connections as its settings say.
+    ///   - handoffRows: Limit on rows in the handoff between reactors.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
         maxBadTokensPercent: Double, assumesCanary: Bool = false,
@@ -87,53 +88,53 @@ package final class RunCoordinator: Sendable {
         self.connectionTarget = connectionTarget
     }
 
-    // MARK: What the operator wants
+    // MARK: Operator requests
 
-    /// Requests in 1,000 seconds in all; nil: unlimited. May change while running.
+    /// Requests per 1,000 seconds in total; nil: unlimited. May change during the run.
     package var milliRate: UInt64? {
         get { state.withLock { $0.milliRate } }
         set { state.withLock { $0.milliRate = newValue } }
     }
 
-    /// True while the operator wants no new requests; those in flight are answered.
+    /// Whether the operator paused the run: no new requests, but responses in flight are processed.
     package var isPaused: Bool { state.withLock { $0.isPaused } }
 
-    /// Begins a pause, or ends it.
+    /// Starts or ends a pause.
     package func pause(_ isPaused: Bool) { state.withLock { $0.isPaused = isPaused } }
 
-    /// Has every connection that stands replaced, one after the other: what sessions are made from
+    /// Replaces each open connection, one after the other, because the configuration of sessions
     /// has changed.
     package func replaceConnections() { state.withLock { $0.sessionVersion += 1 } }
 
-    // MARK: What has happened so far
+    // MARK: Progress
 
-    /// True once a notification was accepted: the campaign works.
+    /// Whether any notification was accepted.
     package var anyAccepted: Bool { state.withLock { $0.anyAccepted } }
 
-    /// When the last answer came, monotonic nanoseconds; nil before the first.
+    /// Time of the last response, monotonic nanoseconds; nil before the first.
     package var lastResponse: UInt64? {
         let time = state.withLock { $0.lastResponse }
         return time == 0 ? nil : time
     }
 
-    /// The answer by which APNs refused the credential last.
+    /// The last response that refused the credential.
     package var lastRefusal: StopCause.Refusal? { state.withLock { $0.lastRefusal } }
 
-    /// What the guards have counted.
+    /// Counts of the guards.
     package var refusalCounts: RefusalCounts { state.withLock { $0.guards.counts } }
 
-    /// The trouble with a connection noted last.
+    /// The last recorded connection trouble.
     package var lastTrouble: ConnectionTrouble? { state.withLock { $0.lastTrouble } }
 
     // MARK: Stopping
 
-    /// True once the word to stop was given.
+    /// Whether a stop was requested.
     package var isStopping: Bool { state.withLock { $0.stop != nil } }
 
-    /// True once nothing is awaited any more.
+    /// Whether responses are no longer awaited.
     package var isStoppingAtOnce: Bool { state.withLock { $0.isStoppingAtOnce } }
 
-    /// A second signal: answers in flight are awaited no more.
+    /// Stops awaiting responses in flight, after a second signal.
     package func stopAtOnce() { state.withLock { $0.isStoppingAtOnce = true } }
 
     /// Asks all reactors to stop.
@@ -142,14 +143,14 @@ package final class RunCoordinator: Sendable {
     /// Why the run stops; nil while it doesn't.
     package var stopCause: StopCause? { state.withLock { $0.stop } }
 
-    /// The list is at its end, and all of its rows are counted.
+    /// Makes the final check of invalid rows, when the list has ended and all rows are counted.
     package func checkRowsAtEnd() {
         if let cause = resources.rowsRead.checkAtEnd() { stop(cause) }
     }
 
-    /// The list of a part is at its end, and all of its rows are settled.
+    /// Makes the final check of a part, when its list has ended and all rows are settled.
     ///
-    /// - Parameter rows: Those that were sent, in all runs.
+    /// - Parameter rows: Rows that were sent, in all runs.
     package func checkPartAtEnd(_ rows: SentRows) {
         guard rows.areAllRefused else { return }
         state.withLock { $0.stop(.allRefused(rows: rows.refused, $0.lastRejection)) }
@@ -157,8 +158,8 @@ package final class RunCoordinator: Sendable {
 }
 
 extension RunCoordinator.State {
-    /// The first cause stays, but a disk that fails while the run drains is worse than whatever came
-    /// before: not all of what happened is in the ledger. Worse still is that the ledger is another's.
+    /// Sets the cause unless there is one. A disk failure during the drain replaces any other
+    /// cause, because the ledger is then incomplete, and a superseded ledger replaces both.
     mutating func stop(_ cause: StopCause) {
         switch (stop, cause) {
         case (nil, _): stop = cause

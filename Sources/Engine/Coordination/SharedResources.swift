@@ -2,13 +2,13 @@ internal import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
 
-/// What the reactors of a run take from each other, each a value behind a lock or an atomic of its own:
-/// only one of them can have it, so it is asked for when it is needed.
+/// Resources that only one reactor can have, each behind its own lock or atomic and acquired on
+/// demand.
 struct SharedResources: Sendable {
-    /// How the endpoint's addresses fare, and who may try one.
+    /// Health of the endpoint's addresses, and trials of them.
     let addressHealth = AddressHealth()
     let lossyAddresses = LossyAddresses()
-    /// How many connections may be made in place of others.
+    /// Limit on new connections that replace others.
     let connectRate = ConnectRateLimiter()
     /// Rows of reactors that can't send them.
     let handoff: RowHandoff
@@ -16,7 +16,7 @@ struct SharedResources: Sendable {
     let rowsRead: SharedRowsRead
 }
 
-/// Rows that the reactors of a run read, for `--max-invalid`.
+/// Counter of the rows that the reactors of a run read, for `--max-invalid`.
 final class SharedRowsRead: Sendable {
     private let state: Mutex<(invalidRows: InvalidRowsGuard, leased: UInt64)>
 
@@ -26,13 +26,13 @@ final class SharedRowsRead: Sendable {
 
     /// Counts rows that a reactor read.
     ///
-    /// Rows until the next check are leased to the reactors, so that it is made at its row with
-    /// one reactor, and at most as many rows later as there are reactors with several.
+    /// Rows until the next check are leased to the reactors. With one reactor the check is made at
+    /// its exact row, with several at most as many rows later as there are reactors.
     ///
     /// - Parameters:
-    ///   - lease: The reactor's lease so far, given back.
-    ///   - reactors: Between how many the rows are divided; 0: none is leased for now.
-    /// - Returns: The reactor's lease from now on, and why the run has to stop, where it has to.
+    ///   - lease: The reactor's current lease, which is returned.
+    ///   - reactors: Number of reactors to divide the rows among; 0: no new lease.
+    /// - Returns: The reactor's new lease, and the cause if the run has to stop.
     func count(
         rows: UInt64, invalid: UInt64, lease: UInt64, reactors: Int
     ) -> (lease: UInt64, stop: StopCause?) {
@@ -47,17 +47,18 @@ final class SharedRowsRead: Sendable {
         }
     }
 
-    /// The list is at its end, and all of its rows are counted: why the run has to stop, where it has to.
+    /// Makes the final check, when the list has ended and all rows are counted; returns the cause
+    /// if the run has to stop.
     func checkAtEnd() -> StopCause? { state.withLock { $0.invalidRows.finish()?.stopCause } }
 }
 
 extension InvalidRowsGuard.Verdict {
-    /// What a run stops with.
+    /// Cause of a stop after this verdict.
     fileprivate var stopCause: StopCause? {
         switch self {
         case .tooMany(let invalid, let rows): .tooManyInvalid(count: invalid, rows: rows)
         case .noValidRow(let rows): .tooManyInvalid(count: rows, rows: rows)
-        // A part of a list without rows of its own: an empty list is refused before.
+        // A part of a list may have no rows; an empty list was refused earlier.
         case .noRow: nil
         }
     }

@@ -1,20 +1,21 @@
 import BroadsideAPNs
 import BroadsideSupport
 
-/// The time by which a run's provider tokens are dated. A value: both clocks come in as a parameter.
+/// Clock that dates a run's provider tokens. A value: both clocks are parameters.
 ///
-/// It is the wall clock, as it is on all machines that hold a key, unless that has jumped so far since the
-/// beginning that a token of its time would lie outside APNs' hour: then it is the time since the beginning,
-/// by which APNs has accepted tokens. Whether the clock was right before the jump or is now is not known
-/// here: a machine that slept, or was frozen, wakes with a right one, and somebody may have set a wrong one.
-/// APNs knows: it calls the token expired, and the wall clock is followed from then on.
+/// It follows the wall clock, as all machines with a key do, unless the wall clock has jumped so
+/// far since the start that a token dated by it would be outside APNs' hour. Then it follows the
+/// monotonic time since the start, which APNs has accepted. Whether the clock was right before or
+/// after the jump is unknown here: a machine that slept or was frozen wakes with a right one, and a
+/// person may have set a wrong one. APNs decides: after it reports the token as expired, the wall
+/// clock is followed.
 ///
 ///     wall clock --- jumps ---> time since the beginning --- ExpiredProviderToken ---> wall clock
 struct TokenClock {
-    /// The wall clock is followed as long as it differs by less from the time since the beginning.
+    /// Difference from the monotonic time below which the wall clock is followed.
     static let toleratedSeconds = ProviderTokenAge.usableSeconds
 
-    /// When both clocks were believed last; nil before the first look.
+    /// Instant at which both clocks were last trusted; nil before the first call.
     private var base: Now?
 
     /// Seconds since 1970.
@@ -23,10 +24,10 @@ struct TokenClock {
         return isJump(now, steady) ? steady : now.wallMilliseconds / 1000
     }
 
-    /// APNs says that a token of this clock's time has expired: where the wall clock is far ahead, that is
-    /// right, and is followed from now on.
+    /// Follows the wall clock after APNs reported a token of this clock as expired, if the wall
+    /// clock is far ahead.
     ///
-    /// - Returns: Whether the time is another one now.
+    /// - Returns: Whether the time changed.
     mutating func adoptWallClock(_ now: Now) -> Bool {
         let steady = steadySeconds(now)
         guard isJump(now, steady), now.wallMilliseconds / 1000 > steady else { return false }
@@ -34,7 +35,7 @@ struct TokenClock {
         return true
     }
 
-    /// The wall clock's seconds, as they would be if it had gone on evenly.
+    /// Wall-clock seconds, extrapolated from `base` with the monotonic clock.
     private mutating func steadySeconds(_ now: Now) -> UInt64 {
         let base = base ?? now
         self.base = base
