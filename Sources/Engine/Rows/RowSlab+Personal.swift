@@ -1,16 +1,16 @@
 import BroadsidePayloads
 
-/// Blocks of a fixed size, chained: a fixed number, so that it never allocates.
+/// A fixed number of chained fixed-size blocks; taking one never allocates.
 ///
-/// A part of the slab, which deallocates it.
+/// Part of a slab, which deallocates it.
 @safe struct BlockArena {
     static let blockSize = 256
-    /// What a block holds, beside the number of the next one.
+    /// Bytes of content per block; the remaining four hold the number of the next block.
     static let contentCount = blockSize - 4
 
-    // SAFETY: `capacity` blocks that never move; the slab that this is a part of frees them, and
-    // alone reaches them. A block that was taken or freed has the number of the next one in its
-    // first four bytes.
+    // SAFETY: `capacity` blocks that never move; the slab that owns the arena frees them and is the
+    // only one that accesses them. A block that was taken or freed holds the number of the next one
+    // in its first four bytes.
     private let memory: UnsafeMutableRawPointer
     private let capacity: Int
     private var freeHead = UInt32.max
@@ -21,19 +21,19 @@ import BroadsidePayloads
         precondition(capacity < Int(UInt32.max))
         self.capacity = capacity
         freeCount = capacity
-        // SAFETY: a block is set before it is read, by `take`.
+        // SAFETY: `take` sets a block before it is read.
         unsafe memory = .allocate(byteCount: capacity * Self.blockSize, alignment: 64)
     }
 
     func deallocate() {
-        // SAFETY: called once, at the slab's end.
+        // SAFETY: called once, when the slab ends.
         unsafe memory.deallocate()
     }
 
-    /// Blocks that hold so many bytes.
+    /// Number of blocks needed for `count` bytes.
     static func blocks(for count: Int) -> Int { (count + contentCount - 1) / contentCount }
 
-    /// Takes a block whose chain goes on with `next`. There must be one.
+    /// Takes a block and links it to `next`. Requires a free block.
     mutating func take(next: UInt32) -> UInt32 {
         precondition(freeCount > 0)
         freeCount -= 1
@@ -51,7 +51,7 @@ import BroadsidePayloads
         return block
     }
 
-    /// Gives a block back; what its chain goes on with.
+    /// Frees a block and returns the next one of its chain.
     mutating func free(_ block: UInt32) -> UInt32 {
         assert(freeCount < capacity, "each block is freed once")
         let next = next(block)
@@ -67,7 +67,7 @@ import BroadsidePayloads
         unsafe address(block).load(as: UInt32.self)
     }
 
-    /// What a block holds.
+    /// Start of a block's content.
     func content(_ block: UInt32) -> UnsafeMutableRawPointer {
         // SAFETY: `address` checks the number; `contentCount` bytes follow the four.
         unsafe address(block) + 4
@@ -81,25 +81,25 @@ import BroadsidePayloads
 }
 
 extension RowSlab {
-    /// Blocks, beside half a place for each row in flight, for what does not fit behind tokens:
-    /// divided among a run's reactors.
+    /// Blocks for field values that do not fit behind the tokens, in addition to half a block per
+    /// row in flight. Divided among the reactors of a run.
     static let sharedBlocks = 16 << 20 / BlockArena.blockSize
 
-    /// Keeps a row's pieces, until the place is freed. The token is set before.
+    /// Stores a row's field values until its slot is freed. The token must be set before.
     mutating func keep(
         _ fieldValues: RawSpan, shape: PayloadRenderer.Shape, of tag: RowTag
     ) {
         precondition(fieldValues.byteCount == Int(shape.count))
         self[tag].personal = shape
-        // SAFETY: `inside` is at most either count, and what is left goes to blocks a piece of at
-        // most `contentCount` bytes at a time, the last from `start` to the end; the caller's
-        // pieces lie elsewhere.
+        // SAFETY: `inside` is at most either count. The remaining bytes are copied to blocks, at
+        // most `contentCount` per block, the last from `start` to the end. The caller's bytes do
+        // not overlap the slab.
         let room = unsafe personalRoom(tag)
         let inside = min(room.count, fieldValues.byteCount)
         unsafe fieldValues.extracting(0..<inside).withUnsafeBytes {
             unsafe room.copyMemory(from: $0)
         }
-        // From the last block to the first, so that each knows its next.
+        // From the last block to the first, so that each one knows its successor.
         var block = UInt32.max
         let rest = fieldValues.byteCount - inside
         var start = inside + (BlockArena.blocks(for: rest) - 1) * BlockArena.contentCount
@@ -116,16 +116,16 @@ extension RowSlab {
         self[tag].firstBlock = block
     }
 
-    /// A row's pieces, one after the other.
+    /// Returns a row's field values as one contiguous buffer.
     ///
-    /// - Parameter scratch: Where they are put together if they do not lie so.
+    /// - Parameter scratch: Memory to assemble them in if they are not contiguous.
     func fieldValues(
         _ tag: RowTag, scratch: UnsafeMutableRawBufferPointer
     ) -> UnsafeRawBufferPointer {
         let count = Int(self[tag].personal.count)
-        // SAFETY: `keep` has set so many bytes, behind the token and in a chain of as many blocks
-        // as that takes; the scratch has room for the most pieces that a row may have, as `keep`
-        // got them from a renderer.
+        // SAFETY: `keep` has set that many bytes, behind the token and in a chain of as many blocks
+        // as needed. The scratch buffer has room for the maximum that a row may have, because the
+        // renderer limits what `keep` gets.
         let room = unsafe personalRoom(tag)
         if count <= room.count {
             return unsafe UnsafeRawBufferPointer(rebasing: room[..<count])
@@ -149,11 +149,12 @@ extension RowSlab {
         self[tag].firstBlock = .max
     }
 
-    /// What a place has left behind its token.
+    /// Room in a slot behind its token.
     private func personalRoom(_ tag: RowTag) -> UnsafeMutableRawBufferPointer {
         let used = Int(self[tag].tokenCount)
         assert(used <= Self.tokenDigitsLimit, "a token is in its room")
-        // SAFETY: a token has at most `tokenDigitsLimit` bytes, for which each place has room.
+        // SAFETY: a token has at most `tokenDigitsLimit` bytes, and each slot has room for that
+        // many.
         return unsafe UnsafeMutableRawBufferPointer(
             start: token(tag) + used, count: Self.tokenDigitsLimit - used)
     }

@@ -1,64 +1,65 @@
 import BroadsidePayloads
 
-/// The number of a row's place in the slab while the row is being worked on; what a stream carries
-/// as its tag.
+/// Number of a row's slot in the slab while the row is in hand; streams carry it as their tag.
 typealias RowTag = UInt32
 
-/// What the reactor remembers of a row between reading and settling it.
+/// State of a row between reading and settling it.
 struct PendingRow {
-    /// The row's number in the list, from 0.
+    /// Row number in the list, from 0.
     var row: UInt64 = 0
-    /// When the row was first written to a connection, monotonic nanoseconds; 0 before.
+    /// Time of the first write to a connection, monotonic nanoseconds; 0 before.
     var firstSentNanoseconds: UInt64 = 0
-    /// When the request in flight was written.
+    /// Time at which the request in flight was written.
     var sentNanoseconds: UInt64 = 0
-    /// The next place in whichever list the row waits in.
+    /// Next slot in the queue that contains the row.
     var next: RowTag = .max
-    /// The version of the provider token that the request in flight carries.
+    /// Version of the provider token in the request in flight.
     var authorizationVersion: UInt32 = 0
-    /// Requests made for it that count against `--max-attempts`.
+    /// Requests for the row that count against `--max-attempts`.
     var attempts: UInt16 = 0
-    /// The status and the reason code of the last answer, 0 where none came.
+    /// Status and reason code of the last response; 0 if there was none.
     var lastStatus: UInt16 = 0
     var lastReason: UInt8 = 0
-    /// Hexadecimal digits in the token.
+    /// Number of hexadecimal digits in the token.
     var tokenCount: UInt8 = 0
-    /// Whether InvalidProviderToken was met once already.
+    /// Whether a response to the row was InvalidProviderToken.
     var hadInvalidToken: Bool = false
-    /// Whether some request for it was never answered: a server may have acted on it.
+    /// Whether a request for the row got no response, so that a server may have acted on it.
     var mayHaveBeenSent: Bool = false
-    /// What the row's request has of its own, where rows have any: kept in the slab.
+    /// Layout of the row's field values, which are stored in the slab.
     var personal = PayloadRenderer.Shape()
-    /// The first block of what did not fit behind the token.
+    /// First block of the field values that did not fit behind the token.
     var firstBlock: UInt32 = .max
 }
 
-/// The rows a reactor has in its hands: in flight, waiting for another try, or handed back. A fixed
-/// number of fixed places, so that working on a row never allocates.
+/// Rows in hand: in flight, waiting for a retry, or requeued. The number of slots is fixed, so that
+/// processing a row never allocates.
 ///
-/// Each place holds a `PendingRow` and up to 200 digits of the token: 256 bytes. Behind the token
-/// stand the row's personal pieces; what does not fit there lies in blocks.
+/// A slot has 256 bytes: a `PendingRow`, up to 200 digits of the token, and the row's field values,
+/// which continue in blocks if they do not fit.
 @safe struct RowSlab: ~Copyable {
     static let slotByteCount = 256
     static let tokenOffset = 56
-    /// `--tokens` rows hold at most so many digits (100 bytes, the reference's upper bound).
+    /// Limit on digits of a token in `--tokens` rows: 100 bytes, the upper bound in Apple's
+    /// reference.
     static let tokenDigitsLimit = 200
 
-    // SAFETY: `capacity` places that never move, freed in `deinit`; one thread reaches them. A
-    // place that `take` gave holds a `PendingRow`, for ever, and as many bytes of a token as that
-    // says.
+    // SAFETY: `capacity` slots that never move, freed in `deinit`; one thread accesses them. A slot
+    // that `take` returned holds a `PendingRow` from then on, and as many token bytes as the row's
+    // `tokenCount`.
     private let memory: UnsafeMutableRawPointer
     private var freeHead: RowTag = .max
     private var untouched: RowTag = 0
     let capacity: Int
     private(set) var count = 0
     var blocks: BlockArena
-    /// Blocks that a row may need at most.
+    /// Maximum number of blocks per row.
     let blocksPerRow: Int
 
     /// - Parameters:
-    ///   - piecesLimit: The most bytes of a row's personal pieces; 0 where rows have none.
-    ///   - blockCount: Blocks for what does not fit behind tokens.
+    ///   - fieldValueByteCountMax: Limit on bytes of a row's field values; 0 for a constant
+    ///     payload.
+    ///   - blockCount: Blocks for field values that do not fit behind the tokens.
     init(capacity: Int, fieldValueByteCountMax: Int = 0, blockCount: Int = 0) {
         blocksPerRow = BlockArena.blocks(for: fieldValueByteCountMax)
         precondition(blockCount >= blocksPerRow)
@@ -66,22 +67,21 @@ struct PendingRow {
         precondition(MemoryLayout<PendingRow>.size <= Self.tokenOffset)
         precondition(capacity > 0 && capacity < Int(RowTag.max))
         self.capacity = capacity
-        // SAFETY: `take` sets a place before it is read.
+        // SAFETY: `take` sets a slot before it is read.
         unsafe memory = UnsafeMutableRawPointer.allocate(
             byteCount: capacity * Self.slotByteCount, alignment: 64)
     }
 
-    // SAFETY: allocated in `init`, of trivial types, and nobody keeps a pointer into a slab that
-    // ends.
+    // SAFETY: allocated in `init`, of trivial types; no pointer into the slab outlives it.
     deinit {
         blocks.deallocate()
         unsafe memory.deallocate()
     }
 
-    /// Whether another row may find no room.
+    /// Whether there may be no room for another row.
     var isFull: Bool { count == capacity || blocks.freeCount < blocksPerRow }
 
-    /// Takes a free place. The slab must not be full.
+    /// Takes a free slot. The slab must not be full.
     mutating func take() -> RowTag {
         precondition(count < capacity)
         count += 1
@@ -98,7 +98,7 @@ struct PendingRow {
         return tag
     }
 
-    /// Gives a place back; its row is settled or recorded as not sent.
+    /// Frees a slot after its row is settled or recorded as not sent.
     mutating func free(_ tag: RowTag) {
         precondition(count > 0)
         if self[tag].firstBlock != .max { freeBlocks(tag) }
@@ -107,18 +107,17 @@ struct PendingRow {
         count -= 1
     }
 
-    /// The state of a row. The memory never moves, and all of it that was ever taken is initialized.
+    /// State of a row. The memory never moves, and each slot that was ever taken is initialized.
     subscript(tag: RowTag) -> PendingRow {
-        // SAFETY: `state` checks the tag; a place that was taken holds a row, and stays where it
-        // is.
+        // SAFETY: `state` checks the tag; a slot that was taken holds a row and does not move.
         @inline(__always)
         unsafeAddress { unsafe UnsafePointer(state(tag)) }
         @inline(__always)
         nonmutating unsafeMutableAddress { unsafe state(tag) }
     }
 
-    // SAFETY: a place within `memory`; `PendingRow` is trivial, so that it may be assigned to at
-    // once.
+    // SAFETY: a slot within `memory`; `PendingRow` is trivial, so that it can be assigned without
+    // initialization.
     @inline(__always)
     private func state(_ tag: RowTag) -> UnsafeMutablePointer<PendingRow> {
         precondition(Int(tag) < capacity)
@@ -126,23 +125,22 @@ struct PendingRow {
             to: PendingRow.self)
     }
 
-    /// Room for the token's digits.
+    /// Memory for the token's digits.
     func token(_ tag: RowTag) -> UnsafeMutableRawPointer {
-        // SAFETY: the caller's tag is one that `take` gave, so below `capacity`; behind the offset
-        // a place has `tokenDigitsLimit` bytes.
+        // SAFETY: the caller's tag came from `take` and is below `capacity`; a slot has
+        // `tokenDigitsLimit` bytes behind the offset.
         unsafe memory + Int(tag) * Self.slotByteCount + Self.tokenOffset
     }
 
-    /// The token's digits.
+    /// Digits of the token.
     func tokenBytes(_ tag: RowTag) -> UnsafeRawBufferPointer {
-        // SAFETY: `self[tag]` checks the tag, and `tokenCount` is what was set of the place's 200
-        // bytes.
+        // SAFETY: `self[tag]` checks the tag, and `tokenCount` of the slot's 200 bytes are set.
         unsafe UnsafeRawBufferPointer(
             start: token(tag), count: Int(self[tag].tokenCount))
     }
 }
 
-/// Rows waiting in order, threaded through the slab: no memory of its own.
+/// FIFO queue of rows, linked through the slab, without memory of its own.
 struct RowQueue: Sendable {
     private var head: RowTag = .max
     private var tail: RowTag = .max
@@ -166,7 +164,7 @@ struct RowQueue: Sendable {
         count += 1
     }
 
-    /// Puts a row back that was taken and could not be sent.
+    /// Puts back a row that was taken and could not be sent.
     mutating func prepend(_ tag: RowTag, in slab: borrowing RowSlab) {
         assert(
             (head == .max) == (count == 0) && (tail == .max) == (count == 0),

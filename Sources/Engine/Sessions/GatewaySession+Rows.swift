@@ -1,6 +1,6 @@
 import BroadsideLegacyGateway
 
-/// A gateway's session as the reactor asks any session: its tags are those of rows in a slab.
+/// Adapts a gateway session to the reactor: its tags are tags of rows in a slab.
 extension GatewaySession {
     func prepare(_ writer: inout RequestWriter) -> Int {
         writer.rowLimit = settings.countLimit(payloadCount: writer.payloadLimit)
@@ -11,8 +11,8 @@ extension GatewaySession {
         _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter
     ) -> WriteOutcome {
         let identifier = append(tag)
-        // SAFETY: the payload is good until the next row's, and lies outside of the record; the
-        // output checks what is written to it, and says how much that was.
+        // SAFETY: the payload is valid until the next row's and does not overlap the record; the
+        // output checks its bounds and counts what was written.
         let payload = unsafe writer.payload(of: tag, in: slab)
         let room = unsafe writer.freeRecord
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
@@ -22,15 +22,16 @@ extension GatewaySession {
         return .written
     }
 
-    /// What received bytes mean.
+    /// Returns the next outcome of received bytes.
     ///
-    /// - Parameter handedOver: Rows written later have not left our buffer.
+    /// - Parameter handedOver: Rows written after this time have not left the buffer.
     mutating func nextOutcome(
         in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
     ) -> SessionOutcome? {
         switch nextOutcome(in: bytes, at: &offset) {
         case .errorPacket(let word, .inFlight(let tag)):
-            // What never left names nothing: how far the gateway came is not known.
+            // The packet cannot name a row that never left the buffer; how far the gateway came is
+            // unknown.
             let hasLeft = slab[tag].sentNanoseconds <= handedOver
             return .errorPacket(word, hasLeft ? .inFlight : .nothing)
         case .errorPacket(let word, .settled): return .errorPacket(word, .settled)
@@ -39,7 +40,7 @@ extension GatewaySession {
         }
     }
 
-    /// What time has settled.
+    /// Returns the next outcome of elapsed time.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
         var sent: UInt64?
@@ -52,7 +53,7 @@ extension GatewaySession {
 }
 
 extension SessionOutcome {
-    /// What a gateway's outcome is to the reactor; nil for a last word, whose subject needs the row.
+    /// Converts a gateway outcome; nil for an error packet, whose subject depends on the row.
     fileprivate init?(_ outcome: GatewayOutcome) {
         switch outcome {
         case .confirmed(let tag): self = .confirmed(tag)

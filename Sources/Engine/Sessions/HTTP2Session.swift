@@ -2,11 +2,11 @@ import BroadsideAPNs
 import BroadsideHPACK
 import BroadsideHTTP2
 
-/// One connection's HTTP/2: its state machine, and what our encoder knows of the server's header table.
-/// Requests are written by the writer (`RequestWriter+HTTP2`), on streams that are opened here.
+/// HTTP/2 of one connection: its state machine, and a mirror of the server's header table. Requests
+/// are encoded by the writer (`RequestWriter+HTTP2`) on streams that are opened here.
 struct HTTP2Session: ~Copyable {
     var http: ClientConnectionStateMachine
-    /// What our encoder knows of the server's header table.
+    /// Mirror of the server's header table, as our encoder left it.
     var mirror = DynamicTableMirror()
     private let controlLimit: Int
 
@@ -17,7 +17,7 @@ struct HTTP2Session: ~Copyable {
 
     mutating func start() { http.start() }
 
-    // MARK: What it is like
+    // MARK: State
 
     var isDraining: Bool { http.isDraining }
     var openCount: Int { http.openStreamCount }
@@ -33,11 +33,11 @@ struct HTTP2Session: ~Copyable {
 
     func mayStart(_ writer: borrowing RequestWriter) -> Bool { writer.mayStart(on: http) }
 
-    /// Control frames: what they acknowledge has to be on its way before what uses it.
+    /// Writes control frames first: acknowledgements must precede frames that depend on them.
     mutating func writeControl(with writer: inout RequestWriter) {
         guard http.pendingOutputCount > 0 else { return }
-        // SAFETY: the free part of the record is only the output's meanwhile, which checks what is
-        // written to it.
+        // SAFETY: until `finalize`, only this output writes to the free part of the record, and it
+        // checks its bounds.
         let room = unsafe writer.freeRecord
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         http.takeOutput(into: &output)
@@ -89,7 +89,7 @@ struct HTTP2Session: ~Copyable {
             case .notProcessed(let tag): return .notProcessed(tag)
             case .reset(let tag, _): return .lost(tag)
             case .goAway(let code, _): return .goAway(code)
-            // Whatever comes says that the server lives: the reactor looks at when.
+            // The reactor counts any received bytes as a sign of life.
             case .pong: break
             case .failed(let error): return .violation(error)
             }
@@ -97,11 +97,11 @@ struct HTTP2Session: ~Copyable {
         return nil
     }
 
-    /// The server may change what our encoder may keep in its table.
+    /// Applies the server's limit on its header table to the mirror.
     private mutating func applySettings() { mirror.limit(capacity: Int(http.headerTableSize)) }
 
-    /// Gives a request up that got no response in time. The clock of those that may still wait in our
-    /// buffer does not run: how long they may do so has a limit of its own.
+    /// Cancels the oldest request if it got no response in time. The timeout does not run for
+    /// requests that may still be in our buffer; a separate limit applies there.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
         guard let oldest = http.oldestOpenStream() else { return nil }
@@ -116,7 +116,7 @@ struct HTTP2Session: ~Copyable {
 
     func forEachInFlight(_ body: (RowTag) -> Void) { http.forEachOpenStream(body) }
 
-    // MARK: Of the last response
+    // MARK: Last response
 
     var responseReason: ReasonBody { ReasonBody.parse(http.responseBody) }
 
@@ -127,8 +127,8 @@ struct HTTP2Session: ~Copyable {
     func copyResponse(_ range: Range<Int>, into room: UnsafeMutableRawBufferPointer) -> Int {
         let count = min(range.count, room.count)
         let part = http.responseBody.extracting(range.lowerBound..<(range.lowerBound + count))
-        // SAFETY: `extracting` checks the range, and the room has at least as many bytes, of other
-        // memory.
+        // SAFETY: `extracting` checks the range; the room has at least that many bytes and does not
+        // overlap.
         unsafe part.withUnsafeBytes { unsafe room.copyMemory(from: $0) }
         return count
     }

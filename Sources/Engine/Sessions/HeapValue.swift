@@ -1,10 +1,11 @@
-/// A value that cannot be copied, in memory of its own: it never moves, and is used where it lies even
-/// if it is optional.
+/// A noncopyable value in memory of its own: it never moves and is used in place, even if the
+/// handle is optional.
 ///
-/// A handle: copies of it name the same value. Its owner makes it, alone knows it, and destroys it.
+/// A handle: copies refer to the same value. The owner creates the value, keeps the only handle and
+/// destroys it.
 @safe struct HeapValue<Value: ~Copyable> {
-    // SAFETY: one value's memory, initialized from `init` to `destroy`, after which nobody has a
-    // handle.
+    // SAFETY: memory of one value, initialized from `init` to `destroy`; no handle is used after
+    // that.
     private let pointer: UnsafeMutablePointer<Value>
 
     init(_ value: consuming Value) {
@@ -13,9 +14,9 @@
         unsafe pointer.initialize(to: value)
     }
 
-    /// The value, where it lies.
+    /// The value, in place.
     var value: Value {
-        // SAFETY: a handle is used before `destroy` only.
+        // SAFETY: a handle is only used before `destroy`.
         @inline(__always)
         unsafeAddress { unsafe UnsafePointer(pointer) }
         @inline(__always)
@@ -24,8 +25,8 @@
 
     /// Ends the value.
     func destroy() {
-        // SAFETY: called once, by the owner, who forgets the handle. `deinitialize(count:)` ends
-        // nothing that cannot be copied once it is optimized (Swift 6.3).
+        // SAFETY: called once, by the owner, which drops the handle. An optimized
+        // `deinitialize(count:)` does not end noncopyable values (Swift 6.3).
         _ = unsafe pointer.move()
         unsafe pointer.deallocate()
     }

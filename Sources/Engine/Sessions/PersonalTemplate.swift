@@ -3,25 +3,25 @@ import BroadsideHPACK
 import BroadsideTLS
 internal import Glibc
 
-/// The HEADERS frame of a campaign whose rows have more of their own than their token, with holes
-/// for the token, the row's part of the apns-id, the stream's number, the row's collapse ID and the
-/// length of its payload. The payload follows from the row's pieces.
+/// HEADERS frame of a campaign with templated payloads, with holes for the token, the row's part of
+/// the apns-id, the stream ID, the row's collapse ID and the payload length. The payload is
+/// rendered from the row's field values.
 ///
 ///     HEADERS header | 83 87 04 len "/3/device/" token | middle [ len collapse ID ] rest [ len length ]
 @safe struct PersonalTemplate: PrecomputedRequest {
-    // SAFETY: prefix, middle and rest, one behind the other, set in `init` and never changed; freed
-    // by `deallocate`, which its owner calls once, when no copy of the template is used any more.
+    // SAFETY: prefix, middle and rest, contiguous, set in `init` and never changed. Freed by
+    // `deallocate`, which the owner calls once, when no copy of the template is in use.
     private let bytes: UnsafeMutableRawBufferPointer
     private let prefixCount: Int
     private let middleCount: Int
-    /// Where the twelve digits of the row number lie in the middle.
+    /// Offset in the middle of the row number's twelve digits.
     private let rowDigitsOffset: Int
     private let hasCollapse: Bool
-    /// The block ends with the value of content-length.
+    /// Whether the block ends with the value of content-length.
     private let hasLength: Bool
 
-    /// Lays a template down. `block` was encoded with an empty hole for the path, and one of any
-    /// size for the collapse ID where rows have their own.
+    /// Creates a template. `block` was encoded with an empty hole for the path and, if rows have
+    /// their own collapse ID, a hole of any size for it.
     init(block: EncodedBlock) {
         guard let path = block.hole(.path), let identifier = block.hole(.identifier) else {
             preconditionFailure("a request has a path and an apns-id")
@@ -30,7 +30,7 @@ internal import Glibc
         let collapse = block.hole(.collapseIdentifier)
         hasCollapse = collapse != nil
         let prefix = block.bytes[..<(path.lowerBound - 1)]
-        // A length below 127 takes one byte (RFC 7541, section 5.1), which is left out here.
+        // A length below 127 takes one byte (RFC 7541, section 5.1), which is omitted here.
         let middleEnd =
             (collapse ?? block.hole(.contentLength)).map { $0.lowerBound - 1 } ?? block.bytes.count
         precondition(collapse.map { block.bytes[middleEnd] == UInt8($0.count) } ?? true)
@@ -45,27 +45,27 @@ internal import Glibc
         rowDigitsOffset = identifier.lowerBound + NotificationID.rowDigitsOffset - path.upperBound
         precondition(rowDigitsOffset >= 0 && identifier.upperBound <= middleEnd)
         let all = prefix + middle + rest
-        // SAFETY: as much memory as there are bytes, which are set at once.
+        // SAFETY: the allocation has exactly as many bytes as are copied to it.
         unsafe bytes = .allocate(byteCount: all.count, alignment: 16)
         unsafe bytes.copyBytes(from: all)
     }
 
     func deallocate() {
-        // SAFETY: all of it is this template's own.
+        // SAFETY: the template owns all of it.
         unsafe cleanse(bytes)
         unsafe bytes.deallocate()
     }
 
-    /// The most bytes that the HEADERS frame and the header of a DATA frame take.
+    /// Maximum number of bytes of the HEADERS frame and a DATA frame header.
     var countLimit: Int {
-        // SAFETY: only the count is asked for.
+        // SAFETY: only the count is used.
         unsafe 2 * RequestTemplate.frameHeaderCount + bytes.count + 2
             + RequestTemplate.pathPrefix.utf8CodeUnitCount + RowSlab.tokenDigitsLimit + 1
             + NotificationHeaders.maximumCollapseIDCount + DecimalText.limit
     }
 
-    /// Writes HEADERS, and the header of the DATA frame that follows: of `dataCount` bytes, with
-    /// the stream's end where that is all of the payload.
+    /// Writes HEADERS and the header of the following DATA frame, which has `dataCount` bytes and
+    /// END_STREAM if that is the whole payload.
     ///
     /// - Parameter payloadCount: Bytes of the whole payload.
     /// - Returns: The number of bytes written.
@@ -74,9 +74,9 @@ internal import Glibc
         streamID: UInt32, dataCount: Int, payloadCount: Int, to output: UnsafeMutableRawPointer
     ) -> Int {
         precondition(hasCollapse == (collapse.count > 0))
-        // SAFETY: the caller has room for `countLimit` bytes, which counts each part that is
-        // written here at its longest: a token of 200 digits, a collapse ID of 64 bytes, a length
-        // of eight digits. `init` holds the digits of the row number to the middle.
+        // SAFETY: the caller has room for `countLimit` bytes, which counts each part at its
+        // maximum: a token of 200 digits, a collapse ID of 64 bytes, a length of eight digits.
+        // `init` checks that the digits of the row number are inside the middle.
         let start = unsafe bytes.baseAddress!
         var at = unsafe output + RequestTemplate.frameHeaderCount
         unsafe at.copyMemory(from: start, byteCount: prefixCount)
@@ -107,12 +107,12 @@ internal import Glibc
     }
 }
 
-/// A number as the value of a header field: a length of one byte, and the digits, raw.
+/// A number as the value of a header field: a length byte and the digits, without Huffman coding.
 enum DecimalText {
-    /// The most bytes of both: 2^24 - 1, more than any frame holds, has eight digits.
+    /// Maximum number of bytes of both: 2^24 - 1, the largest frame, has eight digits.
     static let limit = 9
 
-    /// Writes both; returns how many bytes they are.
+    /// Writes the length and the digits; returns the number of bytes.
     static func write(_ number: Int, to output: UnsafeMutableRawPointer) -> Int {
         precondition(number >= 0 && number < 100_000_000)
         var count = 1
@@ -134,17 +134,17 @@ enum DecimalText {
 }
 
 extension ReactorSettings {
-    /// Lays down the HEADERS that come next on a connection whose table is `mirror`, and brings the
-    /// mirror up to date. Where that changed the table the template serves once.
+    /// Encodes the next HEADERS for a connection whose table is `mirror`, and updates the mirror.
+    /// If that changed the table, the template is valid for one request.
     ///
-    /// - Parameter collapseCount: The bytes of the row's collapse ID; 0 for none.
+    /// - Parameter collapseCount: Bytes of the row's collapse ID; 0 for none.
     func personalTemplate(
         authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int,
         mirror: inout DynamicTableMirror
     ) -> (template: PersonalTemplate, changedTable: Bool) {
         let generation = mirror.generation
-        // One that serves many rows must not depend on the size of this row's: an entry is only
-        // made where the largest would fit.
+        // A template for many rows must not depend on the size of this row's collapse ID: an entry
+        // is only created if the largest one would fit.
         var count = collapseCount == 0 ? nil : collapseCount
         if count != nil, mirror.index(of: .collapseIdentifier) == nil {
             var trial = mirror

@@ -2,9 +2,9 @@ import BroadsideAPNs
 import BroadsideHTTP2
 import BroadsideLegacyGateway
 
-/// What one connection speaks above its record layer: HTTP/2, or the legacy gateway's protocol. Owns
-/// all of the protocol's state and what is in flight on the connection; rows themselves, the bytes on
-/// their way and the connection's life are others'.
+/// Protocol of one connection above its record layer: HTTP/2 or the legacy gateway's. Owns the
+/// protocol state and the requests in flight; rows, bytes on their way and the connection's life
+/// belong to others.
 ///
 ///                 prepare, write             writeControl, writeContinuations
 ///     rows ------------------------.         .-------------------------------- the session itself
@@ -12,13 +12,13 @@ import BroadsideLegacyGateway
 ///                               the writer's record ----> sealed, sent
 ///
 ///     received ----> nextOutcome ----.
-///     time --------> nextExpired ----+----> what became of rows, and of the connection
+///     time --------> nextExpired ----+----> outcomes of rows and of the connection
 ///     end ---------> takeInFlight ---'
 ///
-/// At most one of the two is there: none is in a slot without a connection. Each question goes to the
-/// one that is.
+/// At most one of the two exists: a slot without a connection has none. Each call is forwarded to
+/// the existing one.
 struct ProtocolSession: ~Copyable {
-    /// What sessions of a run are made with: which protocol it is is decided here, once.
+    /// Configuration of a run's sessions: the only place that decides on the protocol.
     enum Configuration {
         case http2(ClientConnectionStateMachine.Configuration)
         case gateway(BinarySettings, capacity: Int)
@@ -35,11 +35,11 @@ struct ProtocolSession: ~Copyable {
         }
     }
 
-    // In place of an enum of the two: its payload could not be used where it lies.
+    // Not an enum, because its payload could not be used in place.
     private let http2: HeapValue<HTTP2Session>?
     private let gateway: HeapValue<GatewaySession>?
 
-    /// Of a slot without a connection.
+    /// Creates the session of a slot without a connection.
     init() {
         http2 = nil
         gateway = nil
@@ -61,72 +61,73 @@ struct ProtocolSession: ~Copyable {
         gateway?.destroy()
     }
 
-    // MARK: What it is like
+    // MARK: State
 
-    /// Whether each request gets a response of its own. A legacy gateway is silent about what it took,
-    /// so that the end of its silence is waited for, and no response can be timed or tried for.
+    /// Whether each request gets a response of its own. A legacy gateway does not respond to
+    /// accepted notifications: the end of its silence is awaited, and no response can be timed or
+    /// used as a trial.
     var respondsToEach: Bool { gateway == nil }
 
-    /// No new requests may start, whatever the connection's phase.
+    /// Whether no new requests may start, in any phase of the connection.
     var isDraining: Bool { http2?.value.isDraining ?? false }
 
-    /// Requests that are in flight.
+    /// Number of requests in flight.
     var openCount: Int {
         if let count = http2?.value.openCount { return count }
         return gateway?.value.count ?? 0
     }
 
-    /// Requests that may be in flight.
+    /// Limit on requests in flight.
     var requestLimit: Int {
         if let limit = http2?.value.requestLimit { return limit }
         return gateway?.value.capacity ?? 0
     }
 
-    /// Nothing waits in it and no request can start before bytes are received: there is nothing to look
-    /// at until then.
+    /// Whether no output is pending and no request can start before bytes are received, so that the
+    /// connection can be skipped.
     ///
-    /// - Parameter limit: Requests that the reactor lets be in flight at most.
+    /// - Parameter limit: The reactor's limit on requests in flight.
     func isFull(within limit: Int) -> Bool { http2?.value.isFull(within: limit) ?? false }
 
     // MARK: Writing
 
-    /// The record layer is established.
+    /// Starts the protocol once the record layer is established.
     mutating func start() -> SessionOutcome? {
         http2?.value.start()
         return gateway == nil ? nil : .ready(streams: nil)
     }
 
-    /// How many requests may start now, so far as the server goes.
+    /// Number of requests that the server's limits allow now.
     func room(for writer: borrowing RequestWriter) -> Int {
         if let room = http2?.value.room(for: writer) { return room }
         return gateway?.value.room ?? 0
     }
 
-    /// Whether a request may start now, in parts at least.
+    /// Whether a request may start now, at least in parts.
     func mayStart(_ writer: borrowing RequestWriter) -> Bool {
         if let may = http2?.value.mayStart(writer) { return may }
         return (gateway?.value.room ?? 0) > 0
     }
 
-    /// Writes what the session itself has to say.
+    /// Writes pending control data of the session itself.
     mutating func writeControl(with writer: inout RequestWriter) {
         http2?.value.writeControl(with: &writer)
     }
 
-    /// Continues payloads that a window had cut.
+    /// Continues payloads that a flow-control window interrupted.
     mutating func writeContinuations(of slab: borrowing RowSlab, with writer: inout RequestWriter) {
         http2?.value.writeContinuations(of: slab, with: &writer)
     }
 
-    /// Gets the writer ready for requests in the record that is being filled.
+    /// Prepares the writer for requests in the current record.
     ///
-    /// - Returns: How many it may hold at most.
+    /// - Returns: Limit on requests in the record.
     mutating func prepare(_ writer: inout RequestWriter) -> Int {
         if let most = http2?.value.prepare(&writer) { return most }
         return gateway?.value.prepare(&writer) ?? 0
     }
 
-    /// Writes the request of a row. The session has room, the writer is prepared and has room.
+    /// Writes the request of a row. Requires room in the session and a prepared writer with room.
     @inline(__always)
     mutating func write(
         _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter
@@ -137,34 +138,34 @@ struct ProtocolSession: ~Copyable {
         return gateway?.value.write(tag, of: slab, with: &writer) ?? .recordFull
     }
 
-    /// Whether a request has to go in parts although `room` has none.
+    /// Whether a request has to be sent in parts because `room` is 0.
     func mustSplit(_ writer: borrowing RequestWriter) -> Bool {
         http2?.value.mustSplit(writer) ?? false
     }
 
-    /// Gets the writer ready for one request in parts.
+    /// Prepares the writer for one request in parts.
     mutating func prepareParts(_ writer: inout RequestWriter) {
         http2?.value.prepareParts(&writer)
     }
 
-    /// Writes the first part of a row's request; false if it may not start.
+    /// Writes the first part of a row's request; returns false if it may not start.
     mutating func writeFirstPart(
         _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter
     ) -> Bool {
         http2?.value.writeFirstPart(tag, of: slab, with: &writer) ?? false
     }
 
-    /// Asks the server whether it lives; false if the protocol has no such question.
+    /// Sends a liveness probe; returns false if the protocol has none.
     mutating func ping(_ opaque: UInt64) -> Bool { http2?.value.ping(opaque) ?? false }
 
-    /// Says goodbye: no new requests start.
+    /// Ends the session in an orderly way: no new requests start.
     mutating func shutDown() { http2?.value.shutDown() }
 
     // MARK: Outcomes
 
-    /// What received bytes mean, one thing after the other; nil at their end.
+    /// Returns the next outcome of received bytes; nil at their end.
     ///
-    /// - Parameter handedOver: Rows written later have not left our buffer.
+    /// - Parameter handedOver: Rows written after this time have not left the buffer.
     @inline(__always)
     mutating func nextOutcome(
         in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
@@ -174,48 +175,49 @@ struct ProtocolSession: ~Copyable {
             in: bytes, at: &offset, of: slab, handedOver: handedOver)
     }
 
-    /// What time has settled, one thing after the other.
+    /// Returns the next outcome of elapsed time; nil if there is none.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
         if respondsToEach { return http2?.value.nextExpired(times, of: slab) }
         return gateway?.value.nextExpired(times, of: slab)
     }
 
-    /// The socket takes nothing any more; whether the server may still say why.
+    /// Handles a socket that accepts no more bytes; returns whether the server may still send its
+    /// reason.
     mutating func handleUnwritable() -> Bool { gateway?.value.handleUnwritable() ?? false }
 
-    /// Forgets the request that is in flight for the longest; nil if none is left.
+    /// Removes and returns the oldest request in flight; nil if there is none.
     mutating func takeInFlight() -> RowTag? {
         if respondsToEach { return http2?.value.takeInFlight() }
         return gateway?.value.popOldest()
     }
 
-    /// Calls `body` with each row that is in flight.
+    /// Calls `body` for each row in flight.
     func forEachInFlight(_ body: (RowTag) -> Void) {
         http2?.value.forEachInFlight(body)
         gateway?.value.forEach(body)
     }
 
-    // MARK: Of the last response
+    // MARK: Last response
 
-    /// What its body says.
+    /// Reason in its body.
     var responseReason: ReasonBody {
         http2?.value.responseReason ?? ReasonBody.parse(RawSpan())
     }
 
-    /// What the debug data of the last GOAWAY says.
+    /// Reason in the debug data of the last GOAWAY.
     var goAwayReason: ReasonBody {
         http2?.value.goAwayReason ?? ReasonBody.parse(RawSpan())
     }
 
-    /// Seconds after which the server wants to be asked again.
+    /// Seconds until the server accepts another request (Retry-After); nil if it named none.
     ///
     /// - Parameter now: Unix seconds.
     func retryAfter(from now: UInt64) -> UInt64? { http2?.value.retryAfter(from: now) }
 
-    /// Copies a part of its body; returns how much.
+    /// Copies part of its body; returns the number of bytes.
     func copyResponse(_ range: Range<Int>, into room: UnsafeMutableRawBufferPointer) -> Int {
-        // SAFETY: the room is the caller's; `copyResponse` checks both counts.
+        // SAFETY: the caller owns the room; `copyResponse` checks both counts.
         unsafe http2?.value.copyResponse(range, into: room) ?? 0
     }
 

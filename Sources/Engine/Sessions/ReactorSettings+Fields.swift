@@ -2,14 +2,14 @@ import BroadsideAPNs
 package import BroadsideHPACK
 
 extension ReactorSettings {
-    /// The fields of a request in the order in which they go out. The path is an empty hole: its
-    /// length differs with the token's, so the template writes it.
+    /// Fields of a request in the order in which they are sent. The path is an empty hole: its
+    /// length depends on the token, so the template writes it.
     ///
     /// - Parameters:
-    ///   - version: Which provider token of the run `authorization` is.
-    ///   - personalCollapseCount: The bytes of a row's own collapse ID, a hole; nil: it has none.
-    ///   - personalLength: Rows have payloads of their own: the content-length is a hole of one
-    ///     byte, at the very end, because a template has to write as many digits as it takes.
+    ///   - version: Version of the provider token in `authorization`.
+    ///   - personalCollapseCount: Bytes of a hole for the row's own collapse ID; nil for none.
+    ///   - personalLength: Whether payloads differ per row. Then content-length is a hole of one
+    ///     byte at the very end, because a template has to write a varying number of digits.
     package func fields(
         authorization: [UInt8]?, version: UInt32, personalCollapseCount: Int? = nil,
         personalLength: Bool = false
@@ -35,8 +35,8 @@ extension ReactorSettings {
         }
         add(.priority, priority)
         if sendsContentLength {
-            // Unchanged over the run, it is one of the constants; else a literal each time, its name
-            // that of the static table.
+            // A content-length that is constant over the run is indexed like other constants;
+            // otherwise it is a literal each time, with a name from the static table.
             fields.append(
                 personalLength
                     ? RequestField(.contentLength, .hole(count: 1))

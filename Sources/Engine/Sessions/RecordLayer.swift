@@ -1,23 +1,23 @@
 internal import BroadsideTLS
 
-/// What stands between the bytes on the socket and the bytes of HTTP/2: TLS in earnest, nothing at
-/// all in the deterministic simulation. A seam, so that a seed decides every byte there.
+/// Layer between the bytes on the socket and the bytes of HTTP/2: TLS in production, nothing in the
+/// deterministic simulation. A seam that lets a seed decide every byte.
 protocol RecordLayer: ~Copyable {
-    /// What one connection of this layer is made from.
+    /// Configuration of a connection's record layer.
     associatedtype Configuration: Sendable
 
-    /// A new session towards the server.
+    /// Creates a session with the server.
     init(configuration: Configuration) throws(RecordLayerError)
 
-    /// True once application data may be sealed.
+    /// Whether application data may be sealed.
     var isEstablished: Bool { get }
 
-    /// What it means where the connection ends now, if somebody other than the server is to blame: a
-    /// proxy that has not opened its tunnel; nil otherwise.
+    /// Error to report if the connection ends now and a peer other than the server is to blame,
+    /// such as a proxy that has not opened its tunnel; nil otherwise.
     var closedEarly: RecordLayerError? { get }
 
-    /// Takes received bytes from `offset` on; appends what they say to `plaintext` and what the peer
-    /// has to be told (handshake, alerts) to `ciphertext`. Called first with no input at all.
+    /// Processes received bytes from `offset` on. Appends their plaintext to `plaintext`, and
+    /// replies to the peer (handshake, alerts) to `ciphertext`. The first call has no input.
     mutating func receive(
         _ input: RawSpan, at offset: inout Int, plaintext: inout OutputRawSpan,
         ciphertext: inout OutputRawSpan
@@ -25,35 +25,35 @@ protocol RecordLayer: ~Copyable {
 
     /// Seals at most `recordPlaintextLimit` bytes; `ciphertext` has room for `sealedCount` of them.
     ///
-    /// - Returns: False where the session is dead.
+    /// - Returns: False if the session has failed.
     mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool
 
-    /// Tells the peer that nothing follows.
+    /// Writes the notification that nothing follows.
     mutating func close(ciphertext: inout OutputRawSpan)
 
-    /// The most bytes that sealing so many bytes may make.
+    /// Maximum number of bytes after sealing `plaintextCount` bytes.
     static func sealedCount(_ plaintextCount: Int) -> Int
 }
 
-/// What became of received bytes.
+/// Result of processing received bytes.
 enum RecordLayerResult: Sendable {
-    /// All input was taken.
+    /// All input was processed.
     case more
-    /// `plaintext` is full; call again with a fresh one.
+    /// `plaintext` is full: call again with an empty one.
     case plaintextFull
-    /// The peer ended its side in order.
+    /// The peer closed its side in an orderly way.
     case closed
-    /// The session is dead.
+    /// The session has failed.
     case failed(RecordLayerError)
 }
 
-/// Why a session could not be made or went dead.
+/// Error that prevented or ended a session.
 package struct RecordLayerError: Error, Sendable {
-    /// One line that says what is wrong and how to mend it.
+    /// One line that says what is wrong and how to fix it.
     package var message: String
-    /// True where trying again can't help: a certificate refused, no HTTP/2, no TLS at all.
+    /// Whether a retry can't help, as after a refused certificate, no HTTP/2, or no TLS at all.
     var isLasting: Bool
-    /// True where the message says already who is to blame.
+    /// Whether the message already names the peer that is to blame.
     var namesPeer = false
 
     init(message: String, isLasting: Bool) {
@@ -62,10 +62,10 @@ package struct RecordLayerError: Error, Sendable {
     }
 }
 
-/// The most plaintext that one record carries (RFC 8446, section 5.1).
+/// Maximum plaintext of one record (RFC 8446, section 5.1).
 let recordPlaintextLimit = 16_384
 
-/// No record layer: the deterministic simulation's, where bytes are what they are.
+/// No record layer, for the deterministic simulation: bytes pass unchanged.
 struct TransparentRecords: RecordLayer, ~Copyable {
     typealias Configuration = Void
 
@@ -94,7 +94,7 @@ struct TransparentRecords: RecordLayer, ~Copyable {
     static func sealedCount(_ plaintextCount: Int) -> Int { plaintextCount }
 
     private func copy(_ bytes: RawSpan, into output: inout OutputRawSpan) {
-        // SAFETY: the room is checked here, and the output is memory that nothing else reaches
+        // SAFETY: the room is checked here, and nothing else accesses the output's memory
         // meanwhile.
         unsafe bytes.withUnsafeBytes { source in
             unsafe output.withUnsafeMutableBytes { target, count in

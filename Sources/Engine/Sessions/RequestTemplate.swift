@@ -4,36 +4,36 @@ internal import BroadsideLegacyGateway
 import BroadsideTLS
 internal import Glibc
 
-/// What is the same in every request of a campaign on connections whose header tables agree: both
-/// frames, laid down once, with holes for the device token, the row's part of the apns-id and the
-/// stream's number.
+/// Parts that all requests of a campaign share on connections with equal header tables: both
+/// frames, encoded once, with holes for the device token, the row's part of the apns-id and the
+/// stream ID.
 ///
 ///     HEADERS header | 83 87 04 len "/3/device/" token | rest of the block | DATA header | payload
 ///                                                        '---------- tail -----------------------'
 ///
-/// The tail is one copy; the head is as long as the token asks.
+/// The tail is one copy; the head's length depends on the token.
 @safe package struct RequestTemplate {
-    /// Everything before the length of `:path`'s value.
-    // SAFETY: both memories are set in `init` and never changed; freed by `deallocate`, which the
-    // owner calls once, when no copy of the template is used any more.
+    /// Bytes before the length of the `:path` value.
+    // SAFETY: both buffers are set in `init` and never changed. Freed by `deallocate`, which the
+    // owner calls once, when no copy of the template is in use.
     private let prefix: UnsafeMutableRawBufferPointer
     private let tail: UnsafeMutableRawBufferPointer
-    /// Where the twelve digits of the row number lie in the tail.
+    /// Offset in the tail of the row number's twelve digits.
     private let rowDigitsOffset: Int
-    /// How much of the tail belongs to the header block.
+    /// Bytes of the tail that belong to the header block.
     private let blockTailCount: Int
     let payloadCount: Int
 
     static let pathPrefix: StaticString = "/3/device/"
     static let frameHeaderCount = 9
 
-    /// Lays a template down. `block` was encoded with an empty hole for the path.
+    /// Creates a template. `block` was encoded with an empty hole for the path.
     package init(block: EncodedBlock, payload: [UInt8]) {
         guard let path = block.hole(.path), let identifier = block.hole(.identifier) else {
             preconditionFailure("a request has a path and an apns-id")
         }
         precondition(path.isEmpty && block.bytes[path.lowerBound - 1] == 0)
-        // SAFETY: the copies are this template's own.
+        // SAFETY: the template owns the copies.
         unsafe prefix = Self.copy(block.bytes[..<(path.lowerBound - 1)])
         let rest = block.bytes[path.upperBound...]
         var bytes = Array(rest)
@@ -52,23 +52,23 @@ internal import Glibc
 
     private static func copy(_ bytes: ArraySlice<UInt8>) -> UnsafeMutableRawBufferPointer {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
-        // SAFETY: as much memory as there are bytes.
+        // SAFETY: the allocation has exactly as many bytes as are copied to it.
         unsafe memory.copyBytes(from: bytes)
         return unsafe memory
     }
 
-    /// Gives the memory back; the provider token that lies there is overwritten.
+    /// Frees the memory after overwriting it, because it contains the provider token.
     package func deallocate() {
-        // SAFETY: all of it is this template's own.
+        // SAFETY: the template owns all of it.
         unsafe cleanse(prefix)
         unsafe cleanse(tail)
         unsafe prefix.deallocate()
         unsafe tail.deallocate()
     }
 
-    /// The most bytes that one request takes.
+    /// Maximum number of bytes of one request.
     package var requestCountLimit: Int {
-        // SAFETY: only the counts are asked for.
+        // SAFETY: only the counts are used.
         unsafe Self.frameHeaderCount + prefix.count + 2 + Self.pathPrefix.utf8CodeUnitCount
             + RowSlab.tokenDigitsLimit + tail.count
     }
@@ -85,15 +85,15 @@ internal import Glibc
             token: token, row: row, streamID: streamID, dataCount: payloadCount, to: output)
     }
 
-    /// Writes HEADERS and the first `dataCount` bytes of the payload: all of them, and the stream's
-    /// end, in all but the rare case of a server whose windows are smaller than a payload.
+    /// Writes HEADERS and the first `dataCount` bytes of the payload. This is the whole payload,
+    /// with END_STREAM, unless the server's windows are smaller than it.
     func write(
         token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32, dataCount: Int,
         to output: UnsafeMutableRawPointer
     ) -> Int {
         // SAFETY: the caller has room for `requestCountLimit` bytes, which counts each part at its
-        // longest: a token has at most 200 digits, and `dataCount` is at most `payloadCount`. The
-        // tail holds the digits of the row number and, behind the block, the header of DATA.
+        // maximum: a token has at most 200 digits, and `dataCount` is at most `payloadCount`. The
+        // tail contains the digits of the row number and, behind the block, the header of DATA.
         var at = unsafe output + Self.frameHeaderCount
         unsafe at.copyMemory(from: prefix.baseAddress!, byteCount: prefix.count)
         unsafe at += prefix.count
@@ -121,13 +121,13 @@ internal import Glibc
         return unsafe at - output
     }
 
-    /// Writes the path's length and the path; where it ends.
+    /// Writes the path and its length; returns the end.
     @inline(__always)
     static func writePath(
         _ token: UnsafeRawBufferPointer, to output: UnsafeMutableRawPointer
     ) -> UnsafeMutableRawPointer {
-        // SAFETY: the caller has room for a length of two bytes, the path's constant part and the
-        // token, whose count is checked where it may be too large; a slab's token has an address
+        // SAFETY: the caller has room for a length of two bytes, the constant part of the path and
+        // the token, whose count is checked if it could be too large. A slab's token has an address
         // even if it is empty.
         var at = unsafe output
         // The path's length: an integer with a 7-bit prefix, no Huffman (RFC 7541, 5.2). A path has
@@ -152,25 +152,26 @@ internal import Glibc
     }
 }
 
-/// The two numbers of a frame header (RFC 9113, section 4.1) that differ between requests.
+/// Writers for the two numbers of a frame header (RFC 9113, section 4.1) that differ between
+/// requests.
 enum FrameHeaderPatch {
     static func length(_ count: Int, at header: UnsafeMutableRawPointer) {
-        // SAFETY: the caller has a frame header's nine bytes there; they need no alignment.
+        // SAFETY: the caller has the nine bytes of a frame header there; no alignment is needed.
         unsafe header.storeBytes(of: UInt8(truncatingIfNeeded: count >> 16), as: UInt8.self)
         unsafe header.storeBytes(
             of: UInt16(truncatingIfNeeded: count).bigEndian, toByteOffset: 1, as: UInt16.self)
     }
 
     static func streamID(_ streamID: UInt32, at header: UnsafeMutableRawPointer) {
-        // SAFETY: the caller has a frame header's nine bytes there; they need no alignment.
+        // SAFETY: the caller has the nine bytes of a frame header there; no alignment is needed.
         unsafe header.storeBytes(of: streamID.bigEndian, toByteOffset: 5, as: UInt32.self)
     }
 
-    /// A whole DATA frame's header.
+    /// Writes a complete DATA frame header.
     static func data(
         count: Int, isLast: Bool, streamID: UInt32, at header: UnsafeMutableRawPointer
     ) {
-        // SAFETY: the caller has a frame header's nine bytes there.
+        // SAFETY: the caller has the nine bytes of a frame header there.
         unsafe length(count, at: header)
         unsafe header.storeBytes(of: 0, toByteOffset: 3, as: UInt8.self)
         unsafe header.storeBytes(of: isLast ? 1 : 0, toByteOffset: 4, as: UInt8.self)

@@ -2,37 +2,37 @@ import BroadsideHPACK
 import BroadsideHTTP2
 import BroadsidePayloads
 
-/// Requests over HTTP/2: from templates that connections share whose header tables agree.
+/// HTTP/2 requests from templates, which connections with equal header tables share.
 ///
-///     prepare ---- a template for the table is there ------> any number of requests
-///        |-------- none is, and the table stays -----------> laid down and kept; one request
-///        '-------- the table changes with the request -----> laid down for one request
+///     prepare ---- a template for the table exists ------> any number of requests
+///        |-------- none does; no table change -----------> encoded and kept; one request
+///        '-------- the table changes with the request -----> encoded for one request
 ///
-/// Requests with templated payloads differ in their form besides: each looks for its own template.
+/// Requests with templated payloads also differ in form; each one looks up its own template.
 extension RequestWriter {
-    /// How many requests may start now.
+    /// Number of requests that may start now.
     func room(on http: borrowing ClientConnectionStateMachine) -> Int {
         let capacity = http.requestCapacity(payloadCount: payloadByteCountMin)
-        // How much a templated payload has is known with its row.
+        // The size of a templated payload is known only with its row.
         if capacity == 0, isTemplated, http.mustSendInParts(payloadCount: payloadByteCountMin) {
             return 1
         }
         return capacity
     }
 
-    /// Whether a request may start now, in parts at least.
+    /// Whether a request may start now, at least in parts.
     func mayStart(on http: borrowing ClientConnectionStateMachine) -> Bool {
         room(on: http) > 0 || http.mustSendInParts(payloadCount: payloadByteCountMin)
     }
 
-    /// Whether a request has to go in parts although there is no room for a whole one.
+    /// Whether a request has to be sent in parts because there is no room for a whole one.
     func mustSplit(on http: borrowing ClientConnectionStateMachine) -> Bool {
         !isTemplated && http.mustSendInParts(payloadCount: payloadByteCountMin)
     }
 
-    /// Gets ready for requests on a connection, in the record that is being filled.
+    /// Prepares for requests on a connection, in the current record.
     ///
-    /// - Returns: How many it may hold at most.
+    /// - Returns: Limit on requests in the record.
     mutating func prepare(for session: borrowing HTTP2Session) -> Int {
         refreshKey(session.mirror)
         guard !isTemplated else {
@@ -47,16 +47,16 @@ extension RequestWriter {
         return .max
     }
 
-    // The mirror and not its layout: an optional 16-byte integer as a parameter by itself is read where
-    // it is not aligned (Swift 6.3, debug builds).
+    // Takes the mirror, not its layout: an optional 16-byte integer as a parameter of its own is
+    // read without the required alignment (Swift 6.3, debug builds).
     private mutating func refreshKey(_ mirror: borrowing DynamicTableMirror) {
         key = mirror.layout.map {
             TemplateKey(layout: $0, authorizationVersion: authorizationVersion)
         }
     }
 
-    /// Lays down a request that inserts names into the server's table, or that tells a new table size;
-    /// or the first of a form that no template is there for yet.
+    /// Encodes a request that inserts names into the server's table or announces a new table size,
+    /// or the first request of a form that has no template yet.
     @inline(never)
     private mutating func layDown(_ mirror: DynamicTableMirror) -> Int {
         var mirror = mirror
@@ -72,7 +72,7 @@ extension RequestWriter {
         return 1
     }
 
-    /// The requests of a record are written.
+    /// Ends the requests of a record.
     @inline(__always)
     mutating func finish() {
         if trial != nil { endTrial() }
@@ -85,7 +85,8 @@ extension RequestWriter {
         current = nil
     }
 
-    /// The request that a template was laid down for is written: the server's table has what it says.
+    /// Updates the mirror after a one-request template was used: the server's table now contains
+    /// its entries.
     @inline(never)
     private mutating func commitTrial(to session: inout HTTP2Session) {
         if let trial { session.mirror = trial.mirror }
@@ -99,8 +100,8 @@ extension RequestWriter {
         if isTemplated { return writeTemplated(tag, of: slab, on: &session) }
         guard let template = current else { preconditionFailure("no template is prepared") }
         let streamID = session.http.openStream(tag: tag, payloadCount: payloadLimit)
-        // SAFETY: the reactor asks `hasRoom` before it takes a row: the record has room for the
-        // template's `requestCountLimit`. The token stays while the slab is borrowed.
+        // SAFETY: the reactor checks `hasRoom` before it takes a row, so the record has room for
+        // the template's `requestCountLimit`. The token stays in place while the slab is borrowed.
         recordCount += unsafe template.write(
             token: slab.tokenBytes(tag), row: slab[tag].row, streamID: streamID,
             to: recordEnd)
@@ -110,7 +111,7 @@ extension RequestWriter {
 
     // MARK: In parts
 
-    /// Gets ready for one request whose payload goes a part at a time.
+    /// Prepares for one request whose payload is sent in parts.
     mutating func prepareParts(for session: borrowing HTTP2Session) {
         refreshKey(session.mirror)
         var mirror = session.mirror
@@ -121,7 +122,7 @@ extension RequestWriter {
         rowLimit = template.requestCountLimit
     }
 
-    /// Writes a row's request and as much of its payload as the windows let go.
+    /// Writes a row's request and as much of its payload as the windows allow.
     ///
     /// - Returns: False if no stream may be opened.
     mutating func writeFirstPart(
@@ -131,23 +132,24 @@ extension RequestWriter {
             let opened = session.http.openPartialStream(tag: tag, payloadCount: payloadLimit)
         else { return false }
         commitTrial(to: &session)
-        // SAFETY: as in `write`; a stream lets no more of a payload go than it was opened with.
+        // SAFETY: as in `write`; a stream allows at most as many payload bytes as it was opened
+        // with.
         recordCount += unsafe template.write(
             token: slab.tokenBytes(tag), row: slab[tag].row,
             streamID: opened.streamID, dataCount: opened.allowed, to: recordEnd)
         return true
     }
 
-    /// Continues payloads that a window had cut; a templated one is written again from the row's
-    /// field values, which are the same as ever.
+    /// Continues payloads that a window interrupted. A templated one is rendered again from the
+    /// row's unchanged field values.
     mutating func writeContinuations(
         of slab: borrowing RowSlab, on http: inout ClientConnectionStateMachine
     ) {
         while recordRoom > RequestTemplate.frameHeaderCount + payloadLimit {
             guard let piece = http.nextContinuation() else { return }
             // SAFETY: the record has room for a frame header and the largest payload. The stream is
-            // open, so that the tag is still its row's, whose payload has as many bytes as the
-            // stream was opened with; a piece lies inside them.
+            // open, so the tag still belongs to its row, whose payload has as many bytes as the
+            // stream was opened with; a piece is within them.
             let payload = unsafe payload(of: piece.tag, in: slab)
             let at = unsafe recordEnd
             unsafe FrameHeaderPatch.data(
@@ -158,9 +160,9 @@ extension RequestWriter {
         }
     }
 
-    // MARK: Templated
+    // MARK: Templated payloads
 
-    /// Writes a request whose payload is the row's own, or the part of it that the windows let go.
+    /// Writes a request with the row's own payload, or the part of it that the windows allow.
     @inline(never)
     private mutating func writeTemplated(
         _ tag: RowTag, of slab: borrowing RowSlab, on session: inout HTTP2Session
@@ -174,8 +176,8 @@ extension RequestWriter {
         return writeLaidDown(tag, of: slab, collapseCount: collapseCount, on: &session)
     }
 
-    /// Lays down the HEADERS that a row needs, and writes its request. They are kept for others,
-    /// unless they change the server's table.
+    /// Encodes the HEADERS that a row needs and writes its request. The template is kept unless it
+    /// changes the server's table.
     @inline(never)
     private mutating func writeLaidDown(
         _ tag: RowTag, of slab: borrowing RowSlab, collapseCount: Int,
@@ -227,16 +229,17 @@ extension RequestWriter {
             streamID = opened.streamID
             dataCount = opened.allowed
         }
-        // SAFETY: the record was checked to have room for `countLimit` and the whole payload. A
-        // collapse ID ends the pieces; they and the token stay while the slab is borrowed and no
-        // other row's are asked for. A stream lets no more of a payload go than it was opened with.
+        // SAFETY: the record was checked to have room for `countLimit` and the whole payload. The
+        // collapse ID is at the end of the field values; they and the token stay in place while the
+        // slab is borrowed and no other row's are read. A stream allows at most as many payload
+        // bytes as it was opened with.
         let fieldValues = unsafe fieldValues(of: tag, in: slab)
         let collapse = unsafe UnsafeRawBufferPointer(
             rebasing: fieldValues[(fieldValues.count - Int(shape.collapseCount))...])
         recordCount += unsafe template.write(
             token: slab.tokenBytes(tag), row: slab[tag].row, collapse: collapse,
             streamID: streamID, dataCount: dataCount, payloadCount: payloadCount, to: recordEnd)
-        // What the windows do not let go yet is written over by what follows in the record.
+        // The next request overwrites the payload bytes that the windows do not allow yet.
         unsafe writePayload(shape, pieces: fieldValues, to: recordEnd)
         recordCount += dataCount
         return .written

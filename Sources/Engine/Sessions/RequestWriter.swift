@@ -5,51 +5,51 @@ import BroadsideRows
 import BroadsideSupport
 import BroadsideTLS
 
-/// What requests are written with: their precomputed forms, payloads, and the record that is being
-/// filled. One for all connections of a reactor, which fill their records one after the other.
+/// Writer of requests: precomputed templates, payloads, and the current record. All connections of
+/// a reactor share it and fill their records one after the other.
 ///
-/// Payloads are constant, the same for all rows, or templated: then a row's field values lie in the
-/// slab, and its payload is written from them whenever it goes out. Which of the two it is, nobody
-/// else asks.
+/// A payload is either constant for all rows or templated. Field values for a template are in the
+/// slab, and the payload is rendered each time it is sent. No other type distinguishes the two.
 @safe struct RequestWriter: ~Copyable {
     let settings: ReactorSettings
     let isTemplated: Bool
     private var renderer: PayloadRenderer
-    /// The most bytes that a payload has, and the least, so far as they are known before the row is.
+    /// Maximum and minimum payload size, as far as they are known before the row.
     let payloadLimit: Int
     let payloadByteCountMin: Int
-    /// The payload where it is constant; else room for a row's.
+    /// The constant payload, or room for one row's.
     // SAFETY: `payloadLimit` bytes, freed in `deinit`; a payload is written there before it is
     // read.
     private let payloadBytes: UnsafeMutableRawBufferPointer
-    /// Room for a row's field values where they do not lie one behind the other.
-    // SAFETY: `fieldLimit` bytes, the most that a row may have; freed in `deinit`.
+    /// Room for a row's field values if they are not contiguous.
+    // SAFETY: `fieldLimit` bytes, the maximum per row; freed in `deinit`.
     private let fieldValueScratch: UnsafeMutableRawBufferPointer
 
-    // What HTTP/2 requests are made of: see `RequestWriter+HTTP2`.
+    // Templates of HTTP/2 requests, see `RequestWriter+HTTP2`.
 
     var templates = TemplateCache<RequestTemplate>()
     var personalTemplates = TemplateCache<PersonalTemplate>()
-    /// The value of `authorization` that requests carry, and which of the run's provider tokens it is.
+    /// Value of `authorization` in requests, and the version of that provider token.
     private(set) var authorization: [UInt8]?
     private(set) var authorizationVersion: UInt32 = 0
     private var hasAuthorization = false
-    /// How requests read on the connection that the record is for.
+    /// Key of the template for the current record's connection.
     var key: TemplateKey?
     var current: RequestTemplate?
-    /// A template that serves one request, and the header table after that.
+    /// Template for one request, and the header table after that request.
     var trial: (template: RequestTemplate, mirror: DynamicTableMirror)?
 
-    // The record.
+    // The current record.
 
-    /// The plaintext of the record that is being filled.
-    // SAFETY: `recordPlaintextLimit` bytes, freed in `deinit`; the first `recordCount` are set,
-    // which is at most `recordLimit`, and that at most all of them, as the reactor begins records.
+    /// Plaintext of the current record.
+    // SAFETY: `recordPlaintextLimit` bytes, freed in `deinit`. The first `recordCount` are set,
+    // which is at most `recordLimit`, which is at most the whole buffer because the reactor begins
+    // records so.
     let staging: UnsafeMutableRawBufferPointer
-    /// Bytes that are in it, and that it may have.
+    /// Bytes in the record, and its limit.
     var recordCount = 0
     private var recordLimit = 0
-    /// Bytes that there has to be room for before a row is taken.
+    /// Bytes of room that are required before a row is taken.
     var rowLimit = 0
 
     init(settings: ReactorSettings, layout: RowLayout) {
@@ -59,8 +59,8 @@ import BroadsideTLS
         renderer = PayloadRenderer(payloads, layout: layout)
         payloadLimit = settings.personal?.limit ?? settings.payload.count
         payloadByteCountMin = settings.personal == nil ? settings.payload.count : 1
-        // SAFETY: a constant payload is as long as `payloadLimit`; nothing else is read before it
-        // is set.
+        // SAFETY: a constant payload has `payloadLimit` bytes; nothing else is read before it is
+        // set.
         unsafe staging = .allocate(byteCount: recordPlaintextLimit, alignment: 64)
         unsafe fieldValueScratch = .allocate(byteCount: Self.fieldLimit(settings), alignment: 8)
         unsafe payloadBytes = .allocate(byteCount: payloadLimit, alignment: 8)
@@ -70,8 +70,7 @@ import BroadsideTLS
     deinit {
         templates.deallocate()
         personalTemplates.deallocate()
-        // SAFETY: allocated in `init`; pointers into them go no further than the call that asked
-        // for them.
+        // SAFETY: allocated in `init`; no pointer into them outlives the call that requested it.
         unsafe fieldValueScratch.deallocate()
         unsafe payloadBytes.deallocate()
         unsafe cleanse(staging)
@@ -80,7 +79,7 @@ import BroadsideTLS
 
     // MARK: The record
 
-    /// Begins a record of at most so many bytes.
+    /// Begins a record of at most `limit` bytes.
     mutating func beginRecord(limit: Int) {
         recordCount = 0
         recordLimit = limit
@@ -93,26 +92,26 @@ import BroadsideTLS
 
     var recordRoom: Int { recordLimit - recordCount }
 
-    // SAFETY: at most the end of `staging`; its users ask for `recordRoom` first.
+    // SAFETY: at most the end of `staging`; callers check `recordRoom` first.
     var recordEnd: UnsafeMutableRawPointer { unsafe staging.baseAddress! + recordCount }
 
     var freeRecord: UnsafeMutableRawBufferPointer {
-        // SAFETY: both ends lie inside of `staging`, see there.
+        // SAFETY: both ends are inside `staging`, see there.
         unsafe UnsafeMutableRawBufferPointer(rebasing: staging[recordCount..<recordLimit])
     }
 
-    /// Whether the record has room for another row's request, so far as that is known before the row.
+    /// Whether the record has room for another request, as far as that is known before the row.
     var hasRoom: Bool { recordRoom >= rowLimit }
 
     // MARK: The provider token
 
-    /// Whether requests carry another token than the run's, or the run's is not known yet.
+    /// Whether requests carry an older token than this version, or none has been set yet.
     @inline(__always)
     func isOutdated(_ version: UInt32) -> Bool {
         version != authorizationVersion || !hasAuthorization
     }
 
-    /// Has requests carry that token, and forgets what was written with an older one.
+    /// Switches requests to a token and drops templates with older ones.
     mutating func use(_ authorization: (value: [UInt8]?, version: UInt32)) {
         hasAuthorization = true
         self.authorization = authorization.value
@@ -124,17 +123,17 @@ import BroadsideTLS
 
     // MARK: Field values and payloads
 
-    /// The most bytes that a row has of its own besides its token.
+    /// Maximum bytes of a row's field values.
     static func fieldLimit(_ settings: ReactorSettings) -> Int {
         settings.personal.map { PayloadRenderer.piecesLimit($0.limit) } ?? 0
     }
 
-    /// Values that have no payload of their own.
+    /// Number of values without a payload of their own.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
-    /// Keeps the field values of the row that `reader` read last, if payloads are made of any.
+    /// Stores the field values of the row that `reader` read last, if payloads are templated.
     ///
-    /// - Returns: Why the row can't be sent; nil if it can.
+    /// - Returns: Reason why the row can't be sent; nil if it can.
     @inline(__always)
     mutating func keepValues(
         from reader: borrowing RowReader, of tag: RowTag, in slab: inout RowSlab
@@ -155,28 +154,28 @@ import BroadsideTLS
         }
     }
 
-    /// A row's field values, for another reactor; empty if it has none.
+    /// A row's field values, for another reactor; empty for a constant payload.
     func values(of tag: RowTag, in slab: borrowing RowSlab) -> [UInt8] {
-        // SAFETY: the scratch has room for any row's pieces, and they are copied.
+        // SAFETY: the scratch buffer has room for any row's field values, and they are copied.
         isTemplated ? unsafe Array(slab.fieldValues(tag, scratch: fieldValueScratch)) : []
     }
 
-    /// Keeps the field values of a row that another reactor had.
+    /// Stores the field values of a row from another reactor.
     func keep(_ row: PendingRow, values: [UInt8], of tag: RowTag, in slab: inout RowSlab) {
         guard isTemplated else { return }
         slab.keep(values.rawSpan, shape: row.personal, of: tag)
     }
 
     func fieldValues(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
-        // SAFETY: the scratch has room for any row's pieces; the caller uses them before another
-        // row's.
+        // SAFETY: the scratch buffer has room for any row's field values; the caller uses them
+        // before it requests another row's.
         unsafe slab.fieldValues(tag, scratch: fieldValueScratch)
     }
 
-    /// A row's payload; a templated one is good until the next row's.
+    /// A row's payload; a templated one is valid until the next call.
     func payload(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
-        // SAFETY: a payload has at most `payloadLimit` bytes, as the renderer counted it when it
-        // was made; of what is returned all bytes are set.
+        // SAFETY: a payload has at most `payloadLimit` bytes, counted by the renderer when it was
+        // made; all returned bytes are set.
         guard isTemplated else { return unsafe UnsafeRawBufferPointer(payloadBytes) }
         let shape = slab[tag].personal
         unsafe writePayload(
@@ -185,16 +184,17 @@ import BroadsideTLS
             rebasing: payloadBytes[..<Int(shape.payloadCount)])
     }
 
-    /// Writes a payload from a row's field values.
+    /// Renders a payload from a row's field values.
     func writePayload(
         _ shape: PayloadRenderer.Shape, pieces fieldValues: UnsafeRawBufferPointer,
         to output: UnsafeMutableRawPointer
     ) {
-        // SAFETY: the caller's pieces were made for this shape, and it has room for the payload.
+        // SAFETY: the caller's field values were made for this layout, and the caller has room for
+        // the payload.
         unsafe renderer.writePayload(shape, pieces: fieldValues, to: output)
     }
 
-    /// What the campaign learns: a payload that all rows have is refused for all of them.
+    /// Signal for the campaign: refusal of a constant payload applies to all rows.
     func campaignSignal(for signal: ResponseClass.CampaignSignal) -> ResponseClass.CampaignSignal {
         signal == .refusesPayload && !isTemplated ? .refusesRequest : signal
     }

@@ -1,80 +1,82 @@
 import BroadsideHTTP2
 import BroadsideLegacyGateway
 
-/// What received bytes, or time, mean to the requests of a connection.
+/// Effect of received bytes, or of elapsed time, on the requests of a connection.
 ///
-/// A session tells what happened; what it means for rows, for the connection and for the campaign is
-/// the reactor's to say.
+/// A session reports the event; the reactor decides what it means for rows, the connection and the
+/// campaign.
 enum SessionOutcome: Equatable {
-    /// Requests may start. `streams` is the limit that the server announced; nil if its protocol has
-    /// no such word.
+    /// Requests may start. `streams` is the limit announced by the server; nil if the protocol has
+    /// none.
     case ready(streams: Int?)
     /// A response of 200.
     case accepted(RowTag)
-    /// Any other response: the session's `responseReason`, `copyResponse` and `retryAfter` belong to
-    /// it until the next outcome.
+    /// Any other response. `responseReason`, `copyResponse` and `retryAfter` of the session refer
+    /// to it until the next outcome.
     case response(RowTag, status: UInt16)
-    /// The server surely did not act on the request, and may not act on the next.
+    /// The server did not act on the request, and may not act on the next one.
     case notProcessed(RowTag)
-    /// The request was written behind the one that ended the connection: surely not acted on.
+    /// The request was written after the one that ended the connection, so the server did not act
+    /// on it.
     case discarded(RowTag)
     /// The request ended without a response: in doubt.
     case lost(RowTag)
     /// No response came in time: in doubt.
     case overdue(RowTag)
-    /// Taken without a word, nobody knows how fast.
+    /// Accepted by silence (legacy gateway); no latency is known.
     case confirmed(RowTag)
-    /// An error packet names it.
+    /// An error packet names the notification.
     case refused(RowTag, BinaryErrorPacket)
-    /// The server wants no more requests; `goAwayReason` belongs to it.
+    /// The server accepts no more requests; `goAwayReason` of the session refers to it.
     case goAway(ErrorCode)
-    /// The server broke the protocol: what waits in the session is the last thing that it gets.
+    /// The server violated the protocol: pending output of the session is the last to be sent.
     case violation(ConnectionError)
-    /// The server began to say why it ends the connection: nothing that is written now counts.
+    /// The server began to send the reason for ending the connection: later writes are ignored by
+    /// it.
     case errorPacketBegan
-    /// It ends the connection for this reason. What that means for each request that is in flight
-    /// follows, unless it names none: then they are in doubt.
+    /// The server ends the connection for this reason. Outcomes of the requests in flight follow,
+    /// unless the packet names none: then they are in doubt.
     case errorPacket(BinaryErrorPacket, ErrorPacketSubject)
-    /// All that the last word says was told: the connection is over.
+    /// All outcomes of the error packet were returned: the connection is over.
     case over
-    /// The server's last word is not one of its protocol.
+    /// The server sent something that is not an error packet.
     case unreadable
-    /// The server reads no more, and did not say why within `GatewaySession.brokenLimit`.
+    /// The server stopped reading and did not send a reason within `GatewaySession.brokenLimit`.
     case unexplained
 }
 
-/// What an error packet is about.
+/// Notification that an error packet names.
 enum ErrorPacketSubject {
-    /// A notification that is in flight.
+    /// A notification in flight.
     case inFlight
-    /// One that silence has settled before.
+    /// A notification that was already settled by silence.
     case settled
-    /// None: 0, or one that never left.
+    /// None: 0, or one that never left the buffer.
     case nothing
 }
 
-/// What became of a row whose request was to be written.
+/// Result of writing a row's request.
 enum WriteOutcome {
     case written
     /// The record has no room for it.
     case recordFull
-    /// The server's windows have none.
+    /// The server's flow-control windows have no room for it.
     case windowFull
 }
 
-/// What a session has to know of its connection to say what time has settled.
+/// State of a connection that a session needs to judge elapsed time.
 struct SessionTimes {
-    /// Monotonic nanoseconds, as all of them.
+    /// Monotonic nanoseconds, like all times here.
     var now: UInt64
     var phaseSince: UInt64
-    /// Since when bytes wait to go out; nil if none does.
+    /// Time since which bytes wait to be sent; nil if none do.
     var waitingSince: UInt64?
-    /// Nothing that was written waits in our buffer.
+    /// Whether the buffer contains no unsent bytes.
     var isFlushed: Bool
     var requestTimeout: UInt64
 }
 
-/// How full is what a session owns, and the most of it.
+/// Fill levels of a session's bounded tables, with their limits.
 struct SessionOccupancy {
     var controlBytes = 0
     var controlLimit = 0

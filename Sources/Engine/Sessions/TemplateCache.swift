@@ -1,32 +1,32 @@
 import BroadsideAPNs
 import BroadsideHPACK
 
-/// What decides how a request reads on a connection: where the indexed fields lie in the server's
-/// table, and which provider token is in use.
+/// Key of a template: positions of the indexed fields in the server's table, and the provider token
+/// in use.
 struct TemplateKey: Equatable {
     var layout: DynamicTableMirror.Layout
     var authorizationVersion: UInt32
-    /// Whether there is room for a collapse ID of the row's own.
+    /// Whether there is a hole for a row's own collapse ID.
     var hasPersonalCollapse = false
 }
 
-/// What is laid down once and used for many requests.
+/// Request bytes that are encoded once and used for many requests.
 protocol PrecomputedRequest {
     func deallocate()
 }
 
 extension RequestTemplate: PrecomputedRequest {}
 
-/// The templates in use. Nearly always one: connections whose first request is out agree.
+/// Templates in use. Usually one, because connections agree after their first request.
 struct TemplateCache<Template: PrecomputedRequest> {
     private var entries: [(key: TemplateKey, template: Template)] = []
 
-    /// Tables differ where a server changes its limit at odd moments; more shapes than this are
-    /// laid down anew each time.
+    /// Tables differ when a server changes its limit at unusual times; templates beyond this limit
+    /// are encoded again each time.
     static var limit: Int { 16 }
 
     func template(for key: TemplateKey) -> Template? {
-        // By position: going through the array itself would count a reference to it.
+        // By index: iterating over the array would count a reference to it.
         for position in entries.indices where entries[position].key == key {
             return entries[position].template
         }
@@ -40,7 +40,7 @@ struct TemplateCache<Template: PrecomputedRequest> {
         entries.append((key, template))
     }
 
-    /// Forgets templates of provider tokens that are no longer used.
+    /// Drops templates of older provider tokens.
     mutating func removeAll(olderThan version: UInt32) {
         entries.removeAll { entry in
             guard entry.key.authorizationVersion < version else { return false }
@@ -59,8 +59,8 @@ struct TemplateCache<Template: PrecomputedRequest> {
 }
 
 extension ReactorSettings {
-    /// Lays down the request that comes next on a connection whose table is `mirror`, and brings
-    /// the mirror up to date. Where that changed the table the template serves once.
+    /// Encodes the next request for a connection whose table is `mirror`, and updates the mirror.
+    /// If that changed the table, the template is valid for one request.
     func template(
         authorization: (value: [UInt8]?, version: UInt32), mirror: inout DynamicTableMirror
     ) -> (template: RequestTemplate, changedTable: Bool) {
@@ -74,13 +74,13 @@ extension ReactorSettings {
         )
     }
 
-    /// Writes the campaign's part of the apns-id, and the first row's.
+    /// Writes the campaign's part of the apns-id, and row 0.
     func fillIdentifier(_ block: inout EncodedBlock) {
         guard let hole = block.hole(.identifier) else {
             preconditionFailure("the fields have an apns-id")
         }
-        // SAFETY: the encoder says where the hole lies in its bytes, which stay where they are
-        // during the call; the output checks its count.
+        // SAFETY: the encoder reports the hole's range within its bytes, which do not move during
+        // the call; the output checks its bounds.
         unsafe block.bytes.withUnsafeMutableBytes { bytes in
             let target = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[hole])
             var identifier = unsafe OutputRawSpan(buffer: target, initializedCount: 0)

@@ -4,82 +4,83 @@ package import BroadsideLegacyGateway
 package import BroadsidePayloads
 package import BroadsidePolicy
 
-/// How requests in flight are chosen.
+/// How the number of requests in flight is chosen.
 public enum PaceMode: String, Sendable, CaseIterable {
-    /// Fewer where answers slow down under load.
+    /// Fewer requests when responses slow down under load.
     case adaptive
-    /// As many as the server allows.
+    /// As many requests as the server allows.
     case fixed
 }
 
-/// What of rows a reactor holds at most. Always these, but in simulations whose lists are short.
+/// Row limits of a reactor. Only simulations with short lists change them.
 package struct ReactorLimits: Sendable {
-    /// Rows that may be in flight on all connections of a reactor.
+    /// Limit on rows in flight over all connections of the reactor.
     package var flightRows = 1 << 20
-    /// Rows that may wait for another try, beside those in flight. A reactor whose rows are all
-    /// waiting takes no new ones.
+    /// Limit on rows that wait for a retry, in addition to those in flight. A reactor takes no new
+    /// rows while all of its rows wait.
     package var retryRows = 65_536
-    /// From how many bytes of verdicts that wait for the disk on nothing new is sent.
+    /// Bytes of unwritten verdicts from which no new request is sent.
     package var ledgerBacklog = LedgerWriter.highBacklogByteCount
 
     package init() {}
 }
 
-/// What a reactor needs to know of the campaign; the same for all reactors of a run.
+/// Settings of a campaign that a reactor needs; the same for all reactors of a run.
 package struct ReactorSettings: Sendable {
-    /// The campaign's number: the first part of every apns-id.
+    /// Campaign number: the first part of each apns-id.
     var campaign: UInt64
-    /// Which of the campaign's lists, from 1; 0 for a campaign of one list.
+    /// Number of the list within the campaign, from 1; 0 for a campaign with one list.
     package var part: UInt16 = 0
-    /// `:authority` of every request: the host name, and the port where it is not 443.
+    /// `:authority` of each request: the host name, and the port unless it is 443.
     var authority: [UInt8]
     var topic: [UInt8]?
     var pushType: [UInt8]
     var priority: [UInt8]?
     var expiration: [UInt8]?
     package var collapseIdentifier: [UInt8]?
-    /// The payload where it is the same for all rows.
+    /// Payload if it is the same for all rows.
     var payload: [UInt8]
-    /// What rows get where they get different things; nil: the payload above.
+    /// Templated payloads that differ per row; nil: all rows get `payload`.
     package var personal: PayloadSet?
-    /// Whose addresses are looked up, for messages.
+    /// Name whose addresses are resolved, for messages.
     package var nameToResolve: String
-    /// `HOST:PORT` at the other end of a proxy's tunnel; nil where connections go straight there.
+    /// `HOST:PORT` at the far end of a proxy tunnel; nil for direct connections.
     package var tunnelTarget: String?
 
-    /// Which header fields go into the servers' tables.
+    /// Policy that decides which header fields enter the server's dynamic table.
     package var indexingPolicy = IndexingPolicy.strict
-    /// True where requests have a content-length, for relays that insist on one.
+    /// Whether requests carry content-length, for relays that require it.
     package var sendsContentLength = false
 
-    /// Connections that each reactor keeps up; the most that it ever does, where the run's
-    /// `ConnectionTarget` says how many.
+    /// Connections that each reactor keeps open. If the run has a `ConnectionTarget`, this is the
+    /// maximum.
     package var connections: Int
-    /// Cap on the streams a connection; the server's limit holds besides.
+    /// Limit on streams per connection, in addition to the server's limit.
     var streamsPerConnection: Int
-    /// Requests in 1,000 seconds a connection; nil: as many as go.
+    /// Requests per 1,000 seconds and connection; nil: unlimited.
     var milliRatePerConnection: UInt64?
-    /// Whether fewer requests are in flight where answers slow down under load.
+    /// Whether the number of requests in flight falls when responses slow down under load.
     package var pace = PaceMode.fixed
-    /// True where requests carry a provider token: one request goes first on each connection.
+    /// Whether requests carry a provider token. If so, each connection starts with a single
+    /// request.
     package var usesProviderToken: Bool
 
     var onLost: LostResponsePolicy
     var retryPolicy: RetryPolicy
-    /// Durations in nanoseconds.
+    /// Request timeout in nanoseconds.
     var requestTimeout: UInt64
     var giveUpAfter: UInt64
-    /// True where the user gave `--give-up-after`: then a start without any reachable server waits
-    /// as long as they said, else it ends within seconds.
+    /// Whether the user gave `--give-up-after`. If so, a start with no reachable server waits that
+    /// long; otherwise it ends within seconds.
     var giveUpAfterIsExplicit: Bool
     var abortAfter: Int
-    /// Number of reactors in the run; early limits are divided by it.
+    /// Number of reactors in the run; limits at its start are divided by it.
     var reactors: Int
-    /// What jitter is drawn from.
+    /// Seed of the generator for jitter.
     var seed: UInt64
-    /// What of rows a reactor holds at most.
+    /// Row limits of the reactor.
     package var limits = ReactorLimits()
-    /// The legacy gateway's protocol in place of HTTP/2; nil: HTTP/2.
+    /// Settings of the legacy gateway's protocol; nil: HTTP/2.
     package var binary: BinarySettings?
 
     package init(
