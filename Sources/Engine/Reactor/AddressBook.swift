@@ -2,15 +2,15 @@ import BroadsidePolicy
 import BroadsideRing
 import BroadsideSupport
 
-/// The endpoint's addresses as a reactor's connections use them: spread over all, except those that
-/// `AddressHealth` says are to be left alone.
+/// Addresses of the endpoint as a reactor uses them: connections are spread over all of them,
+/// except those that `AddressHealth` pauses.
 struct AddressBook {
     struct Entry {
         var address: SocketAddress
-        /// False where the name's last look-up did not have it: it is not tried.
+        /// False if the last lookup of the name did not contain it: it is not tried.
         var isNamed = true
         var attempts = 0
-        /// How connections to it fare whose requests are refused one after the other.
+        /// Backoff of connections to it whose requests are refused repeatedly.
         var refusals = RefusalBackoff()
     }
 
@@ -20,21 +20,21 @@ struct AddressBook {
         case fresh(until: UInt64)
     }
 
-    /// What all reactors know of the addresses.
+    /// State of the addresses that all reactors share.
     let health: AddressHealth
     private let lossy: LossyAddresses
-    /// Whose book this is.
+    /// Number of the reactor that owns the book.
     let reactor: Int
     private(set) var entries: [Entry] = []
     var resolution = Resolution.none
     private var next = 0
-    /// When another attempt may be made; nil where nothing waits.
+    /// Time of the next attempt; nil if none waits.
     private(set) var nextAttempt: UInt64?
 
-    /// A name's addresses stay good for so long: connections opened together share one look-up.
+    /// Lifetime of a lookup's result: connections opened together share one lookup.
     static let freshness: UInt64 = second
-    /// Addresses that are remembered, of a name whose answers change from look-up to look-up. Those
-    /// that connections use come on top.
+    /// Limit on remembered addresses, for a name whose addresses change with each lookup. Addresses
+    /// of current connections are kept beyond the limit.
     static let entriesLimit = 256
 
     init(health: AddressHealth, lossy: LossyAddresses, reactor: Int) {
@@ -45,14 +45,14 @@ struct AddressBook {
 
     private func owner(_ slot: Int) -> AddressHealth.Owner { .init(reactor: reactor, slot: slot) }
 
-    /// What is known of the address at an index.
+    /// State of the address at an index.
     func state(_ index: Int) -> AddressHealth.Entry { health.entry(entries[index].address) }
 
-    /// Takes a look-up's answer. What is known of an address stays known, of one that the name lacks
-    /// for a while too: a server in trouble is not tried earlier for having been away. Where there
-    /// is no room, the one goes first whose pause is over first.
+    /// Applies the result of a lookup. Known state is kept, also for a while for addresses that the
+    /// name no longer has, so that a server in trouble is not tried earlier because it was absent.
+    /// If there is no room, the address whose pause ends first is dropped.
     ///
-    /// - Parameter isInUse: Whether a connection goes to the address of an index: that one stays.
+    /// - Parameter isInUse: Whether a connection uses the address at an index; that one stays.
     mutating func update(_ addresses: [SocketAddress], now: UInt64, isInUse: (Int) -> Bool) {
         for index in entries.indices {
             entries[index].isNamed = addresses.contains(entries[index].address)
@@ -75,8 +75,8 @@ struct AddressBook {
         resolution = .fresh(until: now + Self.freshness)
     }
 
-    /// The indices of addresses that may be forgotten, the one last whose pause is over first. Others keep
-    /// their indices, which connections hold.
+    /// Indices of addresses that may be replaced, in descending order of their pauses' ends. Other
+    /// addresses keep their indices, which connections refer to.
     private func reusableIndices(_ isInUse: (Int) -> Bool) -> [Int] {
         entries.indices.filter { !entries[$0].isNamed && !isInUse($0) }
             .map { (index: $0, notBefore: state($0).notBefore) }
@@ -84,8 +84,8 @@ struct AddressBook {
             .map(\.index)
     }
 
-    /// The address that a slot's connection goes to now; nil where all wait, and `nextAttempt` says
-    /// until when. Where one that failed is tried, the outcome is waited for.
+    /// Returns the address for a slot's next connection; nil if all wait, and `nextAttempt` then
+    /// tells until when. If an address is on trial, others await the outcome.
     mutating func pick(for slot: Int, now: UInt64) -> Int? {
         nextAttempt = nil
         guard !entries.isEmpty else { return nil }
@@ -107,7 +107,7 @@ struct AddressBook {
         return nil
     }
 
-    /// How a connection may use its address before it got any response.
+    /// Whether a connection without a response may send to its address.
     func permission(_ index: Int, slot: Int, now: UInt64) -> AddressHealth.Permission {
         health.permission(entries[index].address, owner(slot), now: now)
     }
@@ -116,46 +116,46 @@ struct AddressBook {
         nextAttempt = deadline
     }
 
-    /// Nothing waits any more.
+    /// Cancels the wait for another attempt.
     mutating func stopWaiting() {
         nextAttempt = nil
     }
 
-    /// A new connection got a response: the next trouble's pause begins anew.
+    /// Resets the address's backoff after the first response on a new connection.
     func succeeded(_ index: Int, slot: Int, now: UInt64) {
         health.succeeded(entries[index].address, owner(slot), now: now)
     }
 
-    /// A slot's connection carries no requests, has none, or may make none now: if it tried its address, it
-    /// found out all it will.
+    /// Releases a slot's trial when its connection carries no requests, has none, or may make none
+    /// now: it will find out nothing more about its address.
     func releaseTrial(_ slot: Int) {
         health.release(owner(slot))
     }
 
-    /// A connection stands ready.
+    /// Records that a connection became ready.
     func ready(_ index: Int) { health.ready(entries[index].address) }
 
     /// Whether connections to an address lost rows.
     func isLossy(_ index: Int) -> Bool { lossy.contains(entries[index].address) }
 
-    /// A connection ended without an orderly goodbye: `LossyAddresses`.
+    /// Records a connection that ended without an orderly shutdown, see `LossyAddresses`.
     func connectionEnded(_ index: Int, lost: Int, responses: UInt64) {
         lossy.connectionEnded(entries[index].address, lost: lost, responses: responses)
     }
 
-    /// A connection's responses were worth all its streams.
+    /// Records that a connection's responses justify all of its streams.
     func proved(_ index: Int) { lossy.proved(entries[index].address) }
 
-    /// Requests were refused on a connection to the address, or none were for a while.
+    /// Stores the backoff after refused requests on a connection to the address, or its reset.
     mutating func record(_ refusals: RefusalBackoff, _ index: Int) {
         entries[index].refusals = refusals
     }
 
-    /// A connection failed, or its server is in trouble: leave the address alone for a while.
+    /// Pauses an address after a failed connection or a report of trouble.
     ///
     /// - Parameters:
-    ///   - retryAfter: Nanoseconds that the server asked for, where it did.
-    ///   - isOutage: The server said so itself, in a response.
+    ///   - retryAfter: Nanoseconds that the server asked for, if any.
+    ///   - isOutage: Whether the server reported the trouble itself, in a response.
     mutating func failed(
         _ index: Int, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
         isOutage: Bool = false, random: inout SplitMix64
@@ -165,13 +165,13 @@ struct AddressBook {
             isOutage: isOutage, draw: random.next())
     }
 
-    /// Addresses that failed and did not respond since.
+    /// Number of addresses that failed and have not responded since.
     var troubledCount: Int {
         guard health.hasTrouble else { return 0 }
         return entries.indices.count { entries[$0].isNamed && state($0).failures > 0 }
     }
 
-    /// What to tell where no address will ever do: each was refused for a reason that stays.
+    /// The last problem, if each address failed for a reason that a retry cannot fix.
     var lastingFailure: ConnectionTrouble? {
         guard !entries.isEmpty else { return nil }
         var last: ConnectionTrouble?
@@ -182,7 +182,7 @@ struct AddressBook {
         return last
     }
 
-    /// True if each address was tried so often in vain.
+    /// Whether each address failed at least `tries` times in a row.
     func areAllUnreachable(after tries: Int) -> Bool {
         !entries.isEmpty && entries.indices.allSatisfy { state($0).failures >= tries }
     }

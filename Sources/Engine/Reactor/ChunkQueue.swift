@@ -4,68 +4,69 @@ package import BroadsideRows
 
 /// A row of the chunk in use.
 struct ListRow {
-    /// The row's number in the list.
+    /// Row number in the list.
     var number: UInt64
-    /// What an earlier run left to do with it.
+    /// What remains to be done with it after earlier runs.
     var disposition: RowDisposition
-    /// How often earlier runs sent it.
+    /// Number of requests for it in earlier runs.
     var attempts: UInt16
-    /// Where its token's text lies.
+    /// Position of its token's text.
     var token: RowReader.Field
 }
 
-/// The chunks a reactor has in its hands: the one whose rows are being sent, and those behind it. If
-/// rows are being sent, the reservation of those behind it is on its way to disk; if none need a
-/// request, a chunk is reserved when it comes into use. No row of a chunk is sent before its
-/// reservation would survive a power cut; who takes rows sees to that, by `reservedAt`.
+/// Chunks of a reactor: the one whose rows are being sent, and those ahead of it. Their
+/// reservations are on their way to disk while rows are sent; if no rows need a request, a chunk is
+/// reserved only when it comes into use. No row is sent before its chunk's reservation is durable;
+/// callers that take rows check `reservedAt`.
 struct ChunkQueue: ~Copyable {
     private struct Waiting {
         var chunk: RowChunk
-        /// The ledger position that has to be synced before rows of the chunk are sent; nil: the chunk
-        /// is not reserved.
+        /// Ledger position to sync before rows of the chunk are sent; nil: the chunk is not
+        /// reserved.
         var reservedAt: UInt64?
     }
 
     private let pool: ChunkPool
-    /// Stands at the row that was read last.
+    /// Reader, at the row that was read last.
     private(set) var reader: RowReader
     private var current: RowChunk?
-    /// The place in the current chunk of the row that comes next.
+    /// Index in the current chunk of the next row.
     private var nextIndex = 0
-    /// How many rows the current chunk has; 0 without one.
+    /// Number of rows in the current chunk; 0 if there is none.
     private var rowCount = 0
-    /// True where the current chunk's rows have a past: what is left to do with each, and how often it
-    /// was sent; the latter is empty if none was.
+    /// Whether the current chunk's rows have dispositions from earlier runs, and their numbers of
+    /// attempts; `attempts` is empty if none was sent.
     private var hasDispositions = false
     private var dispositions: [RowDisposition] = []
     private var attempts: [UInt16] = []
-    /// The place behind the last row of the current chunk that is left to do, if it has a past.
+    /// Index behind the current chunk's last row that is not settled, if it has dispositions.
     private var openEnd = 0
-    /// Rows that were passed over, as nothing is left to do with them, since the last look.
+    /// Rows skipped as already settled since the last call of `takeSettledBefore`.
     private var settledBefore = 0
-    /// The ledger position that has to be synced before rows of the current chunk are sent.
+    /// Ledger position to sync before rows of the current chunk are sent.
     private(set) var reservedAt: UInt64 = 0
-    /// Rows that are sent of the chunk that is being read, so far.
+    /// Rows of the current chunk that are sent, so far.
     private var requestCount = 0
-    /// The rows of the chunk that was read last, and how many were sent; nil: none was read.
+    /// Rows and sent rows of the previous chunk; nil: none was read.
     private var lastRead: (rows: Int, requests: Int)?
     private var waiting: [Waiting] = []
-    /// How many of those that wait are reserved: the first ones.
+    /// Number of waiting chunks that are reserved; these come first.
     private(set) var reservedCount = 0
     private(set) var isAtEnd = false
-    /// True where rows are to be had only once the canary is decided.
+    /// Whether further rows are available only after the canary is decided.
     var waitsForCanary = false
-    /// Rows of the chunk that came last.
+    /// Number of rows in the chunk that arrived last.
     private(set) var lastRowCount = 0
-    /// True where that was a single row that is larger than chunks are.
+    /// Whether that was a single row larger than a chunk.
     private(set) var lastIsLarge = false
-    /// Requests for a chunk that the driver has not answered.
+    /// Chunk requests without a reply from the driver.
     private(set) var requestedCount = 0
 
-    /// Chunks that are asked for together, ahead of the one being sent: a sync for each group.
+    /// Chunks that are requested together, ahead of the one being sent; each group shares a sync.
     static let aheadMin = 2
     static let aheadMax = 8
-    /// While rows need no request, others are asked for once no more wait: the list is read meanwhile.
+    /// Number of chunks ahead at which more are requested while rows need no request, so that the
+    /// list is read meanwhile.
     static let aheadRefill = aheadMax / 2
 
     init(pool: ChunkPool, layout: RowLayout) {
@@ -73,45 +74,45 @@ struct ChunkQueue: ~Copyable {
         reader = RowReader(layout: layout)
     }
 
-    /// Chunks asked for or waiting.
+    /// Chunks requested or waiting.
     var aheadCount: Int { waiting.count + requestedCount }
 
-    /// True when no row is left here and none will come.
+    /// Whether no row is left here and none will come.
     var isExhausted: Bool { isAtEnd && isEmpty }
 
-    /// True when no row is left here and none was asked for.
+    /// Whether no row is left here and none was requested.
     var isEmpty: Bool { aheadCount == 0 && !hasUnread }
 
-    /// True where nothing keeps rows from being sent but a read of the list that takes its time.
+    /// Whether rows only wait for a read of the list.
     var waitsForList: Bool { requestedCount > 0 && waiting.isEmpty && !hasUnread }
 
-    /// True where the chunk in use has rows that were not taken. One that is read to its end lies here
-    /// until the next row is wanted, and that may be never.
+    /// Whether the current chunk has rows that were not taken. A chunk that is read to its end
+    /// stays current until the next row is requested, perhaps forever.
     private var hasUnread: Bool { nextIndex < rowCount }
 
-    /// True where a row may be taken now.
+    /// Whether a row may be taken now.
     func hasRow(syncedPosition: UInt64) -> Bool {
         if hasUnread { return reservedAt <= syncedPosition }
         guard let first = waiting.first else { return false }
         return first.reservedAt.map { $0 <= syncedPosition } ?? false
     }
 
-    /// False where no row of the chunk in use, and of the one before, needed a request: those of the
-    /// next are likely none either.
+    /// False if no row of the current chunk and of the previous one needed a request: the next ones
+    /// probably do not either.
     var expectsRequests: Bool { requestCount > 0 || lastRead?.requests != 0 }
 
-    /// How many rows of the chunk that came last are sent, if their share is as it was lately; 0: no
-    /// chunk came.
+    /// Estimated number of sent rows in the chunk that arrived last, by the recent share; 0: no
+    /// chunk arrived.
     var requestsPerChunk: Int {
         guard let lastRead, lastRead.requests < lastRead.rows else { return lastRowCount }
         return max(1, requestCount, lastRead.requests * lastRowCount / lastRead.rows)
     }
 
-    /// The row that was read last is to be sent.
+    /// Counts the row that was read last as sent.
     @inline(__always)
     mutating func countRequest() { requestCount &+= 1 }
 
-    /// Takes the number of rows that were passed over since the last time.
+    /// Returns and resets the number of rows skipped as already settled.
     @inline(__always)
     mutating func takeSettledBefore() -> Int {
         defer { settledBefore = 0 }
@@ -123,7 +124,7 @@ struct ChunkQueue: ~Copyable {
         assert(aheadCount <= Self.aheadMax, "only so many chunks are read ahead")
     }
 
-    /// A chunk came that is not reserved yet.
+    /// Adds a chunk that is not reserved yet.
     mutating func put(_ chunk: RowChunk) {
         precondition(requestedCount > 0)
         requestedCount -= 1
@@ -132,19 +133,20 @@ struct ChunkQueue: ~Copyable {
         waiting.append(Waiting(chunk: chunk, reservedAt: nil))
     }
 
-    /// A chunk came too late to be reserved: no record is about its rows, they stay what they were.
+    /// Returns a chunk that came too late to be reserved: without a record, its rows keep their
+    /// states.
     mutating func refuse(_ chunk: RowChunk) {
         precondition(requestedCount > 0)
         requestedCount -= 1
         pool.giveBack(chunk)
     }
 
-    /// The first chunk that is not reserved; nil where all are.
+    /// The first chunk that is not reserved; nil if all are.
     var firstUnreserved: RowChunk? {
         reservedCount < waiting.count ? waiting[reservedCount].chunk : nil
     }
 
-    /// The first chunk that was not reserved is, up to a position of the ledger.
+    /// Marks the first unreserved chunk as reserved at a ledger position.
     mutating func markReserved(at position: UInt64) {
         assert(
             reservedCount == 0 || waiting[reservedCount - 1].reservedAt ?? .max <= position,
@@ -158,7 +160,7 @@ struct ChunkQueue: ~Copyable {
         requestedCount = max(0, requestedCount - 1)
     }
 
-    /// No further rows are to be had; what was asked for is still to come.
+    /// Ends the list early; chunks that were requested still arrive.
     mutating func markEnded() {
         isAtEnd = true
     }
@@ -168,8 +170,8 @@ struct ChunkQueue: ~Copyable {
         requestedCount = max(0, requestedCount - 1)
     }
 
-    /// The next row that something is left to do with, whether its reservation is synced or not; nil
-    /// where none came yet, or the chunk that comes next is not reserved.
+    /// Returns the next unsettled row, whether its reservation is synced or not; nil if there is
+    /// none yet or the next chunk is not reserved.
     mutating func nextRow() -> ListRow? {
         while true {
             if hasDispositions {
@@ -183,11 +185,11 @@ struct ChunkQueue: ~Copyable {
         }
     }
 
-    // What is done once a chunk stays out of the function that runs for each row: it counts
+    // Work per chunk stays out of the function that runs for each row, because it counts
     // references.
 
-    /// Gives back the chunk that is read to its end and opens the next, if it is reserved; false where
-    /// there is none.
+    /// Returns the finished chunk to the pool and opens the next one, if it is reserved; returns
+    /// false if there is none.
     @inline(never)
     private mutating func advanceToNextChunk() -> Bool {
         if let chunk = reader.close() {
@@ -217,8 +219,8 @@ struct ChunkQueue: ~Copyable {
         return true
     }
 
-    /// The next row with what an earlier run, or another part of the list, left to do with it; nil
-    /// where nothing is left to do with any.
+    /// Returns the next row that earlier runs, or other parts of the list, did not settle; nil if
+    /// there is none.
     @inline(never)
     private mutating func nextRowWithPast() -> ListRow? {
         while nextIndex < openEnd, let row = reader.next() {
@@ -238,29 +240,30 @@ struct ChunkQueue: ~Copyable {
         return nil
     }
 
-    /// What does not hold although it always has to; nil if all is well.
+    /// Description of a violated invariant; nil if there is none.
     var brokenInvariant: String? {
         if aheadCount > Self.aheadMax { return "\(aheadCount) chunks ahead" }
         let reserved = waiting.prefix { $0.reservedAt != nil }.count
-        // A reactor reserves rows in the order of the list.
+        // A reactor reserves rows in list order.
         return reserved == reservedCount
             && waiting.dropFirst(reserved).allSatisfy { $0.reservedAt == nil }
             ? nil : "\(reservedCount) chunks reserved, and \(reserved) come first"
     }
 
-    /// Writes the token of the row that was read last; why it has none.
+    /// Writes the token of the row that was read last; returns the reason if it is invalid.
     @inline(__always)
     func readToken(_ field: RowReader.Field, into digits: inout OutputRawSpan) -> Reason? {
         reader.readToken(field, into: &digits)
     }
 
-    /// Copies what a field says, as much of it as a ledger keeps; returns how much.
+    /// Copies as much of a field's text as a ledger keeps; returns the number of bytes.
     func copyText(_ field: RowReader.Field, into room: UnsafeMutableRawBufferPointer) -> Int {
         precondition(room.count >= TextExcerpt.byteCountMax)
         let text = reader.text(field)
         let count = TextExcerpt.keptCount(of: text.byteCount)
-        // SAFETY: `count` bytes lie within both; the room is the slab's, the text the chunk's or
-        // the reader's. It has as many more as the ellipsis where `count` is less than all.
+        // SAFETY: `count` bytes are within both; the room belongs to the slab, the text to the
+        // chunk or the reader. The room has space for the ellipsis if `count` is less than the
+        // text.
         unsafe text.withUnsafeBytes { bytes in
             unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         }
@@ -272,14 +275,14 @@ struct ChunkQueue: ~Copyable {
         return count + ellipsisCount
     }
 
-    /// Takes away rows that will not be sent, a run of neighbours a call; those that an earlier run
-    /// left in doubt stay so.
+    /// Removes a contiguous range of rows that will not be sent; rows that an earlier run left in
+    /// doubt keep their state.
     mutating func takeUnsentRange() -> (firstRow: UInt64, count: Int)? {
         while true {
             if current == nil {
                 guard !waiting.isEmpty else { return nil }
                 let next = waiting.removeFirst()
-                // No record is about its rows: they stay what they were.
+                // Without a record, its rows keep their states.
                 guard next.reservedAt != nil else {
                     pool.giveBack(next.chunk)
                     continue
@@ -314,8 +317,8 @@ struct ChunkQueue: ~Copyable {
 }
 
 extension ChunkPool {
-    /// A pool for so many reactors: each holds one chunk and has others ahead; the cutter holds two
-    /// more.
+    /// Creates a pool for a number of reactors: each has one chunk in use and others ahead; the
+    /// splitter has two more.
     package convenience init(reactors: Int) {
         self.init(limit: reactors * (1 + ChunkQueue.aheadMax) + 3)
     }

@@ -1,36 +1,36 @@
 import BroadsideSupport
 
-/// How much of the list a reactor reserves at once: chunks of about as many rows as it gets through
-/// in a thirtieth of a second, and where that is more than a chunk holds so many of them together,
-/// so that a kill leaves little in doubt and a slow run still shares its rows out: what a tenth of a
-/// second needs, and in a slow run `slowRows` over all reactors at most.
+/// Controls how many rows a reactor reserves at once: chunks of about as many rows as it processes
+/// in 1/32 s, and several of them together if that is more than a chunk holds. A kill then leaves
+/// few rows in doubt, and a slow run still divides its rows among reactors: it reserves what a
+/// tenth of a second needs, and at most `slowRows` over all reactors.
 struct ChunkRows {
-    /// The most rows of a chunk.
+    /// Maximum number of rows per chunk.
     private(set) var limit: Int
-    /// How many rows to be sent may be read ahead of their sync.
+    /// Number of rows to send that may be read ahead of their sync.
     private(set) var aheadLimit: Int
-    /// What neither falls below.
+    /// Lower bound of both.
     let minimum: Int
-    /// Rows gone through since the last look, and how many of them were to be sent.
+    /// Rows processed since the last adaptation, and how many of them were sent.
     var taken = 0
     var sent = 0
     private var perSecond = 0
     private var sentPerSecond = 0
     private var since: UInt64 = 0
 
-    /// A smaller chunk would save nothing: a sync costs as much.
+    /// Smaller chunks would save nothing, because the sync costs the same.
     static let fewest = 16
     static let maximum = 65_536
-    /// The most rows that all reactors of a slow run together have reserved and not sent.
+    /// Limit on rows that all reactors of a slow run have reserved and not sent.
     static let slowRows = 1_000
-    /// Groups that a second's work makes.
+    /// Number of groups per second of work.
     private static let groupsPerSecond = 32
 
     /// - Parameters:
-    ///   - reactors: Those of the run.
-    ///   - perSecond: Rows that all of them may send in a second; nil: any number.
+    ///   - reactors: Number of reactors in the run.
+    ///   - perSecond: Rows per second over all of them; nil: unlimited.
     init(reactors: Int, perSecond: Int?) {
-        // Rows are held for one chunk's sync while another is in use and others are on their way.
+        // One chunk waits for its sync while another is in use and others are on their way.
         let share = max(1, Self.slowRows / (reactors * (2 + ChunkQueue.aheadMin)))
         minimum = min(Self.fewest, share)
         let known = perSecond.map { $0 / reactors / Self.groupsPerSecond } ?? .max
@@ -39,14 +39,14 @@ struct ChunkRows {
     }
 
     mutating func adapt(now: UInt64) {
-        // What was taken within a quarter of a second is no more than that.
+        // Rows taken within a quarter of a second are a lower bound of the rate.
         limit = min(max(limit, 4 * taken / Self.groupsPerSecond), Self.maximum)
         aheadLimit = max(aheadLimit, 4 * sent / Self.groupsPerSecond)
         guard now - min(now, since) >= second / 4 else { return }
         let isFirst = since == 0
         since = now
         guard !isFirst else { return }
-        // Rows go in waves where all answers take equally long: a lull is not taken for the rate.
+        // Rows come in waves if all responses take equally long: a lull must not lower the rate.
         perSecond = max(4 * taken, perSecond - perSecond / 16)
         sentPerSecond = max(4 * sent, sentPerSecond - sentPerSecond / 16)
         limit = min(max(perSecond / Self.groupsPerSecond, minimum), Self.maximum)
@@ -56,9 +56,9 @@ struct ChunkRows {
         assert((minimum...Self.maximum).contains(limit), "a chunk has so many rows")
     }
 
-    /// How many chunks to ask for together. Only rows that are sent share a sync.
+    /// Number of chunks to request together. Only rows that are sent share a sync.
     ///
-    /// - Parameter requests: How many rows of a chunk are sent; 0: not known yet.
+    /// - Parameter requests: Number of rows per chunk that are sent; 0: unknown.
     func chunksPerSync(requests: Int, now: UInt64) -> Int {
         guard requests > 0 else { return ChunkQueue.aheadMin }
         let elapsed = now - min(now, since)

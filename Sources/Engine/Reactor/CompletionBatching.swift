@@ -1,31 +1,31 @@
 import BroadsideSupport
 
-/// How long a turn waits for company. Waking a thread costs more than a dozen notifications, so
-/// that under load it pays to let a few connections' answers come together.
+/// Duration for which an iteration waits for more completions. Waking a thread costs more than a
+/// dozen notifications, so under load it pays to batch the responses of several connections.
 ///
-/// The wait is a fraction of the time that an answer takes, with an upper limit: what it can cost
-/// in throughput is small where answers are slow, and where they are fast the server is as busy as
-/// we are. One connection's answers come together anyway.
+/// The wait is a fraction of the response latency with an upper limit, so that it costs little
+/// throughput if responses are slow; if they are fast, the server is as busy as the reactor.
+/// Responses of one connection arrive together anyway.
 struct CompletionBatching {
-    /// What a driver waits for: so many completions besides those of its sends, or the time.
+    /// Wait of a driver: until this many completions besides those of its sends, or the time.
     struct Wait: Sendable, Equatable {
         var completions: UInt32
         var nanoseconds: UInt64
     }
 
-    /// The time from a request to its answer, smoothed, nanoseconds; 0: unknown.
+    /// Smoothed response latency, nanoseconds; 0: unknown.
     private var latency: UInt64 = 0
-    /// The latest answer's since the last turn; 0: none came.
+    /// Latest latency since the last iteration; 0: none.
     private var sample: UInt64 = 0
     /// Connections that are ready to send.
     var readyConnections = 0
 
-    /// The longest wait, and its share of the time that an answer takes.
+    /// Limit on the wait, and the divisor of the latency.
     static var limit: UInt64 { millisecond }
     static var shareOfLatency: UInt64 { 2 }
-    /// Where fewer answers than that are to be expected meanwhile, each is looked at as it comes.
+    /// Below this number of expected responses each one is processed as it comes.
     static var responsesExpected: UInt64 { 8 }
-    /// A turn with so many completions is full.
+    /// Number of completions that fill an iteration.
     static var completionsLimit: Int { 128 }
 
     @inline(__always)
@@ -39,9 +39,9 @@ struct CompletionBatching {
         sample = 0
     }
 
-    /// Nil: the next completion is worth a turn of its own.
+    /// nil: the next completion starts an iteration of its own.
     func wait(inFlight: Int) -> Wait? {
-        // All but one: who waits for the last connection lets the others stand idle.
+        // All but one: waiting for the last connection would leave the others idle.
         let completions = min(readyConnections - 1, Self.completionsLimit)
         guard completions > 1, latency > 0 else { return nil }
         let nanoseconds = min(latency / Self.shareOfLatency, Self.limit)

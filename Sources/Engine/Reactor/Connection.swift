@@ -2,32 +2,33 @@ import BroadsidePolicy
 import BroadsideRing
 import BroadsideSupport
 
-/// One connection slot of a reactor. A slot is used for many connections, one after the other.
+/// A connection slot of a reactor, used for one connection after the other.
 ///
 ///     idle -> connecting -> handshaking -> open -> draining -> flushing -> closing -> idle
 ///                 |              |           |         |           |          ^
 ///                 '--------------'-----------'---------'-----------'----------'
 ///
-/// Requests start while `open` alone. `draining` waits for the responses of streams in flight after a
-/// GOAWAY or a response that asks for another connection; `flushing` gets last bytes out; `closing`
-/// waits for the driver to say that nothing of the socket is under way any more.
+/// Requests start only in `open`. `draining` awaits the responses in flight after a GOAWAY or a
+/// response that requires another connection; `flushing` sends the last bytes; `closing` waits
+/// until the driver has no operation on the socket.
 @safe struct Connection<Records: RecordLayer & ~Copyable>: ~Copyable {
     enum Phase {
         case idle, connecting, handshaking, open, draining, flushing, closing
     }
 
     private(set) var phase = Phase.idle
-    /// The address that this connection goes to, an index into the reactor's list.
+    /// Index of the connection's address in the reactor's list.
     private(set) var address = 0
     var records: Records?
     var session = ProtocolSession()
     var rateLimiter: RateLimiter
-    /// How many requests may be in flight, if responses slow down under load.
+    /// Limit on requests in flight if responses slow down under load.
     var pace = ConcurrencyLimiter(now: 0)
-    /// When it may be told again that they do, monotonic nanoseconds.
+    /// Earliest time of the next "responses slow down" event, monotonic nanoseconds.
     var nextPaceEventTime: UInt64 = 0
     var limitedBy = LimitedBy.connecting
-    /// All streams are in use and nothing has happened since: there is nothing to look at.
+    /// Whether all streams are in use and nothing has happened since, so that the connection can be
+    /// skipped.
     var isSaturated = false
 
     var outbox: Outbox
@@ -36,15 +37,15 @@ import BroadsideSupport
     private(set) var phaseSince: UInt64 = 0
     var liveness = Liveness(now: 0)
     var trust = Trust()
-    /// True once the server's SETTINGS arrived.
+    /// Whether the server's SETTINGS arrived.
     private(set) var isReady = false
-    /// Which of the run's connections it is.
+    /// Number of the connection in the run.
     private(set) var number: UInt64 = 0
-    /// It was counted as ended by the server's protocol error.
+    /// Whether it was counted as ended by a protocol error of the server.
     private var isBroken = false
-    /// Over all connections that used the slot.
+    /// Totals over all connections of the slot.
     var tally = ConnectionTally()
-    /// Which state of the credential it was made from, at the latest.
+    /// Version of the session configuration that it was made from, at the latest.
     private(set) var sessionVersion: UInt32 = 0
 
     init(rateLimiter: RateLimiter, outgoingCapacity: Int) {
@@ -52,7 +53,7 @@ import BroadsideSupport
         outbox = Outbox(capacity: outgoingCapacity)
     }
 
-    /// True while the connection counts towards the number that the reactor keeps up.
+    /// Whether the connection counts towards the number that the reactor keeps open.
     var isActive: Bool {
         switch phase {
         case .connecting, .handshaking, .open: true
@@ -60,7 +61,7 @@ import BroadsideSupport
         }
     }
 
-    /// True while received bytes mean something.
+    /// Whether received bytes are processed.
     var isListening: Bool {
         switch phase {
         case .handshaking, .open, .draining, .flushing: true
@@ -68,7 +69,7 @@ import BroadsideSupport
         }
     }
 
-    /// Makes the slot ready for a new connection.
+    /// Prepares the slot for a new connection.
     mutating func begin(
         address: Int, number: UInt64, refusals: RefusalBackoff, sessionVersion: UInt32,
         configuration: ProtocolSession.Configuration, now: UInt64
@@ -89,37 +90,37 @@ import BroadsideSupport
         isReady = false
     }
 
-    /// Requests whose responses are awaited.
+    /// Requests in flight.
     var openCount: Int { session.openCount }
 
-    /// The server's SETTINGS are here.
+    /// Enters the ready state when the server's SETTINGS have arrived.
     ///
-    /// - Parameter mustProve: Whether its address loses rows.
+    /// - Parameter mustProve: Whether the connection's address loses rows.
     mutating func becomeReady(mustProve: Bool, now: UInt64) {
         isReady = true
         pace = ConcurrencyLimiter(now: now)
         trust.requireProof(mustProve)
     }
 
-    /// The server broke the protocol.
+    /// Records a protocol error of the server.
     ///
-    /// - Returns: False where that is known of it.
+    /// - Returns: False if one was already recorded.
     mutating func recordProtocolError() -> Bool {
         defer { isBroken = true }
         return !isBroken
     }
 
-    /// Responses on it.
+    /// Number of responses on the connection.
     @inline(__always)
     var responses: UInt64 { trust.responses }
 
-    /// The response came to a request that went out at `sent`.
+    /// Records the response to a request that was sent at `sent`.
     mutating func recordResponse(_ now: Now, sent: UInt64) {
         tally.recordResponse(latencyNanoseconds: now.nanoseconds - sent)
         trust.recordResponse(now: now.nanoseconds)
     }
 
-    /// Makes the slot free again.
+    /// Frees the slot.
     mutating func end() {
         precondition(phase == .closing)
         phase = .idle
@@ -136,7 +137,7 @@ import BroadsideSupport
         isSaturated = false
     }
 
-    /// What does not hold although it always has to; nil if all is well.
+    /// Description of a violated invariant; nil if there is none.
     var brokenInvariant: String? {
         if phase == .idle, openCount > 0 || outbox.isSending { return "a free slot is in use" }
         if phase == .closing, openCount > 0 { return "\(openCount) requests on a closed socket" }

@@ -2,45 +2,44 @@ import BroadsidePolicy
 import BroadsideRing
 import BroadsideSupport
 
-/// The connections of a reactor: their slots, the addresses that they go to, and how many there are to
-/// be.
+/// Connections of a reactor: their slots, their addresses and their target number.
 ///
-/// Slots lie in memory that never moves. There are as many as have been of use, so that those which
-/// never are cost nothing.
+/// Slots are in memory that never moves. They are created on demand, so that unused ones cost
+/// nothing.
 @safe struct ConnectionPool<Records: RecordLayer & ~Copyable>: ~Copyable {
-    // SAFETY: room for `capacity` slots that never move, of which the first `count` are made; freed
-    // in `deinit`. Only the reactor's thread reaches them, and no method of a slot knows the pool.
+    // SAFETY: room for `capacity` slots that never move, of which the first `count` exist; freed in
+    // `deinit`. Only the reactor's thread accesses them, and no method of a slot accesses the pool.
     private let memory: UnsafeMutablePointer<Connection<Records>>
-    /// The most slots that there may be.
+    /// Maximum number of slots.
     let capacity: Int
     private(set) var count = 0
 
-    /// What a connection's record layer and its protocol are made with.
+    /// Configuration of a connection's record layer and protocol.
     let recordConfiguration: Records.Configuration
     let sessionConfiguration: ProtocolSession.Configuration
-    /// The server behind a proxy, for messages; nil without one.
+    /// Server behind a proxy, for messages; nil without a proxy.
     let tunnelTarget: String?
     var addresses: AddressBook
-    /// Connections that this reactor keeps up, and those that it opens at its start.
+    /// Connections that this reactor keeps open, and those that it opens at its start.
     var share: Int
     let initialCount: Int
-    /// The slots of the connections that call the provider token expired, one for each such response, and
-    /// whether it is their first: the run has not said yet what to do.
+    /// Slots of connections with an ExpiredProviderToken response that awaits the run's decision,
+    /// one entry per response, and whether it was the connection's first.
     var expiredOn: [(slot: Int, isFirst: Bool)] = []
-    /// Attempts at a connection so far.
+    /// Number of connection attempts so far.
     var begun = 0
-    /// Look-ups of the name that failed.
+    /// Number of failed lookups of the name.
     var resolutionFailures = 0
-    /// Whether it was told that the look-up which is out takes long.
+    /// Whether the current slow lookup was reported.
     var didReportSlowLookup = false
-    /// Where the round over the connections starts, so that none is always first.
+    /// Start of the next round over the connections, so that none is always first.
     private var rotation = 0
-    /// Since when no connection is ready, monotonic nanoseconds; nil while one is.
+    /// Time since which no connection is ready, monotonic nanoseconds; nil if one is.
     private(set) var disabledSince: UInt64?
-    /// What `--pace adaptive` knows of them together.
+    /// State of `--pace adaptive` that connections share.
     var latencyMonitor: LatencyMonitor
 
-    /// A draining connection and its replacement live side by side.
+    /// A draining connection and its replacement exist side by side.
     static var slotsEachConnection: Int { 2 }
 
     init(
@@ -49,7 +48,7 @@ import BroadsideSupport
         initialCount: Int, now: Now
     ) {
         capacity = settings.connections * Self.slotsEachConnection
-        // SAFETY: `count` says that no slot is made.
+        // SAFETY: `count` is 0, so that no slot exists.
         unsafe memory = .allocate(capacity: capacity)
         self.recordConfiguration = recordConfiguration
         sessionConfiguration = ProtocolSession.Configuration(settings)
@@ -62,27 +61,27 @@ import BroadsideSupport
     }
 
     deinit {
-        // SAFETY: the first `count` slots are made, and each is moved out once.
-        // `deinitialize(count:)` ends nothing that cannot be copied once it is optimized (Swift
-        // 6.3).
+        // SAFETY: the first `count` slots exist, and each is moved out once. An optimized
+        // `deinitialize(count:)` does not end noncopyable values (Swift 6.3).
         for index in 0..<count { _ = unsafe (memory + index).move() }
         unsafe memory.deallocate()
     }
 
-    /// Makes slots until there are enough for the share, and one connection at least: a turn goes round
-    /// them.
+    /// Creates slots until there are enough for the share, and for at least one connection, because
+    /// an iteration visits them in turn.
     mutating func grow(make: () -> Connection<Records>) {
         let wanted = max(1, share) * Self.slotsEachConnection
         precondition(wanted <= capacity)
         while count < wanted {
-            // SAFETY: the slot lies below `capacity`, and was not made before.
+            // SAFETY: the index is below `capacity`, and the slot does not exist yet.
             unsafe (memory + count).initialize(to: make())
             count += 1
         }
     }
 
     subscript(index: Int) -> Connection<Records> {
-        // SAFETY: the index is checked: the slot is made, and stays where it is as long as self.
+        // SAFETY: the index is checked: the slot exists and does not move during the life of
+        // `self`.
         unsafeAddress {
             precondition(index >= 0 && index < count)
             return unsafe UnsafePointer(memory + index)
@@ -93,39 +92,39 @@ import BroadsideSupport
         }
     }
 
-    /// The slot that a turn looks at after so many others.
+    /// Slot that an iteration visits at this step.
     func slot(_ step: Int) -> Int { (rotation + step) % count }
 
-    /// The next turn begins with another slot.
+    /// Starts the next iteration with another slot.
     mutating func rotate() { rotation = (rotation + 1) % count }
 
-    // MARK: What stands
+    // MARK: Counts
 
-    /// True while a connection stands that may carry requests.
+    /// Whether any connection may carry requests.
     var hasReady: Bool {
         (0..<count).contains { self[$0].phase == .open && self[$0].isReady }
     }
 
-    /// Connections that the kernel made and that carry requests or soon will.
+    /// Number of connections that are established in the kernel and carry requests or soon will.
     var establishedCount: Int {
         (0..<count).count { self[$0].phase == .handshaking || self[$0].phase == .open }
     }
 
-    /// Connections that count towards the share.
+    /// Number of connections that count towards the share.
     var activeCount: Int { (0..<count).count { self[$0].isActive } }
 
-    /// Connections over which responses may still come.
+    /// Number of connections on which responses may still come.
     var openCount: Int { (0..<count).count { self[$0].isReady && self[$0].isListening } }
 
-    /// Requests that were written to connections and have no response yet.
+    /// Number of requests in flight.
     var openRequests: Int { (0..<count).reduce(0) { $0 + self[$1].openCount } }
 
-    /// True if every slot is free.
+    /// Whether each slot is free.
     var areAllClosed: Bool { (0..<count).allSatisfy { self[$0].phase == .idle } }
 
-    /// Notes whether a connection can carry requests.
+    /// Updates whether any connection can carry requests.
     ///
-    /// - Returns: What it is now, if that changed.
+    /// - Returns: The new state if it changed.
     mutating func updateReadiness(now: UInt64) -> Bool? {
         let isReady = hasReady
         guard isReady == (disabledSince != nil) else { return nil }
@@ -133,7 +132,7 @@ import BroadsideSupport
         return isReady
     }
 
-    /// What does not hold although it always has to; nil if all is well.
+    /// Description of a violated invariant; nil if there is none.
     func brokenInvariant(inFlight: Int) -> String? {
         if openRequests != inFlight {
             return "\(openRequests) open requests, \(inFlight) in flight"
@@ -145,10 +144,10 @@ import BroadsideSupport
         return nil
     }
 
-    // MARK: In words
+    // MARK: Messages
 
-    /// Who is at a connection's other end, for messages: behind a proxy the proxy alone until its
-    /// tunnel stands.
+    /// Peer of a connection, for messages: behind a proxy, the proxy alone until its tunnel is
+    /// open.
     func peer(_ index: Int) -> String {
         let address = addresses.entries[self[index].address].address
         guard let tunnelTarget else { return "\(address)" }
@@ -156,7 +155,7 @@ import BroadsideSupport
         return isProxys ? "the proxy \(address)" : "\(tunnelTarget) through the proxy \(address)"
     }
 
-    /// The step in which a connection that fails now is.
+    /// Phase in which a connection would fail now.
     func step(_ index: Int) -> ConnectionTrouble.Kind {
         let isProxys = tunnelTarget != nil
         switch self[index].phase {
@@ -167,20 +166,20 @@ import BroadsideSupport
         }
     }
 
-    /// What went wrong with a connection now.
+    /// Trouble of a connection in its current phase.
     func trouble(
         _ index: Int, _ problem: String, step: ConnectionTrouble.Kind? = nil
     ) -> ConnectionTrouble {
         ConnectionTrouble(step ?? self.step(index), with: peer(index), problem)
     }
 
-    /// A record layer's trouble.
+    /// Trouble reported by the record layer.
     func trouble(_ index: Int, _ error: RecordLayerError) -> ConnectionTrouble {
         error.namesPeer
             ? ConnectionTrouble(step(index), error.message) : trouble(index, error.message)
     }
 
-    /// A connection that ended without a word of ours.
+    /// Trouble of a connection that the peer or the kernel ended.
     func troubleAtEnd(_ index: Int, errno: Int32) -> ConnectionTrouble {
         if errno == 0, let error = self[index].records?.closedEarly {
             return ConnectionTrouble(step(index), error.message)

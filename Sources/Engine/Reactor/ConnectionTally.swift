@@ -1,23 +1,22 @@
-/// What one connection slot carried in this process, over all connections that used it one after
-/// the other.
+/// Totals of one connection slot in this process, over all of its connections.
 package struct ConnectionTally: Sendable, Equatable, Codable {
-    /// The slot's number in the run, as the log has it; nil where it was not asked for.
+    /// Number of the slot in the run, as in the log; nil if it was not requested.
     package var number: Int?
-    /// Connections that stood here; those after the first are reconnects.
+    /// Number of established connections; those after the first are reconnects.
     package var opened: UInt64 = 0
     /// Responses to requests.
     package var responses: UInt64 = 0
     package var latencySumNanoseconds: UInt64 = 0
     package var latencyMaximumNanoseconds: UInt64 = 0
     package var goAways: UInt64 = 0
-    /// Connections that ended otherwise than in order.
+    /// Connections that did not end in an orderly way.
     package var failures: UInt64 = 0
-    /// What the last GOAWAY said.
+    /// Text of the last GOAWAY.
     package var lastGoAway: String?
-    /// Why the last connection that failed did.
+    /// Cause of the last failure.
     package var lastFailure: String?
 
-    /// Rows that are kept apart; what comes after them is summed up in one more.
+    /// Limit on separate rows; further ones are added up in one more.
     package static let rowsLimit = 128
 
     private enum CodingKeys: String, CodingKey {
@@ -38,7 +37,7 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
         }
     }
 
-    /// A response came, at a time that is not known.
+    /// Counts a response with an unknown latency.
     mutating func recordResponse() { responses &+= 1 }
 
     package mutating func add(_ other: ConnectionTally) {

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// What a `LatencyHistogram` held at one moment: a value that threads hand on. Two of them make the
-/// latencies of the time between.
+/// Counts of a `LatencyHistogram` at one moment, as a value for other threads. The difference of
+/// two covers the time between.
 package struct LatencyCounts: Sendable, Equatable {
-    /// Answers by bucket; empty while there are none.
+    /// Responses per bucket; empty if there are none.
     var buckets: [UInt64] = []
     package var count: UInt64 = 0
     package var sumNanoseconds: UInt64 = 0
@@ -20,7 +20,7 @@ package struct LatencyCounts: Sendable, Equatable {
         self.maximumNanoseconds = maximumNanoseconds
     }
 
-    /// Adds what others counted.
+    /// Adds the counts of another histogram.
     package mutating func add(_ other: LatencyCounts) {
         if buckets.isEmpty {
             buckets = other.buckets
@@ -35,7 +35,7 @@ package struct LatencyCounts: Sendable, Equatable {
         maximumNanoseconds = max(maximumNanoseconds, other.maximumNanoseconds)
     }
 
-    /// What was counted since an earlier look at the same histograms.
+    /// Difference from earlier counts of the same histograms.
     package func since(_ earlier: LatencyCounts) -> LatencyCounts {
         guard !earlier.buckets.isEmpty else { return self }
         return LatencyCounts(
@@ -45,7 +45,7 @@ package struct LatencyCounts: Sendable, Equatable {
             maximumNanoseconds: maximumNanoseconds)
     }
 
-    /// The value below which the given share of answers lies, nanoseconds; nil without answers.
+    /// Value below which the given share of responses is, nanoseconds; nil without responses.
     package func quantile(_ share: Double) -> UInt64? {
         guard count > 0 else { return nil }
         assert((0...1).contains(share), "a share of the responses")
@@ -60,8 +60,8 @@ package struct LatencyCounts: Sendable, Equatable {
         return maximumNanoseconds
     }
 
-    /// Answers that took at most so long; exact where a bucket ends there, else off by at most 3 %
-    /// of the bound.
+    /// Number of responses that took at most this long: exact at a bucket's bound, otherwise off by
+    /// at most 3% of it.
     package func count(upTo nanoseconds: UInt64) -> UInt64 {
         var seen: UInt64 = 0
         for index in buckets.indices {
@@ -73,12 +73,12 @@ package struct LatencyCounts: Sendable, Equatable {
 }
 
 extension LatencyCounts {
-    /// The quickest answers that share the first column, of all: a few that came while the thread
-    /// waited for a processor seem to have taken no time, and would have most columns for themselves.
+    /// Share of all responses that the first column combines: a few that came while the thread
+    /// waited for a processor seem to have taken no time and would otherwise fill most columns.
     private static let quickestShare = 0.001
 
-    /// The counts in so many columns, each wider than the one before by the same factor: buckets
-    /// are laid over them in proportion.
+    /// Counts in `wanted` columns, each wider than the previous one by the same factor; buckets are
+    /// distributed proportionally.
     package func columns(_ wanted: Int) -> [(upper: UInt64, count: Double)] {
         let used = buckets.indices.filter { buckets[$0] > 0 }
         guard let last = used.last else { return [] }
@@ -98,7 +98,7 @@ extension LatencyCounts {
         counts[0] = Double(quickest)
         for bucket in used where bucket >= first {
             let (from, to) = (edge(bucket - 1), edge(bucket))
-            // The bucket of those that seem to have taken no time has no width.
+            // The bucket of responses that seem to have taken no time has no width.
             guard to > from else {
                 counts[0] += Double(buckets[bucket])
                 continue
@@ -122,7 +122,7 @@ extension LatencyCounts: Codable {
         case buckets, sum, max
     }
 
-    /// Only buckets that hold something, as pairs of number and count.
+    /// Encodes only non-empty buckets, as pairs of index and count.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         let pairs = buckets.indices.lazy.filter { buckets[$0] > 0 }.map {

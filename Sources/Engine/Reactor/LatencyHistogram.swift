@@ -1,13 +1,13 @@
-/// How long answers took, in buckets that grow with the value: 32 to a power of two, so that a
-/// quantile is off by at most 3 %. Fixed size; recording is an increment.
+/// Histogram of response latencies, in buckets that grow with the value: 32 per power of two, so
+/// that a quantile is off by at most 3%. Fixed size; recording is an increment.
 @safe package struct LatencyHistogram: ~Copyable {
     private static let subBucketBits = 5
     private static let subBuckets = 1 << subBucketBits
-    /// Values from 2^40 ns (18 minutes) on share the last bucket.
+    /// Values from 2^40 ns (18 minutes) share the last bucket.
     private static let powers = 40
     static let bucketCount = (powers - subBucketBits + 1) * subBuckets
 
-    // SAFETY: `bucketCount` counters, all set in `init`, freed in `deinit`, and reached only
+    // SAFETY: `bucketCount` counters, all set in `init`, freed in `deinit`, and accessed only
     // through this value.
     private let buckets: UnsafeMutablePointer<UInt64>
     private var count: UInt64 = 0
@@ -25,7 +25,7 @@
         unsafe buckets.deallocate()
     }
 
-    /// Counts one answer.
+    /// Counts one response.
     mutating func record(_ nanoseconds: UInt64) {
         // SAFETY: `bucket(of:)` is below `bucketCount` for every value: those from 2^40 on share
         // the last bucket.
@@ -35,7 +35,7 @@
         if nanoseconds > maximumNanoseconds { maximumNanoseconds = nanoseconds }
     }
 
-    /// What it holds now, as a value for other threads.
+    /// Current counts, as a value for other threads.
     var counts: LatencyCounts {
         // SAFETY: there are `bucketCount` counters.
         LatencyCounts(

@@ -1,9 +1,9 @@
 package import BroadsidePolicy
 import BroadsideSupport
 
-/// What a run found out about responses that slow down under load.
+/// Findings of a run about responses that slow down under load.
 package struct PaceTally: Sendable, Equatable {
-    /// The finding of the slowest responses.
+    /// Finding with the slowest responses.
     package private(set) var worst: ConcurrencyLimiter.Finding?
 
     init() {}
@@ -17,20 +17,20 @@ package struct PaceTally: Sendable, Equatable {
     }
 }
 
-/// What `--pace adaptive` keeps for all connections of a reactor.
+/// State of `--pace adaptive` for all connections of a reactor.
 struct LatencyMonitor {
-    /// The time from one turn to the next, smoothed, nanoseconds: so late does the reactor send and
-    /// look at responses at the most, by its own doing.
+    /// Smoothed interval between iterations, nanoseconds: an upper bound of the delay that the
+    /// reactor itself adds to sends and responses.
     private(set) var lag: UInt64 = 0
     private(set) var lastIteration: UInt64
-    /// The shortest base of any connection; `UInt64.max`: none is known.
+    /// Shortest base latency of any connection; `UInt64.max`: none is known.
     var base = UInt64.max
-    /// When the reactor was found to have been away, nanoseconds.
+    /// Time of the last detected stall of the reactor, nanoseconds.
     var lastStall: UInt64 = 0
 
-    /// So much later than asked the reactor may wake before it counts as having been away.
+    /// Lateness of a wake-up from which the reactor counts as stalled.
     static var stallThreshold: UInt64 { 10 * millisecond }
-    /// A connection tells so often at most that it is held.
+    /// Minimum interval between a connection's events about its limit.
     static var eventInterval: UInt64 { 60 * second }
 
     init(now: Now) { lastIteration = now.nanoseconds }
@@ -42,7 +42,7 @@ struct LatencyMonitor {
 }
 
 extension ConcurrencyLimiter.Finding {
-    /// In words, to follow "responses slow down under load".
+    /// Text that follows "responses slow down under load".
     package var summary: String {
         "\(latencyText(aloneNanoseconds)) alone, \(latencyText(loadedNanoseconds)) with "
             + "\(grouped(inFlight)) in flight: held to \(grouped(limit))"

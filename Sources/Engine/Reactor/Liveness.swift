@@ -1,29 +1,31 @@
 import BroadsideSupport
 
-/// What shows that a connection is alive, and that its server lets it send.
+/// Evidence that a connection is alive and that its server lets it send.
 struct Liveness {
-    /// With requests open and nothing received for so long, a PING goes out; if nothing comes for as long
-    /// again, the connection is dead. That counts from its queueing: where the socket takes nothing
-    /// either, both directions have been still for twice as long, and what waits finds a way sooner.
+    /// Silence with open requests after which a PING is sent; after the same silence again the
+    /// connection is dead. The time counts from queueing the PING: if the socket accepts no bytes
+    /// either, both directions have been silent for twice as long, and unsent rows are moved
+    /// sooner.
     static let silenceLimit: UInt64 = 10 * second
-    /// An idle connection is asked this often whether it still lives.
+    /// Interval between PINGs on an idle connection.
     static let idlePingInterval: UInt64 = 600 * second
-    /// With no request in flight and no room for one so long, by the server's windows or its stream
-    /// limit, a connection is replaced: what would move the server to make room is a response.
+    /// Time without requests in flight and without room for one, by windows or stream limit, after
+    /// which a connection is replaced: only a response would make the server give room.
     static let starvedLimit: UInt64 = 10 * second
 
     enum Verdict {
         case alive
-        /// It has been silent for so long that a PING has to ask.
+        /// Silent for so long that a PING is needed.
         case silent
-        /// Nothing came after the PING.
+        /// No bytes came after the PING.
         case dead
     }
 
-    /// Monotonic nanoseconds, as all times here.
+    /// Monotonic nanoseconds, like all times here.
     private var lastReceived: UInt64
     private var pingSent: UInt64?
-    /// Since when nothing is in flight and the server gives no room for a request; nil while it does.
+    /// Time since which no request is in flight and the server gives no room for one; nil if it
+    /// does.
     private var starvedSince: UInt64?
 
     init(now: UInt64) { lastReceived = now }
@@ -35,7 +37,7 @@ struct Liveness {
     /// - Parameter isAwaited: Whether requests are open.
     mutating func verdict(isAwaited: Bool, now: UInt64) -> Verdict {
         if let pinged = pingSent {
-            // What came before the PING came a while before it.
+            // Bytes before the PING arrived a while before it.
             if lastReceived >= pinged {
                 pingSent = nil
                 return .alive
@@ -46,9 +48,9 @@ struct Liveness {
         return silence > (isAwaited ? Self.silenceLimit : Self.idlePingInterval) ? .silent : .alive
     }
 
-    /// Notes whether the server keeps the connection from sending.
+    /// Records whether the server prevents the connection from sending.
     ///
-    /// - Returns: True once it has for too long.
+    /// - Returns: True if it has for too long.
     mutating func updateStarvation(_ isStarved: Bool, now: UInt64) -> Bool {
         guard isStarved else {
             starvedSince = nil

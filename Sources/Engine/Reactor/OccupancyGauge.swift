@@ -1,4 +1,4 @@
-/// How full something is that a reactor owns.
+/// Fill level of a bounded table of a reactor.
 package struct OccupancyGauge {
     package enum Kind: String {
         case rows = "rows in hand"
@@ -24,6 +24,6 @@ package struct OccupancyGauge {
 
     package let kind: Kind
     package let count: Int
-    /// The most that there may ever be.
+    /// The maximum count.
     package let limit: Int
 }

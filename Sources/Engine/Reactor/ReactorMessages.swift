@@ -2,58 +2,60 @@ package import BroadsidePolicy
 package import BroadsideRing
 package import BroadsideRows
 
-/// What the reactor asks of whatever drives it: the ring, or the deterministic simulation.
+/// Requests of the reactor to its driver: the ring, or the deterministic simulation.
 ///
-/// Memory handed out in a submission stays valid and unchanged until its completion.
+/// Memory in a submission stays valid and unchanged until its completion.
 @safe package enum ReactorSubmission {
-    /// Look the endpoint's name up; answered by `ReactorCompletion.resolved`.
+    /// Resolve the endpoint's name; completes with `ReactorCompletion.resolved`.
     case resolve
-    /// Open a TCP connection; answered by `connected`.
+    /// Open a TCP connection; completes with `connected`.
     case connect(connection: Int, address: SocketAddress)
-    /// From now on hand every received byte to `received(connection:bytes:now:)`.
+    /// Pass each received byte to `received(connection:bytes:now:)` from now on.
     case receive(connection: Int)
-    /// Write bytes; answered by `sent`, perhaps with fewer.
+    /// Write bytes; completes with `sent`, perhaps for fewer bytes.
     case send(connection: Int, bytes: UnsafeRawBufferPointer)
-    /// Give the socket up; answered by `closed` once nothing of it is under way any more.
+    /// Close the socket; completes with `closed` when no operation on it is pending.
     case close(connection: Int)
-    /// Write bytes of the ledger's segment at an offset; answered by `wrote`, perhaps with fewer.
+    /// Write bytes to the ledger segment at an offset; completes with `wrote`, perhaps for fewer
+    /// bytes.
     case write(bytes: UnsafeRawBufferPointer, offset: UInt64)
-    /// Make what was written to the segment durable, note in the claim on the ledger up to where that is,
-    /// and check that no newer attempt has made another one; answered by `synced` or `superseded`.
+    /// Make what was written to the segment durable, record its position in the claim on the
+    /// ledger, and check that no newer attempt has made another claim; completes with `synced` or
+    /// `superseded`.
     case sync(position: UInt64)
-    /// Hand over the next rows, at most about so many; answered by `chunk` or `listEnded`.
+    /// Read at most about `rowLimit` further rows; completes with `chunk` or `listEnded`.
     case requestChunk(rowLimit: Int)
 }
 
-/// What the reactor is told.
+/// Results and events from the driver.
 package enum ReactorCompletion {
-    /// The name's addresses, at least one; or why there is none.
+    /// Addresses of the name, at least one, or the failure.
     case resolved(Result<[SocketAddress], ResolutionFailure>)
-    /// The TCP connection stands (`errno` 0) or doesn't.
+    /// The TCP connection is established (`errno` 0) or failed.
     case connected(connection: Int, errno: Int32)
-    /// No byte will follow: the peer's end (`errno` 0) or an error.
+    /// No byte will follow: end of the stream (`errno` 0) or an error.
     case receiveEnded(connection: Int, errno: Int32)
-    /// So many bytes went out, or a negative errno.
+    /// Number of bytes sent, or a negative errno.
     case sent(connection: Int, result: Int)
-    /// The socket is gone; the slot may be used again.
+    /// The socket is closed; the slot may be used again.
     case closed(connection: Int)
-    /// So many bytes were written to the segment, or a negative errno.
+    /// Number of bytes written to the segment, or a negative errno.
     case wrote(result: Int)
-    /// The segment was synced, and the claim stood after that; or a negative errno.
+    /// The segment was synced and the claim was still valid afterwards; or a negative errno.
     case synced(result: Int)
-    /// A newer attempt has claimed the ledger: what was synced may be unknown to it.
+    /// A newer attempt has claimed the ledger and may not have read what was synced.
     case superseded
     /// Rows to send.
     case chunk(RowChunk)
     /// There are no more rows.
     case listEnded
-    /// There are no more rows of the canary, and no others while it is pending.
+    /// There are no more rows of the canary, and no others while it is undecided.
     case listHeldByCanary
-    /// The list can't be read on: `listFailed`, `listFaulty` or `listChanged`.
+    /// Reading the list failed: `listFailed`, `listFaulty` or `listChanged`.
     case listFailed(StopCause)
 }
 
-/// Why a name has no address.
+/// Failure to resolve a name.
 package struct ResolutionFailure: Error, Sendable {
     var message: String
 
@@ -62,10 +64,10 @@ package struct ResolutionFailure: Error, Sendable {
     }
 }
 
-/// Submissions on their way to the driver: a ring of fixed size that is drained every turn.
+/// Submissions for the driver: a ring of fixed size that is drained in each iteration.
 @safe struct SubmissionQueue: ~Copyable {
-    // SAFETY: `capacity` places, of which `count` from `head` on, modulo the capacity, hold a
-    // submission; `head` is below the capacity. Freed in `deinit`, and reached only through this
+    // SAFETY: `capacity` elements, of which `count` from `head` on, modulo the capacity, are
+    // initialized; `head` is below the capacity. Freed in `deinit`, and accessed only through this
     // value.
     private let memory: UnsafeMutablePointer<ReactorSubmission>
     private let capacity: Int
@@ -74,12 +76,12 @@ package struct ResolutionFailure: Error, Sendable {
 
     init(capacity: Int) {
         self.capacity = capacity
-        // SAFETY: `count` says that no place holds anything.
+        // SAFETY: `count` is 0, so that no element counts as initialized.
         unsafe memory = .allocate(capacity: capacity)
     }
 
     deinit {
-        // SAFETY: just the places that hold a submission are ended, see `memory`.
+        // SAFETY: exactly the initialized elements are deinitialized, see `memory`.
         for index in 0..<count {
             unsafe (memory + (head + index) % capacity).deinitialize(count: 1)
         }
@@ -88,15 +90,14 @@ package struct ResolutionFailure: Error, Sendable {
 
     mutating func append(_ submission: ReactorSubmission) {
         precondition(count < capacity, "the driver drains submissions every turn")
-        // SAFETY: the queue is not full, so that the place behind the last holds nothing.
+        // SAFETY: the queue is not full, so that the element behind the last is uninitialized.
         unsafe (memory + (head + count) % capacity).initialize(to: submission)
         count += 1
     }
 
     mutating func popFirst() -> ReactorSubmission? {
         guard count > 0 else { return nil }
-        // SAFETY: the queue is not empty: `head` holds a submission, and nothing once that is moved
-        // out.
+        // SAFETY: the queue is not empty, so that `head` is initialized; it is not after the move.
         let submission = unsafe (memory + head).move()
         head = (head + 1) % capacity
         count -= 1

@@ -2,25 +2,25 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// What a reactor counts and reports: nothing in it decides what is sent.
+/// Counters and events of a reactor; they influence no decision about sending.
 struct ReactorMetrics: ~Copyable {
     var statistics = RunStatistics()
     var latency = LatencyHistogram()
-    /// What is worth a line in the log; handed over with the next report.
+    /// Events for the log, handed over with the next report.
     var events = EventBuffer()
-    /// Accepted rows that the run was not told of yet.
+    /// Accepted rows not yet reported to the run.
     var acceptedSinceReport = 0
-    /// What the canary knows already.
+    /// Progress already reported to the canary.
     var canaryReport = CanaryReport()
 
-    /// Counts a request; `isRetry`: one beyond its row's first.
+    /// Counts a request; `isRetry`: not the first one for its row.
     @inline(__always)
     mutating func countRequest(isRetry: Bool) {
         if isRetry { statistics.retries += 1 }
         statistics.requests += 1
     }
 
-    /// What became of the canary's rows since the last time.
+    /// Returns the progress of the canary's rows since the last call.
     mutating func takeCanaryProgress() -> ReactorEffects.CanaryProgress {
         let total = canaryTotal
         defer { canaryReport.reported = total }
@@ -32,7 +32,7 @@ struct ReactorMetrics: ~Copyable {
     }
 
     private var canaryTotal: ReactorEffects.CanaryProgress {
-        // A row that is invalid tells as much of the campaign as one that is refused.
+        // For the canary, an invalid row counts like a refused one.
         let counts = statistics.counts
         let refusing = statistics.refusedByCredential + counts[.invalid]
         return .init(
@@ -42,8 +42,8 @@ struct ReactorMetrics: ~Copyable {
             lost: counts[.failed] + counts[.unknown] - canaryReport.lostBefore)
     }
 
-    /// A connection that takes another's place is a reconnect; the first ones and those by which the
-    /// run grows take nobody's place, and those that end with the run get no successor.
+    /// Counts a connection. One that replaces another is a reconnect; initial ones and those added
+    /// by growth replace none, and those that end with the run have no successor.
     mutating func countConnection(share: Int) {
         statistics.connectionsOpened += 1
         let replacing = UInt64(max(0, Int(statistics.connectionsOpened) - share))
@@ -51,12 +51,12 @@ struct ReactorMetrics: ~Copyable {
     }
 }
 
-/// What a reactor counts for the canary alone.
+/// Counters that only the canary uses.
 struct CanaryReport {
-    /// What the canary knows already.
+    /// Progress already reported to the canary.
     var reported = ReactorEffects.CanaryProgress()
-    /// Rows that were refused for good, 410 left out.
+    /// Rejected rows, except with 410.
     var refused: UInt64 = 0
-    /// Rows that an earlier run sent: their answers were never to be had.
+    /// Rows that an earlier run sent: their responses could never arrive.
     var lostBefore: UInt64 = 0
 }

@@ -1,17 +1,16 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// What only time brings about: connections that are silent, that get no responses, or that do not take
-/// what they are given.
+/// Effects of elapsed time: connections that are silent, get no responses, or do not accept bytes.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// The last bytes of a connection get so long to leave.
+    /// Time for a connection's last bytes to leave.
     static var flushLimit: UInt64 { second }
-    /// What waits in a connection's buffer, 70 KB at most, has to have left after so long: a connection
-    /// that takes less than three requests or so a second holds up rows that others could carry, and
-    /// their provider token grows old while they wait. Peers that fall silent are found out before.
+    /// Time for the bytes in a connection's buffer, at most 70 KB, to leave. A connection that
+    /// accepts fewer than about three requests per second delays rows that others could carry, and
+    /// their provider token ages meanwhile. Peers that fall silent are detected earlier.
     static var writeLimit: UInt64 { 30 * second }
 
-    /// Looks at everything that only time brings about.
+    /// Checks everything that depends on elapsed time.
     mutating func scan(_ now: Now) {
         run.checkTokenAge()
         var ready = 0
@@ -27,7 +26,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         checkSilence(now)
     }
 
-    /// Gives up a run to which the server has not responded for too long, although it was asked, or could
+    /// Gives up a run if the server has not responded for too long although it was asked or could
     /// have been.
     private mutating func checkSilence(_ now: Now) {
         guard case .running = phase else { return }
@@ -39,22 +38,23 @@ extension ReactorStateMachine where Records: ~Copyable {
         let last = max(run.directives.lastResponse, timers.silentSince)
         let limit = settings.giveUpAfter + pauseBetweenRequests
         if now.nanoseconds > last, now.nanoseconds - last > limit {
-            // Without addresses there is nowhere for a response to come from.
+            // Without addresses no response can come.
             if let trouble = slowLookup(now) { run.record(trouble) }
             run.giveUp(.noResponse(seconds: limit / second))
         }
     }
 
-    /// A pause, the list's disk, or a provider token that must not be renewed yet keeps rows from being sent.
+    /// Whether a pause, the list's disk, or a provider token that must not be renewed yet keeps
+    /// rows from being sent.
     private var isSendingBlocked: Bool {
-        // Rows of others may come to this reactor behind the pause, whether it has any in it or not.
+        // After the pause, rows of other reactors may come to this one even if it has none now.
         if run.directives.isPaused { return true }
         if rows.waitsForList, !run.resources.handoff.hasRows { return true }
         return run.directives.isTokenBlocked && rows.inFlight == 0
     }
 
-    /// For so long the rate alone may keep all connections from sending, nanoseconds: no response can come
-    /// meanwhile.
+    /// Nanoseconds for which the rate alone may keep all connections from sending, so that no
+    /// response can come.
     private var pauseBetweenRequests: UInt64 {
         let participants = UInt64(max(run.directives.rateParticipants, 1))
         let shares = [
@@ -100,7 +100,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         return now.nanoseconds > since && now.nanoseconds - since > Self.writeLimit
     }
 
-    /// Takes what time has settled: requests without a response, notifications without an error.
+    /// Processes outcomes of elapsed time: requests without a response, notifications without an
+    /// error.
     private mutating func handleExpired(_ index: Int, now: Now) {
         let times = SessionTimes(
             now: now.nanoseconds, phaseSince: connections[index].phaseSince,
@@ -135,7 +136,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// What connections that are gone knew is forgotten.
+    /// Recomputes the shortest base latency, so that closed connections no longer count.
     mutating func renewPaceBase() {
         connections.latencyMonitor.base = .max
         for index in 0..<connections.count where connections[index].isReady {

@@ -3,25 +3,26 @@ import BroadsidePolicy
 import BroadsideRing
 import BroadsideSupport
 
-/// A connection's life: begun, ended, given up; which addresses there are, and how many connections.
+/// Life of connections: opening, ending and replacing them, with their addresses and number.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// From the start of an attempt to the server's SETTINGS.
+    /// Time from the start of an attempt to the server's SETTINGS.
     static var connectLimit: UInt64 { 15 * second }
-    /// Where nothing was ever reachable and the user named no `--give-up-after`: so many attempts
-    /// at each address.
+    /// Attempts per address before the run gives up, if nothing was ever reachable and the user
+    /// gave no `--give-up-after`.
     static var attemptsBeforeGivingUp: Int { 3 }
 
-    /// So many connections of a reactor are on their way at a time: each costs a handshake, and a
-    /// server that opens its door for two hundred at once is rare.
+    /// Concurrent handshakes of a reactor: each costs CPU time, and few servers accept two hundred
+    /// at once.
     static var handshakesLimit: Int { 64 }
-    /// And so many before the first one stands, whose ticket spares the others a complete handshake.
+    /// Concurrent handshakes before the first connection is open, whose session ticket spares the
+    /// others a full handshake.
     static var firstHandshakesLimit: Int { 16 }
 
-    /// Opens connections until as many are up as the plan says, while rows are left to be sent. For
-    /// responses that are awaited on others none is needed: should a row come back, it is opened then.
+    /// Opens connections up to the planned number while rows are left to be sent. No connection is
+    /// opened only to wait for responses on others; one is opened if a row has to be resent.
     ///
-    /// The first ones are opened together; all that come after them, in whomever's place, are held
-    /// to the run's ten a second (docs/decisions/0007).
+    /// The initial connections open together; every later one counts against the run's limit of ten
+    /// per second (docs/decisions/0007).
     mutating func openConnections(_ now: Now) {
         guard case .running = phase, !run.directives.isStopping, hasWork else {
             connections.addresses.stopWaiting()
@@ -44,7 +45,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         switch connections.addresses.resolution {
         case .pending:
-            // Nothing but the reply is waited for.
+            // Only the reply is awaited.
             connections.addresses.stopWaiting()
             return
         case .fresh(let until) where now.nanoseconds < until:
@@ -90,8 +91,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         fail(index, connections.troubleAtEnd(index, errno: errno), isLasting: false, now: now)
     }
 
-    /// Either side has said goodbye and nothing is awaited: that the server closes is no failure
-    /// (RFC 9113, section 6.8). Of a gateway's end only its error packet says what it means.
+    /// Whether the end of a connection is no failure: one side has announced it and no response is
+    /// awaited (RFC 9113, section 6.8). A gateway's end is explained only by its error packet.
     func endsInOrder(_ index: Int) -> Bool {
         guard connections[index].openCount == 0 else { return false }
         switch connections[index].phase {
@@ -101,8 +102,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// The connection is of no use any more: its streams are in doubt, its address is left alone
-    /// for a while.
+    /// Ends a failed connection: its streams are in doubt, and its address is paused.
     @inline(never)
     mutating func fail(
         _ index: Int, _ trouble: ConnectionTrouble, isLasting: Bool, retryAfter: UInt64? = nil,
@@ -122,24 +122,24 @@ extension ReactorStateMachine where Records: ~Copyable {
         stopIfUnreachable()
     }
 
-    /// Every request that is still out is in doubt, but for those that never left our buffer: nothing
-    /// of the connection is given to the driver any more, so the server will never have seen them.
+    /// Puts each request in flight in doubt, except those that never left the buffer: the driver
+    /// gets no more bytes of the connection, so the server will never see them.
     mutating func loseStreams(_ index: Int, now: Now) {
         var lost = 0
         while let tag = connections[index].session.takeInFlight() {
             if lose(tag, with: index, now: now) { lost += 1 }
         }
-        // A gateway that says nothing leaves all in doubt: its address has lost none for certain.
+        // A silent gateway leaves all in doubt: it is not certain that its address lost any.
         if lost > 0, connections[index].session.respondsToEach {
             connections.addresses.connectionEnded(
                 connections[index].address, lost: lost, responses: connections[index].responses)
         }
     }
 
-    /// - Returns: Whether the request may have been seen.
+    /// - Returns: Whether the server may have seen the request.
     private mutating func lose(_ tag: RowTag, with index: Int, now: Now) -> Bool {
         rows.inFlight -= 1
-        // Written at the same instant may have been before: in doubt.
+        // A request written at the same instant may have left: in doubt.
         if rows.slab[tag].sentNanoseconds > connections[index].outbox.handedOver {
             requeueUncounted(tag)
             return false
@@ -154,14 +154,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         submissions.append(.close(connection: index))
     }
 
-    /// No requests go out on the connection any more; it closes when its responses are in.
+    /// Stops sending requests on a connection; it closes after its last response.
     mutating func drain(_ index: Int, now: Now) {
         guard connections[index].phase == .open else { return }
         connections.addresses.releaseTrial(index)
         connections[index].enter(.draining, now: now.nanoseconds)
     }
 
-    /// The connection lives, but gets no responses: another one takes its place, after a while.
+    /// Replaces a connection that is alive but gets no responses, after a pause.
     mutating func replaceUnresponsive(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
         let trouble = connections.trouble(index, what, step: .silent)
@@ -173,7 +173,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         drain(index, now: now)
     }
 
-    /// Says goodbye and closes once the bytes are out.
+    /// Announces the end of a connection and closes it when its bytes have left.
     mutating func flush(_ index: Int, now: Now) {
         log(
             .connectionClosed, .info, connection: index,
@@ -184,9 +184,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
 
-    /// Ends the run where no address will ever do.
+    /// Ends the run if no address can be reached.
     mutating func stopIfUnreachable() {
-        // What stands already may carry the run to its end.
+        // Open connections may complete the run.
         guard !connections.hasReady else { return }
         if let trouble = connections.addresses.lastingFailure {
             run.stop(.gaveUp(trouble))
@@ -197,9 +197,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    // MARK: How many
+    // MARK: Number of connections
 
-    /// Takes over what the run's target gives this reactor. One without connections takes no rows.
+    /// Applies the reactor's share of the run's connection target. A reactor without connections
+    /// takes no rows.
     mutating func applyConnectionTarget(_ now: Now) {
         guard let target = run.directives.connectionShare else { return }
         let share = min(target, settings.connections)
@@ -209,7 +210,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Makes the slots that the reactor's share needs.
+    /// Creates the slots for the reactor's share.
     mutating func makeSlots(_ now: Now) {
         let records = run.directives.connectionShare != nil || settings.connections <= 32 ? 4 : 2
         let capacity = records * Records.sealedCount(recordPlaintextLimit) + 4096
@@ -221,15 +222,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Connections that the kernel made and that carry requests or soon will.
+    /// Number of connections that are established in the kernel and carry requests or soon will.
     var establishedConnections: Int { connections.establishedCount }
 
-    /// Connections that count towards the share.
+    /// Number of connections that count towards the share.
     var activeConnections: Int { connections.activeCount }
 
-    /// Replaces connections that were made from what has changed since, one after the other: one
-    /// drains, its successor opens, and only when that is ready comes the next one's turn.
-    /// Requests in flight get their responses on the connection that they went out on.
+    /// Replaces connections with an outdated configuration, one after the other: one drains, its
+    /// successor opens, and the next one follows only when that is ready. Requests in flight get
+    /// their responses on their own connection.
     mutating func replaceOutdated(_ now: Now) {
         guard case .running = phase, !run.directives.isStopping else { return }
         let version = run.directives.sessionVersion
@@ -238,8 +239,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         for index in 0..<connections.count where connections[index].isActive {
             active += 1
             guard connections[index].phase == .open, connections[index].isReady else {
-                // One of the new kind is on its way: the others carry the rows meanwhile. One of
-                // the old kind that does not stand yet need not be waited for.
+                // A connection with the current configuration is on its way: the others carry the
+                // rows meanwhile. One with the old configuration that is not open yet is not
+                // awaited.
                 if connections[index].sessionVersion == version { return }
                 outdated = index
                 continue
@@ -251,18 +253,19 @@ extension ReactorStateMachine where Records: ~Copyable {
             beginClose(outdated, now: now)
             return
         }
-        // A successor that could not be opened yet leaves a gap: it is filled first, so that a
+        // A successor that could not be opened leaves a gap, which is filled first, so that a
         // changed credential that does not work leaves all but one connection in place.
         guard active >= connections.share || !hasWork else { return }
         drain(outdated, now: now)
     }
 
-    // MARK: The endpoint's name, or its proxy's
+    // MARK: Name of the endpoint or its proxy
 
-    /// Without a reply for so long, or for half of `--give-up-after`, a look-up is a trouble that is told.
+    /// Time without a reply after which a lookup is reported as slow; half of `--give-up-after` if
+    /// that is less.
     static var slowLookupThreshold: UInt64 { 5 * second }
 
-    /// Asks for the addresses; no connection is opened before they are there.
+    /// Resolves the name; no connection is opened before the addresses arrive.
     mutating func resolveName(_ now: Now) {
         connections.addresses.resolution = .pending(since: now.nanoseconds)
         connections.didReportSlowLookup = false
@@ -293,7 +296,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Tells once of a look-up that takes long: meanwhile nothing else says why no connection is opened.
+    /// Reports a slow lookup once, because nothing else explains why no connection is opened.
     mutating func checkLookup(_ now: Now) {
         guard !connections.didReportSlowLookup, let trouble = slowLookup(now) else { return }
         connections.didReportSlowLookup = true
@@ -301,7 +304,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         logLookup(trouble, now: now)
     }
 
-    /// What is wrong with the look-up that is out; nil where none is, or not for long.
+    /// Trouble with the current lookup; nil if there is none or it is not slow.
     func slowLookup(_ now: Now) -> ConnectionTrouble? {
         guard case .pending(let since) = connections.addresses.resolution else { return nil }
         let waited = now.nanoseconds - min(now.nanoseconds, since)

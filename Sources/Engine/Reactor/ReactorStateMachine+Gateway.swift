@@ -4,11 +4,11 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// What a legacy gateway's silence and its last word mean: notifications that are accepted without a
-/// response, and one error packet at the connection's end (Apple, "Binary Provider API", archived;
-/// Technical Note TN2265).
+/// Verdicts from a legacy gateway's silence and its error packet: notifications are accepted
+/// without a response, and one error packet ends the connection (Apple, "Binary Provider API",
+/// archived; Technical Note TN2265).
 extension ReactorStateMachine where Records: ~Copyable {
-    /// The server has begun to say what is wrong: nothing more is written.
+    /// Stops writing when an error packet begins.
     mutating func awaitErrorPacket(_ index: Int, now: Now) {
         switch connections[index].phase {
         case .open, .draining: connections[index].enter(.draining, now: now.nanoseconds)
@@ -16,8 +16,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// The server says why it ends the connection. What that means for each row follows; where it
-    /// names none they are in doubt.
+    /// Handles an error packet. Outcomes of the rows follow; if it names none, they are in doubt.
     mutating func handleErrorPacket(
         _ packet: BinaryErrorPacket, about subject: ErrorPacketSubject, _ index: Int, now: Now
     ) {
@@ -48,7 +47,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// All that the last word says is settled.
+    /// Closes the connection when all outcomes of the error packet are processed.
     mutating func endAfterErrorPacket(_ index: Int, now: Now) {
         if connections[index].responses == 0 {
             connections.addresses.failed(
@@ -61,7 +60,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         beginClose(index, now: now)
     }
 
-    /// The server's last word is none: it broke its protocol.
+    /// Fails a connection on which the server sent something other than an error packet.
     mutating func failUnreadable(_ index: Int, now: Now) {
         let address = connections.addresses.entries[connections[index].address].address
         let trouble = ConnectionTrouble(
@@ -71,21 +70,21 @@ extension ReactorStateMachine where Records: ~Copyable {
         fail(index, trouble, isLasting: false, now: now)
     }
 
-    /// A notification was taken without a word.
+    /// Settles a notification that was accepted by silence.
     mutating func confirm(_ tag: RowTag, connection index: Int, now: Now) {
         recordUntimedResponse(index, now: now)
         rows.inFlight -= 1
         settleAccepted(tag, now: now)
     }
 
-    /// Silence and errors tell what became of a notification, not how long that took.
+    /// Counts a response whose latency is unknown, by silence or an error packet.
     private mutating func recordUntimedResponse(_ index: Int, now: Now) {
         connections[index].trust.recordResponse(now: now.nanoseconds)
         connections[index].tally.recordResponse()
         metrics.statistics.untimedResponses += 1
     }
 
-    /// An error packet names the notification.
+    /// Handles the notification that an error packet names.
     mutating func refuseNamed(
         _ tag: RowTag, _ packet: BinaryErrorPacket, connection index: Int, now: Now
     ) {
@@ -95,7 +94,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let meaning = packet.meaning
         rows.slab[tag].lastStatus = UInt16(packet.status)
         rows.slab[tag].lastReason = meaning.reason.rawValue
-        // Guards count responses in their order.
+        // Guards count responses in order.
         reportAccepted(now)
         switch meaning.row {
         case .remainUnsettled:

@@ -3,9 +3,9 @@ import BroadsidePolicy
 import BroadsideRing
 import BroadsideSupport
 
-/// What the driver brings in: bytes, and the ends of what it was asked to do.
+/// Input from the driver: received bytes and completed operations.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Takes received bytes in; they are looked at during this call only.
+    /// Processes received bytes, which are valid only during this call.
     mutating func received(connection index: Int, bytes: RawSpan, now: Now) {
         guard connections[index].isListening else { return }
         connections[index].liveness.recordReceived(now: now.nanoseconds)
@@ -13,10 +13,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         recordStall(now)
         var offset = 0
         while true {
-            // SAFETY: the plaintext goes to memory that is used in this call only, what TLS replies to
-            // the tail of the outbox, which nothing else changes meanwhile; both outputs
-            // check their counts. Of the plaintext as many bytes are read as the output says are
-            // set, before the next piece takes their place.
+            // SAFETY: the plaintext goes to memory that is used only in this call, TLS replies go
+            // to the tail of the outbox, which nothing else changes meanwhile; both outputs check
+            // their bounds. Only the plaintext bytes that the output reports as set are read,
+            // before the next ones replace them.
             var plaintext = unsafe OutputRawSpan(buffer: received, initializedCount: 0)
             let target = unsafe connections[index].outbox.tail
             var replies = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
@@ -56,7 +56,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Takes what received bytes mean.
+    /// Processes the outcomes of received bytes.
     private mutating func takeOutcomes(_ index: Int, of bytes: RawSpan, now: Now) {
         var offset = 0
         while let outcome = connections[index].session.nextOutcome(
@@ -72,7 +72,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if run.isFull { exchangeWithRun(now) }
     }
 
-    /// Where the reactor did not run although it was time, latencies are not the server's.
+    /// Excludes a stall of the reactor from latencies, because it is not the server's.
     mutating func recordStall(_ now: Now) {
         guard now.nanoseconds > timers.nextDeadline + LatencyMonitor.stallThreshold,
             now.nanoseconds != connections.latencyMonitor.lastStall
@@ -99,7 +99,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         metrics.countConnection(share: connections.share)
         connections[index].enter(.handshaking, now: connections[index].phaseSince)
         submissions.append(.receive(connection: index))
-        // The client speaks first, in TLS as in HTTP/2.
+        // The client sends first, in TLS as in HTTP/2.
         received(connection: index, bytes: RawSpan(), now: now)
     }
 
@@ -126,14 +126,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Where bytes took longer than that to leave, the clocks of the requests among them start again.
+    /// Write time above which the clocks of the written requests restart.
     private static var slowWrite: UInt64 { 100 * millisecond }
 
-    /// The buffer is empty: all requests are written. Where that took long, responses to those among the
-    /// bytes are waited for from now on: `--request-timeout` counts from the write, never from queueing,
-    /// and so does a legacy gateway's silence.
+    /// Restarts the clocks of requests after the buffer was emptied slowly: `--request-timeout` and
+    /// a legacy gateway's silence count from the write, never from queueing.
     ///
-    /// - Parameter since: When the first of them began to wait.
+    /// - Parameter since: Time at which the first of the bytes began to wait.
     mutating func restartResponseClocks(_ index: Int, since: UInt64, now: Now) {
         guard now.nanoseconds > since, now.nanoseconds - since > Self.slowWrite else { return }
         func restart(_ tag: RowTag) {

@@ -4,9 +4,9 @@ import BroadsideLedgerFormat
 import BroadsidePolicy
 import BroadsideSupport
 
-/// What a reactor shows of itself: counters, lines for the log, how full everything is, and what always holds.
+/// Reports of a reactor: counters, log events, fill levels and invariants.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// The counters as others may see them now.
+    /// Current counters for other threads.
     func snapshot() -> RunStatistics {
         var snapshot = metrics.statistics
         snapshot.inFlight = rows.inFlight
@@ -15,13 +15,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         return snapshot
     }
 
-    /// Connection slots that the driver has to provide for.
+    /// Number of connection slots that the driver needs.
     var slotCount: Int { connections.capacity }
 
-    /// The segment's length once all is written.
+    /// Length of the segment when everything is written.
     var ledgerByteCount: UInt64 { recorder.ledger.writtenPosition }
 
-    /// Everything that those who watch the run want to know.
+    /// Complete report for the supervising thread.
     func report() -> ReactorReport {
         var report = ReactorReport()
         report.statistics = snapshot()
@@ -39,10 +39,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         return report
     }
 
-    /// Hands over what is worth a line in the log.
+    /// Removes and returns the events for the log.
     mutating func takeEvents() -> EventBuffer { metrics.events.takeAll() }
 
-    /// The connection slot's number in the run, from 1.
+    /// Number of the connection slot in the run, from 1.
     private func number(of index: Int) -> Int { run.reactor * connections.capacity + index + 1 }
 
     mutating func log(
@@ -60,7 +60,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 milliseconds: now.wallMilliseconds, fields: fields))
     }
 
-    /// A GOAWAY, in words: the error's name, and APNs' reason where there is one.
+    /// Records a GOAWAY with the error's name and APNs' reason, if any.
     mutating func recordGoAway(_ index: Int, code: ErrorCode, reason: String?, now: Now) {
         var text = code.name?.description ?? "error \(code.rawValue)"
         if let reason { text += ", \(reason)" }
@@ -73,8 +73,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             reason: reason, now: now)
     }
 
-    /// A response after which its connection carries no more requests. Others in flight may get the
-    /// same: the first one is the cause.
+    /// Records a response after which its connection carries no more requests. Others in flight may
+    /// get the same response; the first is the cause.
     mutating func recordDrain(_ index: Int, status: UInt16, reason: Reason?, now: Now) {
         guard connections[index].phase == .open else { return }
         log(
@@ -84,7 +84,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             status: status, reason: reason?.text, now: now)
     }
 
-    /// A connection that is of no use any more.
+    /// Records a failed connection.
     mutating func recordFailure(_ index: Int, _ trouble: ConnectionTrouble, now: Now) {
         metrics.statistics.failures += 1
         connections[index].tally.failures += 1
@@ -92,7 +92,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         log(.connectionLost, .warning, connection: index, trouble.message, now: now)
     }
 
-    // MARK: How full
+    // MARK: Fill levels
 
     func forEachOccupancyGauge(_ body: (OccupancyGauge) -> Void) {
         func report(_ kind: OccupancyGauge.Kind, _ count: Int, _ limit: Int) {
@@ -127,10 +127,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// The most bytes that wait in a connection's buffer.
+    /// Limit on bytes in a connection's buffer.
     static var outgoingLimit: Int { 4 * Records.sealedCount(recordPlaintextLimit) + 4096 }
 
-    /// Rows in each condition that a row in hand may be in.
+    /// Number of rows in each state that a row in hand may have.
     var rowsInHand: (all: Int, inFlight: Int, requeued: Int, waiting: Int) {
         (
             rows.slab.count, rows.inFlight, rows.requeued.count,
@@ -138,13 +138,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         )
     }
 
-    /// Requests that were written to connections and have no response yet.
+    /// Number of requests in flight.
     var openRequests: Int { connections.openRequests }
 
-    // MARK: What always holds
+    // MARK: Invariants
 
-    /// What does not hold after a turn although it always has to; nil if all is well. Debug builds ask
-    /// after each turn, and so does the deterministic simulation.
+    /// Description of an invariant that is violated after an iteration; nil if there is none.
+    /// Checked after each iteration in debug builds and in the deterministic simulation.
     var brokenInvariant: String? {
         rows.brokenInvariant
             ?? connections.brokenInvariant(inFlight: rows.inFlight)
@@ -153,8 +153,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             ?? brokenTrial
     }
 
-    /// All other connections wait for the one that tries an address again: it is one that goes there and has
-    /// no response yet. A gateway may respond without a word, so that its connections keep theirs to the end.
+    /// Trial that blocks all other connections although its owner does not use the address or
+    /// already has a response. A gateway may accept by silence, so its connections keep their
+    /// trials to the end.
     private var brokenTrial: String? {
         for (address, owner) in run.resources.addressHealth.trials
         where owner.reactor == run.reactor {
@@ -172,7 +173,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let respondsToEach = connections[slot].session.respondsToEach
         return switch connections[slot].phase {
         case .connecting, .handshaking: true
-        // What a response about the token says, the run has to say.
+        // For a response about the token, the run decides.
         case .open:
             connections[slot].responses == 0 || !respondsToEach
                 || connections.expiredOn.contains { $0.slot == slot }

@@ -4,9 +4,9 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// What a session made of received bytes, and what that means for its row, its connection and the run.
+/// Handling of session outcomes: their effects on the row, the connection and the run.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// 200, and when it came is known.
+    /// Handles a 200 with a known arrival time.
     mutating func handleAccepted(_ tag: RowTag, _ index: Int, now: Now) {
         let sent = rows.slab[tag].sentNanoseconds
         connections[index].recordResponse(now, sent: sent)
@@ -19,7 +19,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         accept(tag, now: now)
     }
 
-    /// Takes anything that a session says.
+    /// Handles any outcome of a session.
     mutating func handle(_ outcome: SessionOutcome, _ index: Int, now: Now) {
         switch outcome {
         case .ready(let streams): becomeReady(index, streams: streams, now: now)
@@ -61,7 +61,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// The first request may go out.
+    /// Lets the first request be sent.
     private mutating func becomeReady(_ index: Int, streams: Int?, now: Now) {
         let isLossy = connections.addresses.isLossy(connections[index].address)
         connections[index].becomeReady(mustProve: isLossy, now: now.nanoseconds)
@@ -76,9 +76,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.markReady()
     }
 
-    // MARK: Responses that are no 200
+    // MARK: Responses other than 200
 
-    /// Any other status: what it means stands in one table, `ResponseClass`.
+    /// Handles any other status by the table in `ResponseClass`.
     mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
         run.recordResponse(now)
         metrics.latency.record(now.nanoseconds - rows.slab[tag].sentNanoseconds)
@@ -90,7 +90,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab[tag].lastStatus = status
         rows.slab[tag].lastReason = reason?.rawValue ?? 0
 
-        // Guards count responses in their order.
+        // Guards count responses in order.
         reportAccepted(now)
 
         if meaning.row != .rejected { metrics.statistics.pushbacks += 1 }
@@ -98,7 +98,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .accepted:
             preconditionFailure("200 is handled before")
         case .rejected:
-            // A device that is gone says nothing about the campaign.
+            // A dead token is no evidence about the campaign.
             if status != 410 { metrics.canaryReport.refused += 1 }
             settleRejected(tag, status: status, body: body, connection: index, now: now)
         case .remainUnsettled:
@@ -131,7 +131,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             rows.retries.insert(
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
         }
-        // What a response about the token says of the address, the run has to say.
+        // For a response about the token, the run decides what it means for the address.
         if meaning.connection != .drainAndReplace, meaning.row != .retryWithRenewedToken,
             connections[index].responses == 1
         {
@@ -157,8 +157,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             .response(writer.campaignSignal(for: meaning.campaign), status: status, reason: reason))
     }
 
-    /// Remembers, for the message of a run that gives up, that a server wants to be left alone for
-    /// longer than a run goes without a response.
+    /// Records, for the message of a run that gives up, that a server asked for a longer pause than
+    /// a run waits for a response.
     private mutating func recordLongWait(
         _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?
     ) {
@@ -175,7 +175,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         let timestamp = body.timestampMilliseconds
         if status == LengthRequired.status, body.reason == nil {
-            // SAFETY: a static string has as many bytes as it says, for ever.
+            // SAFETY: a static string has the stated number of bytes, for the life of the process.
             let text = unsafe RawSpan(
                 _unsafeStart: LengthRequired.reason.utf8Start,
                 byteCount: LengthRequired.reason.utf8CodeUnitCount)
@@ -188,36 +188,36 @@ extension ReactorStateMachine where Records: ~Copyable {
                 reasonCode: (body.reason ?? .unparsable).rawValue, timestamp: timestamp, now: now)
             return
         }
-        // A reason that this version does not know: its own words are kept.
-        // SAFETY: the record that is being made next has not begun: its memory serves for the
-        // words, of which `copyResponse` sets `count` bytes; the ledger and the counters copy them.
+        // A reason unknown to this version: its text is kept. SAFETY: no record is in progress, so
+        // its memory may hold the text, of which `copyResponse` sets `count` bytes; the ledger and
+        // the counters copy them.
         let count = unsafe connections[index].session.copyResponse(range, into: writer.staging)
         let text = unsafe RawSpan(
             _unsafeBytes: UnsafeRawBufferPointer(rebasing: writer.staging[..<count]))
         settleRejected(tag, status: status, text: text, timestamp: timestamp, now: now)
     }
 
-    /// The server did not process the request, and may not process the next either: the row waits,
-    /// and so does the connection. The attempt does not count.
+    /// Delays a row that the server did not process, and its connection, because the next request
+    /// may not be processed either. The attempt does not count.
     mutating func requeueAfterRefusal(_ tag: RowTag, refusedOn index: Int, now: Now) {
         forgetRefusals(index)
         let due = connections[index].trust.recordRefusal(now: now.nanoseconds)
-        // Successors of the connection take the pause up.
+        // Successors of the connection inherit the pause.
         connections.addresses.record(connections[index].trust.refusals, connections[index].address)
         rows.slab[tag].attempts -= 1
         rows.retries.insert(dueNanoseconds: due, tag: tag)
     }
 
-    /// After a response the connection is no longer left alone for the refusals before it.
+    /// Resets the backoff for earlier refusals after a response.
     mutating func forgetRefusals(_ index: Int) {
-        // This may come late: of one that drains, its successor knows better.
+        // This may come late: if the connection drains, its successor has newer knowledge.
         guard connections[index].trust.forgetRefusals(), connections[index].phase == .open else {
             return
         }
         connections.addresses.record(RefusalBackoff(), connections[index].address)
     }
 
-    // MARK: The server ends the connection
+    // MARK: End by the server
 
     private mutating func handleGoAway(_ index: Int, code: ErrorCode, now: Now) {
         metrics.statistics.goAways += 1
@@ -240,7 +240,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         default:
             break
         }
-        // Ended in order after at least one response: replaced at once. Anything else waits.
+        // An orderly end after at least one response: replaced at once. Any other end causes a
+        // pause.
         if code != .noError || connections[index].responses == 0 {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
@@ -249,9 +250,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         drain(index, now: now)
     }
 
-    /// The server broke the protocol: the GOAWAY that names the error is the last thing it gets. Where
-    /// requests wait before it, it gets none: they would go out although their rows were given up here,
-    /// and may be on their way over another connection.
+    /// Fails a connection on which the server violated the protocol: the GOAWAY with the error is
+    /// the last output. It is omitted if requests wait before it, because these would be sent
+    /// although their rows were given up here and may already be on another connection.
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {

@@ -3,20 +3,20 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// Rows on their way to a connection: from the list, from other reactors, and back to those.
+/// Rows on their way to a connection: from the list, and from and to other reactors.
 ///
-/// A row that is never sent needs no reservation that survives a power cut: its verdict comes behind
-/// its reservation in the same segment, so that a segment which lost the one has lost the other, and
-/// the row is `remaining`. So such rows wait for no sync and for no connection, and stretches of them
-/// go by as fast as the list is read.
+/// A row that is never sent needs no durable reservation. Its verdict follows its reservation in
+/// the same segment, so a segment that lost the reservation has lost the verdict too, and the row
+/// is `remaining`. Such rows therefore wait for neither a sync nor a connection, and are settled as
+/// fast as the list is read.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// True where rows are left that this reactor will send or wait for.
+    /// Whether rows are left that this reactor will send or wait for.
     @inline(__always)
     var hasWork: Bool {
         rows.hasWork || run.resources.handoff.hasRows
     }
 
-    /// True where a row could go out now.
+    /// Whether a row could be sent now.
     @inline(__always)
     func hasRowReady(_ now: Now) -> Bool {
         if rows.hasRowInHand(synced: recorder.synced, now: now.nanoseconds) { return true }
@@ -24,7 +24,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return run.resources.handoff.hasRows || hasListRow
     }
 
-    /// The next row to send; nil where none is ready.
+    /// Takes the next row to send; nil if none is ready.
     mutating func takeRow(_ now: Now) -> RowTag? {
         if let tag = rows.takeRequeued(now: now.nanoseconds) { return tag }
         return takeHandedOverRow() ?? takeListRow(now)
@@ -32,17 +32,19 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Chunks
 
-    /// Asks for rows ahead of use: their reservation has to be on disk before the first is sent.
-    /// Chunks are asked for together, when the last one has come into use, so that they share a
-    /// sync: it costs more than writing their verdicts. While rows need no request, as many as may wait
-    /// are asked for, and before the last one has come into use: the list's thread never waits.
+    /// Requests rows ahead of use, because their reservation must be durable before the first is
+    /// sent. Chunks are requested together when the last one has come into use, so that they share
+    /// a sync, which costs more than writing their verdicts. While rows need no request, the
+    /// maximum is requested, and before the last one has come into use, so that the list thread
+    /// never waits.
     mutating func requestChunks(_ now: Now) {
-        // A reactor that can't send asks for no rows, and ends when the list does all the same.
+        // A reactor that can't send requests no rows, but still ends with the list.
         if run.directives.isListOver, !rows.chunks.isAtEnd { rows.chunks.markEnded() }
         guard case .running = phase, !rows.chunks.isAtEnd, !run.directives.isStopping,
             connections.share > 0
         else { return }
-        // Who can't send takes no more rows; at the start everybody is about to.
+        // A reactor that can't send takes no more rows, except at the start, when each one is about
+        // to connect.
         let ahead = rows.chunks.aheadCount
         let settlesUnsent = !rows.chunks.expectsRequests && !rows.chunks.lastIsLarge
         guard ahead <= (settlesUnsent ? ChunkQueue.aheadRefill : 0),
@@ -59,10 +61,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// How many chunks share a sync.
+    /// Number of chunks that share a sync.
     @inline(__always)
     private func chunksPerSync(_ now: Now) -> Int {
-        // Large rows are not piled up: each has memory of its own.
+        // Large rows are not accumulated, because each has memory of its own.
         rows.chunks.lastIsLarge
             ? ChunkQueue.aheadMin
             : rows.chunkRows.chunksPerSync(
@@ -77,19 +79,19 @@ extension ReactorStateMachine where Records: ~Copyable {
         joinRate()
     }
 
-    /// This reactor sends, or is about to: it takes a share of the run's rate.
+    /// Takes a share of the run's rate, because this reactor sends or is about to.
     mutating func joinRate() {
         if admission.join() { run.shareRate(true) }
     }
 
-    /// This reactor's share of the rate goes to the others until it sends again.
+    /// Gives up the share of the rate until this reactor sends again.
     mutating func leaveRate() {
         if admission.leave() { run.shareRate(false) }
     }
 
-    /// Reserves chunks ahead of use, as many as share a sync. In the middle of rows that need no request
-    /// nothing waits for a sync: each chunk is reserved when it comes into use, so that a kill leaves
-    /// none of those ahead in doubt.
+    /// Reserves chunks ahead of use, as many as share a sync. Among rows that need no request
+    /// nothing waits for a sync: each chunk is reserved only when it comes into use, so that a kill
+    /// leaves none of those ahead in doubt.
     mutating func reserveAhead(_ now: Now) {
         guard rows.chunks.firstUnreserved != nil, rows.chunks.expectsRequests,
             !run.directives.isStopping
@@ -100,9 +102,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Reserves the first chunk that is not.
+    /// Reserves the first unreserved chunk.
     ///
-    /// - Returns: The ledger's position to wait for; nil where all are reserved.
+    /// - Returns: The ledger position to wait for; nil if all are reserved.
     @inline(never)
     mutating func reserveNext(_ now: Now) -> UInt64? {
         guard let chunk = rows.chunks.firstUnreserved else { return nil }
@@ -113,8 +115,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         return position
     }
 
-    /// Says of rows behind the limit that they stay unsent: the reservation of their chunk alone
-    /// would leave them in doubt.
+    /// Records that rows beyond the limit stay unsent: the reservation of their chunk alone would
+    /// leave them in doubt.
     private mutating func releaseBeyondLimit(_ chunk: RowChunk, _ now: Now) {
         guard var dispositions = chunk.dispositions, dispositions.contains(.beyondLimit) else {
             return
@@ -142,7 +144,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Rows of the list
 
-    /// True where rows may go by, or be read ahead of their sync, without anything else happening.
+    /// Whether rows may be settled without a request, or read ahead of their sync, now.
     private var maySettleUnsent: Bool {
         guard case .running = phase, !run.directives.isStopping, !run.directives.isPaused else {
             return false
@@ -151,8 +153,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             && rows.awaitingSync.count < min(rows.chunkRows.aheadLimit, RowsAwaitingSync.limit)
     }
 
-    /// Goes on with the list where its next rows wait for a sync: those that need no request are
-    /// settled, the others are held. A row that may be sent now is left to the connections.
+    /// Continues the list while its next rows wait for a sync: those that need no request are
+    /// settled, the others are kept. A row that may be sent now is left to the connections.
     mutating func settleUnsentRows(_ now: Now) {
         while maySettleUnsent, rows.settledUnsent < RowSupply.unsentLimit, !hasListRow,
             let tag = readListRow(now)
@@ -162,16 +164,16 @@ extension ReactorStateMachine where Records: ~Copyable {
         if rows.settledUnsent >= RowSupply.unsentLimit { rows.hasMoreUnsent = true }
     }
 
-    /// True where a row of the list may be sent now, or may turn out to need no request.
+    /// Whether a row of the list may be sent now, or may turn out to need no request.
     @inline(__always)
     var hasListRow: Bool { rows.hasListRow(synced: recorder.synced) }
 
-    /// The next row of the list; nil where none may be sent.
+    /// Takes the next row of the list; nil if none may be sent.
     mutating func takeListRow(_ now: Now) -> RowTag? {
         guard hasListRow else { return nil }
         if rows.awaitingSync.count > 0 { return rows.takeSyncedRow() }
         guard let tag = readListRow(now) else { return nil }
-        // Rows that went by may have ended a chunk that was synced.
+        // Settled rows may have ended a synced chunk.
         guard rows.chunks.reservedAt > recorder.ledger.syncedPosition else { return tag }
         awaitSync(tag)
         return nil
@@ -183,15 +185,16 @@ extension ReactorStateMachine where Records: ~Copyable {
         recorder.requireSync(upTo: rows.awaitSync(tag))
     }
 
-    /// Reads on to the next row that is to be sent, whether its reservation is synced or not; settles
-    /// those before it.
+    /// Reads up to the next row to send, whether its reservation is synced or not, and settles the
+    /// rows before it.
     private mutating func readListRow(_ now: Now) -> RowTag? {
         while !rows.slab.isFull, rows.settledUnsent < RowSupply.unsentLimit,
             !rows.rowsRead.isStopping
         {
             guard let row = rows.chunks.nextRow() else {
                 rows.settledUnsent += rows.chunks.takeSettledBefore()
-                // The next chunk comes into use; if some of its rows are sent, they wait for this.
+                // The next chunk comes into use; rows of it that are sent wait for this
+                // reservation.
                 guard reserveNext(now) != nil else { return nil }
                 continue
             }
@@ -211,7 +214,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return nil
     }
 
-    /// Makes a row ready to be sent, or settles it.
+    /// Prepares a row for sending, or settles it.
     private mutating func isToSend(_ row: ListRow, _ tag: RowTag, now: Now) -> Bool {
         if let reason = readToken(of: row, into: tag) {
             recordInvalid(row, reason, tag, now: now)
@@ -222,7 +225,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         var invalid: Reason?
         switch row.disposition {
         case .becomesUnknown:
-            // An earlier run may have sent it and ended before its response came.
+            // An earlier run may have sent it and ended before the response.
             metrics.canaryReport.lostBefore += 1
             settle(
                 tag, state: .unknown, status: 0,
@@ -243,8 +246,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func readToken(of row: ListRow, into tag: RowTag) -> Reason? {
-        // SAFETY: the tag was taken for this row, and a place has so many bytes for the token; the
-        // output checks what is written there.
+        // SAFETY: the tag was taken for this row, and a slot has that many bytes for the token; the
+        // output checks its bounds.
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
@@ -254,11 +257,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         return reason
     }
 
-    /// What is not a token is never sent; as much of it as `TextExcerpt` says goes into the ledger.
+    /// Settles a row without a valid token, with an excerpt of its text (`TextExcerpt`) for the
+    /// ledger.
     private mutating func recordInvalid(
         _ row: ListRow, _ reason: Reason, _ tag: RowTag, now: Now
     ) {
-        // SAFETY: the tag was taken for this row, and a place has so many bytes for the token;
+        // SAFETY: the tag was taken for this row, and a slot has that many bytes for the token;
         // `copyText` sets the first `count`, which the ledger copies.
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)
@@ -271,7 +275,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         metrics.statistics.counts.count(.invalid, reason: reason.rawValue)
     }
 
-    /// Counts a row for `--max-invalid`; where a judgement is due it is made before the next row.
+    /// Counts a row for `--max-invalid`; a check that is due is made before the next row.
     @inline(__always)
     private mutating func countRead(isInvalid: Bool) {
         rows.rowsRead.rows += 1
@@ -279,9 +283,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         if rows.rowsRead.rows >= rows.rowsRead.lease { reportRowsRead(isIdle: false) }
     }
 
-    /// Tells the run which rows were read since the last time.
+    /// Reports the rows read since the last call.
     ///
-    /// - Parameter isIdle: No more are read for now: others may have what is left until the judgement.
+    /// - Parameter isIdle: Whether no more are read for now, so that others may use the remaining
+    ///   lease.
     @inline(never)
     mutating func reportRowsRead(isIdle: Bool) {
         let (lease, stop) = run.resources.rowsRead.count(
@@ -296,13 +301,12 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Rows of other reactors
 
-    /// A reactor whose connections have all been gone for so long gives its rows to others.
+    /// Time without a connection after which a reactor hands its rows to others.
     private static var handoffDelay: UInt64 { second }
-    /// So many rows are given away at a time: those who take them over look every few milliseconds.
+    /// Rows handed over at a time; other reactors check every few milliseconds.
     private static var rowsAtOnce: Int { 4096 }
 
-    /// Watches whether this reactor can send; where it can't for long and others can, its rows go to
-    /// them.
+    /// Hands rows to other reactors if this one has been unable to send for long and others can.
     mutating func handOverRows(_ now: Now) {
         if let isReady = connections.updateReadiness(now: now.nanoseconds) {
             run.resources.handoff.setReadiness(run.reactor, isReady: isReady)
@@ -324,28 +328,29 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// This reactor has rows: others stay until it has none, as they may have to send them.
+    /// Registers that this reactor has rows: others stay until it has none, because they may have
+    /// to send them.
     mutating func registerRows() {
         guard settings.reactors > 1, !rows.hasRegisteredRows else { return }
         rows.hasRegisteredRows = true
         run.resources.handoff.registerRows(of: run.reactor)
     }
 
-    /// This reactor has no rows.
+    /// Deregisters this reactor, which has no rows.
     ///
-    /// - Returns: False if it has to stay, as others have some.
+    /// - Returns: False if it has to stay because others have some.
     mutating func leaveHandoff() -> Bool {
         rows.hasRegisteredRows = false
         return run.resources.handoff.leave(run.reactor)
     }
 
-    /// The next row that this reactor would send, were it able to.
+    /// Takes the next row that this reactor would send if it could.
     private mutating func takeOwnRow(_ now: Now) -> RowTag? {
         rows.takeRequeued(now: now.nanoseconds) ?? takeListRow(now)
     }
 
     private mutating func giveAway(_ tag: RowTag) -> Bool {
-        // SAFETY: the row is ours until it is given away; its token is copied.
+        // SAFETY: this reactor owns the row until it is handed over; its token is copied.
         let row = unsafe RowHandoff.Row(
             state: rows.slab[tag], token: Array(rows.slab.tokenBytes(tag)),
             fieldValues: writer.values(of: tag, in: rows.slab))
@@ -354,23 +359,23 @@ extension ReactorStateMachine where Records: ~Copyable {
         return true
     }
 
-    /// A row that another reactor could not send.
+    /// Takes a row that another reactor could not send.
     mutating func takeHandedOverRow() -> RowTag? {
         guard run.resources.handoff.hasRows, !rows.slab.isFull else { return nil }
         return takeRowOfOthers()
     }
 
-    /// Apart from the check, which is made for each row.
+    /// Separate from the check, which runs for each row.
     @inline(never)
     private mutating func takeRowOfOthers() -> RowTag? {
-        // Before it is taken: at every instant some reactor has it.
+        // Registered before it is taken, so that some reactor has it at every instant.
         registerRows()
         guard let row = run.resources.handoff.take() else { return nil }
         let tag = rows.slab.take()
         rows.slab[tag] = row.state
         rows.slab[tag].firstBlock = .max
-        // SAFETY: the tag was just taken, and the token is what `tokenBytes` had of another
-        // reactor's row: no more than a place has room for.
+        // SAFETY: the tag was just taken, and the token comes from `tokenBytes` of another
+        // reactor's row, so a slot has room for it.
         unsafe rows.slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)
         writer.keep(row.state, values: row.fieldValues, of: tag, in: &rows.slab)
         return tag

@@ -1,16 +1,16 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// What a connection is given to send: as many requests as its server, its trust, its pace and the rate allow, in
-/// records as full as they get.
+/// Filling of connections: as many requests as server, trust, pace and rate allow, in records that
+/// are as full as possible.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Room that is kept for what TLS itself has to tell the server.
+    /// Room reserved for replies of TLS itself.
     private static var replyReserve: Int { 2048 }
-    /// Records shorter than this are not begun for requests while more than that waits to go out.
+    /// Minimum room for a record with requests.
     private static var recordMinimum: Int { 1024 }
 
-    /// Gives a connection what it can carry now: control frames, bodies that windows had cut,
-    /// requests; sealed in records as full as they get.
+    /// Gives a connection everything that it can carry now: control frames, interrupted payloads
+    /// and requests, sealed in records that are as full as possible.
     mutating func fill(_ index: Int, now: Now) {
         switch connections[index].phase {
         case .idle, .connecting, .closing:
@@ -40,7 +40,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             return
         }
-        // SAFETY: they stay as they are until the driver has sent them, see `Outbox`.
+        // SAFETY: the bytes do not change until the driver has sent them, see `Outbox`.
         if let bytes = unsafe connections[index].outbox.takeWaiting(now: now.nanoseconds) {
             unsafe submissions.append(.send(connection: index, bytes: bytes))
         }
@@ -48,7 +48,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Makes one record.
     ///
-    /// - Returns: True where there may be more to send.
+    /// - Returns: Whether there may be more to send.
     private mutating func stageRecord(_ index: Int, now: Now) -> Bool {
         guard connections[index].records?.isEstablished == true else { return false }
         let overhead = Records.sealedCount(0) + Self.replyReserve
@@ -65,8 +65,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         guard writer.recordCount > 0 else { return false }
 
-        // SAFETY: nothing is written to the record while it is sealed, nor to the outbox, whose tail the
-        // record layer fills; it checks the tail's count.
+        // SAFETY: nothing is written to the record while it is sealed, nor to the outbox except its
+        // tail, which the record layer fills within its bounds.
         let plaintext = unsafe RawSpan(_unsafeBytes: writer.record)
         let target = unsafe connections[index].outbox.tail
         var sealed = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
@@ -76,7 +76,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         return isAlive
     }
 
-    /// TLS takes no more. Apart from the hot path, which makes no text.
+    /// Fails a connection whose TLS session accepts no more data. Separate from the hot path, which
+    /// creates no strings.
     @inline(never)
     private mutating func failToSeal(_ index: Int, now: Now) {
         fail(
@@ -102,7 +103,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         guard hasRowReady(now) else {
-            // At the list's end a legacy gateway's silence is all that is waited for.
+            // At the list's end only a legacy gateway's silence is awaited.
             let isSilence =
                 !connections[index].session.respondsToEach && rows.inFlight > 0
                 && rows.chunks.isExhausted
@@ -150,9 +151,9 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Requests
 
-    /// Has the connection's session write requests of rows into the record.
+    /// Writes requests of rows into the record.
     ///
-    /// - Returns: How many were written.
+    /// - Returns: The number of requests.
     mutating func writeRequests(_ index: Int, budget: Int, now: Now) -> Int {
         updateAuthorization()
         let most = min(budget, connections[index].session.prepare(&writer))
@@ -171,7 +172,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return written
     }
 
-    /// A server whose windows never hold a whole payload still gets its requests, a part at a time.
+    /// Writes a request in parts, for a server whose windows never hold a whole payload.
     mutating func stageFirstPart(_ index: Int, now: Now) {
         guard connections[index].session.mustSplit(writer), initialAllowance > 0,
             admission.limiter.allowance(now: now.nanoseconds) > 0,
@@ -191,12 +192,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].rateLimiter.take(1, now: now.nanoseconds)
     }
 
-    /// Requests carry the provider token that the run has now.
+    /// Switches requests to the run's current provider token.
     private mutating func updateAuthorization() {
         if writer.isOutdated(run.directives.authorization.version) { renewAuthorization() }
     }
 
-    /// Apart from the check, which is made for each record.
+    /// Separate from the check, which runs for each record.
     @inline(never)
     private mutating func renewAuthorization() { writer.use(run.directives.authorization) }
 
@@ -210,12 +211,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.inFlight += 1
     }
 
-    // MARK: Connections whose server has to show first that it is good
+    // MARK: Unproven connections
 
-    /// How many requests may be made on a connection, so far as its server's past goes.
+    /// Number of requests that a connection's history allows.
     ///
-    /// Nearly always two comparisons: the rest is for connections without a response since their start
-    /// or since a refusal, and for those to an address that loses rows.
+    /// Usually two comparisons: the rest is for connections without a response since their start or
+    /// since a refusal, and for those to an address that loses rows.
     @inline(__always)
     mutating func tryBudget(_ index: Int, now: Now) -> Int {
         connections[index].trust.isComplete ? .max : limitedBudget(index, now: now)
@@ -228,7 +229,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return connections[index].trust.mustProve ? min(budget, provingBudget(index)) : budget
     }
 
-    /// Requests that a connection's responses are worth, less those in flight.
+    /// Requests that a connection's responses justify, minus those in flight.
     private mutating func provingBudget(_ index: Int) -> Int {
         let limit = connections[index].session.requestLimit
         if connections[index].trust.endProof(requestLimit: limit) {
@@ -241,14 +242,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         let until = connections[index].trust.refusals.until
         if until > now.nanoseconds {
             admission.wake(at: until)
-            // A refusal says nothing of the address: meanwhile another connection may try it.
+            // A refusal is no evidence about the address: another connection may try it meanwhile.
             if connections[index].openCount == 0 { connections.addresses.releaseTrial(index) }
             return 0
         }
         guard connections[index].session.respondsToEach, connections[index].responses == 0 else {
             return .max
         }
-        // Without a row to try it with, leave to try the address stays with others.
+        // Without a row to send, the permission to try the address is left to others.
         guard hasRowReady(now) else { return .max }
         switch connections.addresses.permission(
             connections[index].address, slot: index, now: now.nanoseconds)
@@ -262,7 +263,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// A connection that tries its address and has no row to try it with leaves that to others.
+    /// Releases the trial of a connection that has no row to try its address with.
     mutating func releaseIdleTrial(_ index: Int, now: Now) {
         guard connections[index].phase == .open, connections[index].isReady,
             connections[index].session.respondsToEach, connections[index].responses == 0,
@@ -274,7 +275,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Pace
 
-    /// How many more requests the connection's pace lets go. Ends its window where that is due.
+    /// Number of further requests that the connection's pace allows. Ends the pace window if it is
+    /// due.
     @inline(__always)
     mutating func paceRoom(_ index: Int, now: Now) -> Int {
         guard settings.pace == .adaptive, connections[index].session.respondsToEach

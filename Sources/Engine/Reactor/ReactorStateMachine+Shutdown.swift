@@ -1,12 +1,12 @@
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// The run's end: no new requests, responses awaited, the ledger safe, connections closed.
+/// End of the run: no new requests, responses awaited, the ledger durable, connections closed.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// At most so long is waited, once all is recorded, for connections to close in order.
+    /// Time that connections have for an orderly close, once everything is recorded.
     private static var closeLimit: UInt64 { 2 * second }
 
-    /// Follows the word to stop: no new requests, responses in flight awaited.
+    /// Handles a stop request: no new requests, responses in flight awaited.
     mutating func handleStopRequest(_ now: Now) {
         guard run.directives.isStopping else { return }
         switch phase {
@@ -25,8 +25,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Goes on to closing when nothing is left to send or to wait for, and ends when the ledger is
-    /// safe and the connections are closed.
+    /// Starts closing when nothing is left to send or await, and finishes when the ledger is
+    /// durable and the connections are closed.
     mutating func endIfDone(_ now: Now) {
         switch phase {
         case .running:
@@ -37,7 +37,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             beginClosing(now)
         case .draining:
-            // Nor are chunks awaited that were asked for: the list's disk may hang.
+            // Requested chunks are not awaited either, because the list's disk may hang.
             guard rows.inFlight == 0 else { return }
             releaseEverything(now)
             beginClosing(now)
@@ -66,8 +66,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Rows that were reserved and not sent, or refused and waiting for another try, stay
-    /// `remaining`: said in the ledger, so that they are not in doubt.
+    /// Releases rows that were reserved and not sent, or refused and waiting for a retry: a record
+    /// in the ledger keeps them `remaining` instead of in doubt.
     private mutating func releaseEverything(_ now: Now) {
         while let tag = rows.takeUnsent() { release(tag, now: now) }
         while !rows.slab.isFull, let tag = takeHandedOverRow() { release(tag, now: now) }

@@ -4,10 +4,10 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// What becomes of a row, in the ledger and in the counters.
+/// Verdicts of rows, in the ledger and in the counters.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// 200: the hot path's end.
-    /// A function of its own, so that tests can look at its machine code.
+    /// Settles a row after a 200: the end of the hot path. A separate function, so that tests can
+    /// inspect its machine code.
     @inline(never)
     mutating func accept(_ tag: RowTag, now: Now) {
         let taken = now.nanoseconds - rows.slab[tag].sentNanoseconds
@@ -18,7 +18,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Records an acceptance.
     mutating func settleAccepted(_ tag: RowTag, now: Now) {
-        // SAFETY: the place is the row's until it is freed below.
+        // SAFETY: the slot belongs to the row until it is freed below.
         let token = unsafe RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag))
         recorder.ledger.accepted(
             row: rows.slab[tag].row, fingerprint: TokenText.fingerprint(token),
@@ -28,23 +28,23 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab.free(tag)
     }
 
-    /// The credential was refused, not the row: it stays `remaining`, and is not sent again in this
+    /// Leaves a row `remaining` because its credential was refused; it is not sent again in this
     /// run.
     mutating func leaveUnsettled(_ tag: RowTag, now: Now) {
         metrics.statistics.refusedByCredential += 1
         release(tag, now: now)
     }
 
-    // MARK: Rows that go on
+    // MARK: Rows to resend
 
-    /// The server did not process the request: it goes first on whichever connection comes next,
-    /// and the attempt does not count.
+    /// Puts a row first in line for the next connection, because the server did not process it; the
+    /// attempt does not count.
     mutating func requeueUncounted(_ tag: RowTag) {
         rows.slab[tag].attempts -= 1
         rows.requeue(tag)
     }
 
-    /// The row was refused for now.
+    /// Schedules a retry of a row that was refused for now, or settles it.
     mutating func scheduleRetry(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
         let verdict = settings.retryPolicy.verdict(
             attempts: Int(rows.slab[tag].attempts),
@@ -58,8 +58,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Settles a row whose attempts are used up. One that may have been processed says so by its reason,
-    /// whatever its last response was: a run that opens it again must not take it for unsent.
+    /// Settles a row whose attempts are used up. If it may have been processed, the reason says so,
+    /// whatever the last response was, so that a run that reopens it does not treat it as unsent.
     private mutating func settleFailed(_ tag: RowTag, now: Now) {
         var (status, reason) = (rows.slab[tag].lastStatus, rows.slab[tag].lastReason)
         if rows.slab[tag].mayHaveBeenSent, Reason(rawValue: reason)?.leavesDoubt != true {
@@ -68,9 +68,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         settle(tag, state: .failed, status: status, reasonCode: reason, now: now)
     }
 
-    /// The response will not come: the row may have been sent, or not.
+    /// Handles a row whose response will not come: it may have been sent or not.
     ///
-    /// - Parameter status: What a gateway said that lost it; 0: nothing came.
+    /// - Parameter status: Status from a gateway that lost the response; 0: none.
     mutating func lose(
         _ tag: RowTag, status: UInt16 = 0, reason: Reason, retryAfter: UInt64? = nil, now: Now
     ) {
@@ -87,11 +87,11 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Into the ledger
 
-    /// Settles a row as rejected with a reason that is no code of ours.
+    /// Settles a row as rejected with a reason that has no code.
     mutating func settleRejected(
         _ tag: RowTag, status: UInt16, text: RawSpan, timestamp: UInt64? = nil, now: Now
     ) {
-        // SAFETY: the place is the row's until it is freed below; the ledger copies the token.
+        // SAFETY: the slot belongs to the row until it is freed below; the ledger copies the token.
         unsafe recorder.ledger.settled(
             row: rows.slab[tag].row, state: .rejected, status: status, reason: 0, reasonText: text,
             attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
@@ -105,7 +105,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ tag: RowTag, state rowState: RowState, status: UInt16, reasonCode: UInt8,
         timestamp: UInt64? = nil, now: Now
     ) {
-        // SAFETY: the place is the row's until it is freed below; the ledger copies the token.
+        // SAFETY: the slot belongs to the row until it is freed below; the ledger copies the token.
         unsafe recorder.ledger.settled(
             row: rows.slab[tag].row, state: rowState, status: status, reason: reasonCode,
             reasonText: nil, attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
@@ -115,9 +115,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab.free(tag)
     }
 
-    /// Records that the row was not sent, or was refused and may be sent again by another run. A row
-    /// that may have been sent is not released: it stays in doubt, and the policy of the run that
-    /// takes it up decides.
+    /// Records that a row was not sent, or was refused and may be sent by another run. A row that
+    /// may have been sent is not released: it stays in doubt, and the policy of the next run
+    /// decides.
     mutating func release(_ tag: RowTag, now: Now) {
         if !rows.slab[tag].mayHaveBeenSent {
             recorder.ledger.release(

@@ -7,8 +7,8 @@ import BroadsideRows
 import BroadsideSupport
 import BroadsideTLS
 
-/// The engine's heart: one thread's share of a run, as a machine. Completions and the time go in,
-/// submissions come out; it does no I/O, asks no clock, starts no thread.
+/// Core of the engine: one thread's share of a run as a state machine. Completions and the time go
+/// in, submissions come out; it does no I/O, reads no clock and starts no thread.
 ///
 ///                 chunk           row             request
 ///     list --> ChunkQueue --> RowSlab --> Connection --> record --> send
@@ -25,6 +25,12 @@ import BroadsideTLS
 ///
 ///     running ---- word to stop ----> draining --- responses in, or awaited long enough ---.
 ///        '---------- list at its end and every row settled -------------------------------> closing --> finished
+///
+/// One iteration: the driver passes all available completions, calls `runIteration(_:)` once,
+/// performs all submissions, and waits for the next completion or for `nextDeadline`.
+///
+/// Read-only functions that run in each iteration are inlined: otherwise Swift (6.3) copies the
+/// whole value, almost 4 KiB, to the stack for each call that borrows it.
 @safe struct ReactorStateMachine<Records: RecordLayer & ~Copyable>: ~Copyable {
     enum Phase {
         case running
@@ -35,7 +41,7 @@ import BroadsideTLS
     }
 
     let settings: ReactorSettings
-    /// What the run says, and what it is told.
+    /// Directives from the run, and effects for it.
     var run: RunChannel
 
     var phase = Phase.running
@@ -50,7 +56,7 @@ import BroadsideTLS
     var random: SplitMix64
     var submissions: SubmissionQueue
     /// Plaintext of one received record.
-    // SAFETY: this machine's own, freed in `deinit`; used during one call of `received` at a time.
+    // SAFETY: owned by this value and freed in `deinit`; used by one call of `received` at a time.
     let received: UnsafeMutableRawBufferPointer
 
     init(
@@ -78,7 +84,7 @@ import BroadsideTLS
         timers = ReactorTimers(now: now)
         random = SplitMix64(seed: seed)
         submissions = SubmissionQueue(capacity: connections.capacity * 4 + 16)
-        // SAFETY: nothing of it is read before a record layer has set it.
+        // SAFETY: no byte is read before a record layer has set it.
         unsafe received = .allocate(byteCount: recordPlaintextLimit + 1024, alignment: 64)
         makeSlots(now)
     }
@@ -88,32 +94,33 @@ import BroadsideTLS
         unsafe received.deallocate()
     }
 
-    /// True when nothing is left to do or to wait for.
+    /// Whether nothing is left to do or to await.
     var isFinished: Bool {
         if case .finished = phase { return true }
         return false
     }
 
-    /// When the driver has to call again at the latest, monotonic nanoseconds.
+    /// Latest time of the driver's next call, monotonic nanoseconds.
     var nextDeadline: UInt64 { timers.nextDeadline }
 
     var statistics: RunStatistics { metrics.statistics }
 
-    /// What is worth waiting for together after this turn; nil: the next completion.
+    /// Completions and time to wait for together after this iteration; nil: the next completion.
     var batchWait: CompletionBatching.Wait? { batching.wait(inFlight: rows.inFlight) }
 
-    /// The ledger's write is under way and nothing waits for it: its completion is not worth a turn.
+    /// Whether a write of the ledger is in flight that nothing waits for, so that its completion
+    /// needs no iteration.
     var writeIsQuiet: Bool {
         recorder.ledger.writeIsInFlight && rows.hasListRow(synced: recorder.synced)
             && !isBacklogHigh
     }
 
-    /// The next thing to do outside; nil when all was handed out.
+    /// Removes and returns the next submission; nil if there is none.
     mutating func nextSubmission() -> ReactorSubmission? {
         submissions.popFirst()
     }
 
-    /// Takes one completion in. Received bytes come by `received(connection:bytes:now:)`.
+    /// Processes a completion. Received bytes come through `received(connection:bytes:now:)`.
     mutating func completed(_ completion: ReactorCompletion, now: Now) {
         switch completion {
         case .resolved(let result): resolved(result, now: now)
@@ -138,8 +145,8 @@ import BroadsideTLS
         }
     }
 
-    /// Decides what to do now. Called once after a batch of completions, between `exchangeWithRun` and
-    /// `finishIteration`.
+    /// Makes all decisions that are due. Called once after a batch of completions, between
+    /// `exchangeWithRun` and `finishIteration`.
     mutating func runIteration(_ now: Now) {
         if case .finished = phase { return }
         timers.recordStall(now: now.nanoseconds)
@@ -168,7 +175,7 @@ import BroadsideTLS
         timers.nextDeadline = deadline(now)
     }
 
-    /// What each connection's time since the last look went to.
+    /// Attributes the time since the last call to each connection's bottleneck.
     private mutating func accountForTime(_ now: Now) {
         guard let elapsed = timers.takeElapsed(now: now.nanoseconds) else { return }
         guard case .running = phase else { return }
@@ -190,7 +197,7 @@ import BroadsideTLS
             elapsed * UInt64(max(1, connections.share))
     }
 
-    /// What those connections wait for that are not even begun.
+    /// Bottleneck if no connection exists.
     @inline(__always)
     private var limitWithoutConnections: LimitedBy {
         if !hasWork { return .input }
@@ -199,9 +206,9 @@ import BroadsideTLS
             ? .retry : .connecting
     }
 
-    /// For how much of the time a connection that waited for its pace was not held back by it any
-    /// more: the reactor had no turn, and the rate went by unused. A turn that is late by no more than
-    /// the pace makes up for costs nothing.
+    /// Part of the time for which a connection that waited for its rate was no longer limited by
+    /// it: the reactor ran late, and the rate went unused. A delay that the rate limiter makes up
+    /// for costs nothing.
     private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
         if run.directives.isPaused { return 0 }
         let held = max(admission.limiter.holdsUntil, connections[index].rateLimiter.holdsUntil)
@@ -212,7 +219,7 @@ import BroadsideTLS
     private func deadline(_ now: Now) -> UInt64 {
         if rows.hasMoreUnsent, !isBacklogHigh { return now.nanoseconds }
         var deadline = timers.scanDue
-        // What is due and still waits, waits for a connection or for the pace, not for the clock.
+        // A row that is due and still here waits for a connection or the rate, not for the clock.
         if let due = rows.retries.nextDue, due > now.nanoseconds { deadline = min(deadline, due) }
         if let due = connections.addresses.nextAttempt {
             deadline = min(deadline, max(due, now.nanoseconds + millisecond))
@@ -229,12 +236,12 @@ import BroadsideTLS
         return false
     }
 
-    /// True where what waits for the disk keeps requests from being made.
+    /// Whether verdicts that wait for the disk prevent new requests.
     var isBacklogHigh: Bool {
         recorder.isBehind(settings.limits.ledgerBacklog)
     }
 
-    /// What the rows ask of the ledger's segment now.
+    /// Current demand of the rows on the ledger segment.
     @inline(__always)
     var ledgerDemand: SegmentRecorder.Demand {
         SegmentRecorder.Demand(
@@ -245,9 +252,9 @@ import BroadsideTLS
                 synced: recorder.synced, written: recorder.ledger.writtenPosition))
     }
 
-    /// Nothing may be sent that can't be recorded.
+    /// Stops the run if the disk failed, because what can't be recorded must not be sent.
     ///
-    /// - Parameter errno: What the disk said; nil if all is well.
+    /// - Parameter errno: Error of the disk; nil if there is none.
     mutating func handleDiskResult(_ errno: Int32?) {
         guard let errno else { return }
         run.stop(.ledgerFailed(detail: describe(errno: errno)))

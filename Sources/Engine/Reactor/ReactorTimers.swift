@@ -1,24 +1,26 @@
 import BroadsideSupport
 
-/// The instants that a reactor goes by, monotonic nanoseconds.
+/// Points in time of a reactor, monotonic nanoseconds.
 struct ReactorTimers {
     private(set) var lastIteration: UInt64
     private var nextScan: UInt64 = 0
-    /// How often the process was stopped since the last scan.
+    /// Number of stalls since the last scan.
     private var stallCount = 0
-    /// When it last was not the server's doing that no response came: at the start, after the process was
-    /// stopped, while something of our own kept rows from being sent.
+    /// Last time at which the server was not responsible for the lack of responses: at the start,
+    /// after a stall, or while something else kept rows from being sent.
     private(set) var silentSince: UInt64
-    /// When the driver has to call again at the latest.
+    /// Latest time of the driver's next call.
     var nextDeadline: UInt64
 
-    /// Timers that need no precision are looked at this often.
+    /// Interval between checks of timers that need no precision.
     static var scanInterval: UInt64 { 50 * millisecond }
-    /// After so long without a turn the process was stopped: turns are a scan apart at most.
+    /// Time between iterations from which the process counts as stalled; iterations are at most a
+    /// scan interval apart.
     static var stallLimit: UInt64 { second }
-    /// So long after a stall what came meanwhile has been taken in.
+    /// Time after a stall by which input that came meanwhile has been processed.
     static var stallGrace: UInt64 { second }
-    /// After so many stalls a scan is made all the same: a machine may be too slow for faster turns.
+    /// Number of stalls after which a scan is made anyway, because the machine may be too slow for
+    /// faster iterations.
     static var stallCountLimit: Int { 8 }
 
     init(now: Now) {
@@ -27,11 +29,12 @@ struct ReactorTimers {
         nextDeadline = now.nanoseconds
     }
 
-    /// When the next scan is made, if nothing comes before.
+    /// Time of the next scan, unless an earlier event triggers one.
     var scanDue: UInt64 { nextScan }
 
-    /// A process that was stopped (SIGSTOP, a debugger, a frozen container) takes in first what came
-    /// meanwhile: only then the scan may call a response, or a sign of life, missing.
+    /// Delays the scan after a stall (SIGSTOP, a debugger, a frozen container): input that came
+    /// meanwhile is processed first, because only then can a response or a sign of life count as
+    /// missing.
     mutating func recordStall(now: UInt64) {
         guard now > lastIteration, now - lastIteration > Self.stallLimit else { return }
         silentSince = now
@@ -40,10 +43,11 @@ struct ReactorTimers {
         nextScan = now + Self.stallGrace
     }
 
-    /// No response can come now: a pause, the list's disk or the provider token keeps rows from being sent.
+    /// Records that no response can come now, because a pause, the list's disk or the provider
+    /// token prevents sending.
     mutating func recordHold(now: UInt64) { silentSince = now }
 
-    /// True if it is time for a scan; the next one's time begins.
+    /// Returns true if a scan is due, and schedules the next one.
     mutating func takeScan(now: UInt64) -> Bool {
         guard now >= nextScan else { return false }
         nextScan = now + Self.scanInterval
@@ -51,8 +55,8 @@ struct ReactorTimers {
         return true
     }
 
-    /// The time since the last call that gave one; nil below a millisecond: turns come faster than that
-    /// under load, and a sample of each would cost more than it tells.
+    /// Time since the last call that returned one; nil below a millisecond: under load iterations
+    /// are more frequent, and sampling each would cost too much.
     mutating func takeElapsed(now: UInt64) -> UInt64? {
         let elapsed = now - lastIteration
         guard elapsed >= millisecond else { return nil }

@@ -1,23 +1,23 @@
-/// Rows that were read ahead and whose reservation is not known to be synced yet: in the order of the
-/// list, in groups of one chunk. They lie in the slab; nothing here grows beyond the limit of rows.
+/// Rows that were read ahead and whose reservation may not be synced yet, in list order, grouped by
+/// chunk. They are in the slab; nothing here grows beyond the limit of rows.
 struct RowsAwaitingSync: ~Copyable {
     private struct Group {
-        /// The ledger position that has to be synced before its rows may be sent.
+        /// Ledger position to sync before its rows are sent.
         var reservedAt: UInt64
         var count: Int
     }
 
     private var line = RowQueue()
     private var groups: [Group] = []
-    /// The group whose rows come next.
+    /// Index of the group that contains the next row.
     private var first = 0
 
-    /// The most rows that are read ahead of their sync.
+    /// Limit on rows that are read ahead of their sync.
     static let limit = 4_096
 
     var count: Int { line.count }
 
-    /// The position that has to be synced before the next row may be sent; nil where there is none.
+    /// Ledger position to sync before the next row is sent; nil if there is none.
     var reservedAt: UInt64? { first < groups.count ? groups[first].reservedAt : nil }
 
     mutating func append(_ tag: RowTag, reservedAt: UInt64, in slab: borrowing RowSlab) {

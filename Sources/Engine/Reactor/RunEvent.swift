@@ -1,8 +1,8 @@
 package import BroadsideLedgerFormat
 
-/// Something worth a line in the event log: never one notification.
+/// An event for the log; never a single notification.
 package struct RunEvent: Sendable, Equatable {
-    /// How much it matters.
+    /// Importance.
     package enum Level: String, Sendable, Codable, Comparable {
         case info, notice, warning
 
@@ -17,7 +17,7 @@ package struct RunEvent: Sendable, Equatable {
         package static func < (one: Level, other: Level) -> Bool { one.rank < other.rank }
     }
 
-    /// What kind of thing happened; the text is the log's and the report's name for it.
+    /// Type of event; the raw value is its name in the log and the report.
     package enum Kind: String, Sendable, Codable {
         case started
         case ledgerCopied = "ledger-copied"
@@ -44,25 +44,25 @@ package struct RunEvent: Sendable, Equatable {
     package var milliseconds: UInt64
     package var level: Level
     package var kind: Kind
-    /// The connection slot's number in the run, from 1.
+    /// Number of the connection slot in the run, from 1.
     package var connection: Int?
     package var message: String
-    /// What the message says, for programs.
+    /// The message's values, for programs.
     package var fields = Fields()
 
-    /// What an event is about; nil for what it is not about.
+    /// Values of an event; nil if it has none of the kind.
     package struct Fields: Sendable, Equatable {
-        /// The address that a connection goes to, or the endpoint of the run.
+        /// Address of a connection, or endpoint of the run.
         package var endpoint: String?
-        /// Of a response.
+        /// Status of a response.
         package var status: UInt16?
-        /// APNs' word, of a response or a GOAWAY.
+        /// APNs' reason, from a response or a GOAWAY.
         package var reason: String?
-        /// How the run ended.
+        /// Outcome of the run.
         package var outcome: String?
-        /// Why it stops: a `StopRecord`'s kind.
+        /// Cause of the stop: the kind of a `StopRecord`.
         package var cause: String?
-        /// How many of what the event is about: responses of a connection, retries, lost events.
+        /// Count, by kind of event: responses of a connection, retries, lost events.
         package var count: UInt64?
         /// Rows so far, over all runs.
         package var counts: RowCounts?
@@ -83,13 +83,13 @@ package struct RunEvent: Sendable, Equatable {
     }
 }
 
-/// Events on their way out of a reactor, between two looks of the main thread. Bounded: a storm
-/// leaves its beginning and a count.
+/// Events on their way from a reactor to the main thread. Bounded: of a storm, the first ones and a
+/// count are kept.
 package struct EventBuffer: Sendable {
     package private(set) var events: [RunEvent] = []
     package private(set) var lost: UInt64 = 0
 
-    /// Events that are kept between two looks.
+    /// Limit on events between two calls of `takeAll`.
     static let limit = 128
 
     package init() {}
@@ -102,7 +102,7 @@ package struct EventBuffer: Sendable {
         events.append(event)
     }
 
-    /// Hands over what is there.
+    /// Removes and returns all events.
     mutating func takeAll() -> EventBuffer {
         defer { self = EventBuffer() }
         return self

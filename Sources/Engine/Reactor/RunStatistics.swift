@@ -1,12 +1,12 @@
 package import BroadsideLedgerFormat
 package import BroadsidePayloads
 
-/// What a connection waits for; each instant counts for the first that applies.
+/// Bottleneck of a connection; each instant counts for the first that applies.
 package enum LimitedBy: Int, CaseIterable, Sendable {
-    // Numbers are stored with telemetry: in the order of precedence, with numbers that stay.
+    // In order of precedence. The raw values are stored with telemetry and must not change.
     case input = 0
     case rate = 1
-    /// Resolving, connecting, the handshake, up to the server's SETTINGS.
+    /// Resolving, connecting, or the handshake, up to the server's SETTINGS.
     case connecting = 7
     case retry = 2
     case streams = 3
@@ -14,7 +14,7 @@ package enum LimitedBy: Int, CaseIterable, Sendable {
     case socket = 5
     case cpu = 6
 
-    /// The name in the summary.
+    /// Name in the summary.
     package var name: String {
         switch self {
         case .input: "input"
@@ -29,43 +29,43 @@ package enum LimitedBy: Int, CaseIterable, Sendable {
     }
 }
 
-/// What one reactor counted in this process. Owned by the reactor's thread; published to others as
-/// a whole, four times per second, never field by field.
+/// Counters of one reactor in this process. Owned by the reactor's thread and published as a whole,
+/// four times per second.
 package struct RunStatistics: Sendable {
     /// Rows settled by this process.
     package var counts = RowCounts()
-    /// Rows refused for the credential's sake: not settled, not sent again in this run.
+    /// Rows whose credential was refused: not settled, and not sent again in this run.
     package var refusedByCredential: UInt64 = 0
     /// Requests beyond each row's first.
     package var retries: UInt64 = 0
     package var requests: UInt64 = 0
-    /// Answers without a time of their own: what a legacy gateway says by silence, and its errors.
+    /// Responses without a latency: a legacy gateway's silence and its errors.
     package var untimedResponses: UInt64 = 0
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
     package var goAways: UInt64 = 0
-    /// What was found out about responses that slow down under load.
+    /// Findings about responses that slow down under load.
     package var pace = PaceTally()
-    /// Connections that failed, and responses that asked for patience or refused the credential: a
-    /// run that finds them does not grow.
+    /// Failed connections, and responses that throttle or refuse the credential: a run with either
+    /// does not grow.
     package var failures: UInt64 = 0
     package var pushbacks: UInt64 = 0
-    /// Addresses in trouble.
+    /// Number of addresses in trouble.
     package var pausedAddresses = 0
     package var openConnections = 0
     package var inFlight = 0
-    /// Connection nanoseconds by what they were limited by, indexed by `LimitedBy`.
+    /// Connection nanoseconds by bottleneck, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
-    /// Below this nobody learns anything from the shares: most of it is the beginning.
+    /// Shorter runs are not judged by these shares, because most of their time is the start.
     package static let shortestToJudgeSeconds = 2.0
 
-    /// Rows whose value has no payload of its own; known when a reactor has ended.
+    /// Number of rows without a payload for their value; known when a reactor has ended.
     package var fallbacks = FallbackCounts()
 
     package init() {}
 
-    /// Adds what another reactor counted.
+    /// Adds the counters of another reactor.
     package mutating func add(_ other: RunStatistics) {
         counts += other.counts
         refusedByCredential += other.refusedByCredential

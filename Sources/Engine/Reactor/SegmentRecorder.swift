@@ -2,67 +2,70 @@ internal import BroadsideLedgerFormat
 import BroadsideSupport
 internal import Glibc
 
-/// A reactor's segment of the ledger on its way to disk: what is recorded, written and synced.
+/// A reactor's ledger segment on its way to disk: recorded, written, synced.
 ///
 ///     recorded --5 ms, or 32 KiB, or a reservation--> written --rows wait for it--> synced
 ///
 /// One write and one sync are in flight at a time.
 struct SegmentRecorder: ~Copyable {
     var ledger: LedgerWriter
-    /// The position that the sync in flight will make durable.
+    /// Position that the sync in flight will make durable.
     private var syncing: UInt64?
-    /// All before this position has to be synced: rows wait for their reservation, or the run ends.
+    /// Position up to which a sync is required, because rows wait for their reservation or the run
+    /// ends.
     private var requiredSync: UInt64 = 0
-    /// Nothing can or may be written any more.
+    /// Whether writing has failed or is no longer permitted.
     private(set) var hasFailed = false
-    /// Since when verdicts wait to be written, monotonic nanoseconds; nil: none do.
+    /// Time since which verdicts wait to be written, monotonic nanoseconds; nil: none do.
     private var pendingSince: UInt64?
 
-    /// What the reactor's rows ask of the segment now.
+    /// Current needs of the reactor's rows.
     struct Demand {
-        /// The run ends: all is to be synced.
+        /// Whether the run ends, so that everything is synced.
         var isClosing = false
-        /// No reservation that was asked for is still to come, or nothing is left to send meanwhile.
+        /// Whether all requested reservations have arrived, or nothing is left to send meanwhile.
         var isComplete = false
-        /// Rows could go out if what is written were synced, although more is wanted.
+        /// Whether rows could be sent if what is written were synced, although more is required.
         var waitsForWritten = false
     }
 
-    /// Verdicts wait for others to share a write with, but no longer than this. A file system that
-    /// can't write without blocking hands each write to a kernel thread, and that costs as much as
-    /// twenty notifications; a kill leaves the verdicts of the last moment in doubt, never wrong.
+    /// Maximum time that verdicts wait for others to share a write. A file system that can't write
+    /// without blocking passes each write to a kernel thread, which costs as much as twenty
+    /// notifications; a kill leaves the verdicts of the last moment in doubt, never wrong.
     static var verdictHold: UInt64 { 5 * millisecond }
-    /// So much later a turn is made for them alone; under load one comes anyway before.
+    /// Additional delay before an iteration is made for them alone; under load one comes earlier
+    /// anyway.
     static var verdictSlack: UInt64 { millisecond }
-    /// So many bytes are worth a write of their own.
+    /// Bytes that justify a write of their own.
     static var verdictBatch: Int { 32_768 }
 
     init(_ ledger: consuming LedgerWriter) { self.ledger = ledger }
 
-    /// All up to here would survive a power cut.
+    /// Position up to which everything is durable.
     var synced: UInt64 { ledger.syncedPosition }
 
-    /// True if everything that is recorded would survive a power cut, or never will.
+    /// Whether everything recorded is durable, or never will be.
     var isSafe: Bool {
         hasFailed
             || (ledger.pendingByteCount == 0 && syncing == nil
                 && ledger.syncedPosition == ledger.appendedPosition)
     }
 
-    /// True where so many bytes wait for the disk that no more requests are made.
+    /// Whether so many bytes wait for the disk that no more requests are made.
     @inline(__always)
     func isBehind(_ limit: Int) -> Bool { ledger.pendingByteCount >= limit }
 
-    /// Rows wait for all before this position to be synced.
+    /// Requires a sync of everything before `position`, because rows wait for it.
     mutating func requireSync(upTo position: UInt64) { requiredSync = max(requiredSync, position) }
 
-    /// Hands verdicts to the disk, one write at a time, and syncs if rows wait for it. A sync is begun
-    /// once it covers all that is wanted, because it costs several times what a write does.
+    /// Submits verdicts to the disk, one write at a time, and syncs if rows wait for it. A sync
+    /// starts once it covers everything that is required, because it costs several times as much as
+    /// a write.
     mutating func flush(_ demand: Demand, now: UInt64, into submissions: inout SubmissionQueue) {
         guard !hasFailed else { return }
         if demand.isClosing { requiredSync = ledger.appendedPosition }
-        // SAFETY: the ledger leaves the bytes as they are until `writeCompleted`, which `wrote`
-        // calls once the driver says that the write has ended.
+        // SAFETY: the ledger does not change the bytes until `writeCompleted`, which `wrote` calls
+        // after the driver reported the end of the write.
         if isWriteDue(demand, now: now), let write = unsafe ledger.nextWrite() {
             unsafe submissions.append(.write(bytes: write.bytes, offset: write.offset))
         }
@@ -74,7 +77,7 @@ struct SegmentRecorder: ~Copyable {
         }
     }
 
-    /// When verdicts that wait now are to be written at the latest; nil if none wait.
+    /// Latest time to write the waiting verdicts; nil if none wait.
     var nextWriteDue: UInt64? {
         guard !ledger.writeIsInFlight, !hasFailed else { return nil }
         return pendingSince.map { $0 + Self.verdictHold + Self.verdictSlack }
@@ -91,14 +94,14 @@ struct SegmentRecorder: ~Copyable {
         let isDue =
             isReservationDue || demand.isClosing || ledger.pendingByteCount >= Self.verdictBatch
             || now >= since + Self.verdictHold
-        // What is added from here on waits again.
+        // Verdicts recorded from here on wait again.
         if isDue, !ledger.writeIsInFlight { pendingSince = nil }
         return isDue
     }
 
-    /// A write has ended.
+    /// Handles the end of a write.
     ///
-    /// - Returns: The errno of a disk that failed; nil if all is well.
+    /// - Returns: The errno if the disk failed; nil otherwise.
     mutating func wrote(_ result: Int) -> Int32? {
         guard result > 0 else {
             hasFailed = true
@@ -108,9 +111,9 @@ struct SegmentRecorder: ~Copyable {
         return nil
     }
 
-    /// The sync has ended.
+    /// Handles the end of a sync.
     ///
-    /// - Returns: The errno of a disk that failed; nil if all is well.
+    /// - Returns: The errno if the disk failed; nil otherwise.
     mutating func synced(_ result: Int) -> Int32? {
         guard result >= 0, let position = syncing else {
             hasFailed = true
@@ -121,14 +124,14 @@ struct SegmentRecorder: ~Copyable {
         return nil
     }
 
-    /// The ledger is another attempt's: nothing more is written or synced, so that no row which waits for
-    /// that is sent.
+    /// Stops writing and syncing because another attempt owns the ledger, so that no row that waits
+    /// for a sync is sent.
     mutating func abandon() {
         hasFailed = true
         syncing = nil
     }
 
-    /// What does not hold although it always has to; nil if all is well.
+    /// Description of a violated invariant; nil if there is none.
     var brokenInvariant: String? {
         let positions = [ledger.syncedPosition, ledger.writtenPosition, ledger.appendedPosition]
         if positions != positions.sorted() { return "synced, written, recorded up to \(positions)" }

@@ -2,8 +2,8 @@ package import BroadsideLedgerFormat
 package import BroadsideRows
 package import BroadsideSupport
 
-/// A reactor without a record layer, as one concrete type: a generic type that another module uses is
-/// not specialized there, and the deterministic simulation would spend more time on that than on its reactors.
+/// A reactor without a record layer, as one concrete type. A generic type is not specialized in
+/// another module, which would make the deterministic simulation much slower.
 package struct TransparentReactor: ~Copyable {
     private var machine: ReactorStateMachine<TransparentRecords>
 
@@ -27,17 +27,17 @@ package struct TransparentReactor: ~Copyable {
     package var rowsInHand: (all: Int, inFlight: Int, requeued: Int, waiting: Int) {
         machine.rowsInHand
     }
-    /// No row is here, none of a chunk either, and no other reactor has left one.
+    /// Whether neither this reactor, its chunks nor the handoff has rows.
     package var hasNoRows: Bool {
         machine.rowsInHand.all == 0 && machine.rows.chunks.isEmpty
             && !machine.run.resources.handoff.hasRows
     }
-    /// What is worth waiting for together after a turn; nil: the next completion.
+    /// Completions and time to wait for together after an iteration; nil: the next completion.
     package var batchWait: (completions: Int, nanoseconds: UInt64)? {
         machine.batchWait.map { (Int($0.completions), $0.nanoseconds) }
     }
     package var brokenInvariant: String? { machine.brokenInvariant }
-    /// The counters alone, without what `snapshot` looks up.
+    /// Counters without the values that `snapshot` collects.
     package var statistics: RunStatistics { machine.statistics }
 
     package mutating func nextSubmission() -> ReactorSubmission? { machine.nextSubmission() }

@@ -1,32 +1,32 @@
 import BroadsideSupport
 
-/// How many requests a connection's server may have, by what it made of those before.
+/// Limits on the requests of a connection, by its server's responses so far.
 ///
-/// A connection without a response since its start or since a refusal is asked carefully, and one to an
-/// address that loses rows has as many requests in flight as its responses are worth.
+/// A connection without a response since its start or since a refusal gets few requests. One to an
+/// address that loses rows has as many requests in flight as its responses justify.
 struct Trust {
-    /// A connection on which so many requests in a row were lost gets no more.
+    /// Consecutive lost requests after which a connection gets no more.
     static let lossesLimit = 5
 
     private(set) var responses: UInt64 = 0
-    /// When a response came last, monotonic nanoseconds; 0 before the first.
+    /// Time of the last response, monotonic nanoseconds; 0 before the first.
     private(set) var lastResponse: UInt64 = 0
-    /// Requests that were reset or had no response in time, one after the other.
+    /// Consecutive requests that were reset or timed out.
     private var lossesInARow = 0
-    /// How long the connection is left alone, as its requests are refused.
+    /// Backoff of the connection after refused requests.
     private(set) var refusals: RefusalBackoff
-    /// The responses that there were when a request was refused last.
+    /// Number of responses at the last refusal.
     private var responsesAtRefusal: UInt64 = 0
-    /// Its address loses rows.
+    /// Whether its address loses rows.
     private(set) var mustProve = false
 
     init(refusals: RefusalBackoff = RefusalBackoff()) { self.refusals = refusals }
 
-    /// Nothing limits the requests but what the server allows. Asked for each record.
+    /// Whether only the server's own limits apply. Evaluated for each record.
     @inline(__always)
     var isComplete: Bool { hasResponded && !mustProve }
 
-    /// A response has come since the start, or since the last refusal.
+    /// Whether a response has come since the start or the last refusal.
     @inline(__always)
     var hasResponded: Bool { responses != responsesAtRefusal }
 
@@ -37,40 +37,40 @@ struct Trust {
         lastResponse = now
     }
 
-    /// A request was lost.
+    /// Records a lost request.
     ///
-    /// - Returns: True for the one that makes it too many in a row.
+    /// - Returns: True for the one that reaches the limit.
     mutating func recordLoss() -> Bool {
         lossesInARow += 1
         return lossesInARow == Self.lossesLimit
     }
 
-    /// A request was refused without being processed.
+    /// Records a request that was refused without being processed.
     ///
-    /// - Returns: When another may be sent, monotonic nanoseconds.
+    /// - Returns: Earliest time of the next one, monotonic nanoseconds.
     mutating func recordRefusal(now: UInt64) -> UInt64 {
         responsesAtRefusal = responses
         return refusals.refused(now: now)
     }
 
-    /// With any response the pause is over; the next refusal starts with the shortest again.
+    /// Resets the backoff after any response.
     ///
-    /// - Returns: False where there was none to forget.
+    /// - Returns: False if there was nothing to reset.
     mutating func forgetRefusals() -> Bool {
         guard hasResponded, refusals != RefusalBackoff() else { return false }
         refusals = RefusalBackoff()
         return true
     }
 
-    /// Its address loses rows, or does not.
+    /// Sets whether its address loses rows.
     mutating func requireProof(_ isLossy: Bool) { mustProve = isLossy }
 
-    /// Requests that may be in flight by what the responses are worth.
+    /// Number of requests in flight that the responses justify.
     var worth: Int { LossyAddresses.worth(responses: responses) }
 
-    /// Ends the proof once the responses are worth all requests that the server allows.
+    /// Ends the proof once the responses justify all requests that the server allows.
     ///
-    /// - Returns: True where it ended now.
+    /// - Returns: True if it ended now.
     mutating func endProof(requestLimit: Int) -> Bool {
         guard worth > 1, worth >= requestLimit else { return false }
         mustProve = false
@@ -78,18 +78,18 @@ struct Trust {
     }
 }
 
-/// How long a connection is left alone whose requests are refused without being processed: 1 ms, which
-/// doubles to 1 s, and returns to 1 ms with any response on it.
+/// Backoff of a connection whose requests are refused without being processed: 1 ms, doubled up to
+/// 1 s, and reset by any response.
 struct RefusalBackoff: Equatable {
-    /// Refusals in a row; those within one pause are one.
+    /// Consecutive refusals; those within one pause count once.
     private(set) var rounds = 0
-    /// Nothing is sent before; monotonic nanoseconds.
+    /// Earliest time of the next request, monotonic nanoseconds.
     private(set) var until: UInt64 = 0
 
     static let minimum: UInt64 = millisecond
     static let maximum: UInt64 = second
 
-    /// A request was refused: when it may be sent again.
+    /// Records a refused request; returns when it may be sent again.
     mutating func refused(now: UInt64) -> UInt64 {
         if until <= now {
             until = now + min(Self.minimum << UInt64(min(rounds, 10)), Self.maximum)
