@@ -3,10 +3,10 @@ import BroadsideSupport
 package import BroadsideTLS
 internal import Glibc
 
-/// Bytes over TLS on a blocking socket: for what has time, such as the doctor, or reading a feedback
+/// TLS on a blocking socket, for callers without time constraints, such as the doctor or a feedback
 /// service.
 package final class BlockingStream {
-    /// Why it goes no further.
+    /// Error that ends the stream.
     package enum Failure: Error {
         /// The socket could not be connected.
         case connect(errno: Int32)
@@ -22,14 +22,14 @@ package final class BlockingStream {
         }
     }
 
-    /// How long it waits, seconds.
+    /// Timeouts in seconds.
     package struct Timeouts {
-        /// For a connection. An address that does not answer is passed over then: a firewall that
-        /// swallows packets says nothing, and there may be others.
+        /// Time for a connection. After it the next address is tried, because a firewall that drops
+        /// packets sends no error.
         var connecting: Int
-        /// For the peer, at any one moment.
+        /// Time for the peer to send or accept bytes.
         var silence: Int
-        /// For all of it; nil: as long as the peer goes on.
+        /// Total time; nil: unlimited.
         var whole: Int?
 
         package init(connecting: Int, silence: Int, whole: Int? = nil) {
@@ -41,21 +41,21 @@ package final class BlockingStream {
 
     private let descriptor: Int32
     package private(set) var session: TLSSession
-    /// Set at the stream's end where that was not said in order.
+    /// TLS error if the stream ended without an orderly close.
     package private(set) var endFailure: TLSError?
     private let deadline: UInt64
-    /// Times that a connect is continued.
+    /// Number of times that an interrupted connect is continued.
     private static let interruptions = 8
     private static let plainByteCount = 32_768
-    /// Room for several records, and what a handshake says.
+    /// Room for several records and a handshake's messages.
     private static let cipherByteCount = 98_304
-    /// What was opened and not taken yet.
+    /// Plaintext that was not returned yet.
     private var opened: [UInt8] = []
-    /// What went wrong behind it.
+    /// Error that follows it.
     private var failure: Failure?
     private var hasEnded = false
 
-    /// Connects the socket; nothing is said yet.
+    /// Connects the socket; nothing is sent yet.
     package init(
         to address: SocketAddress, context: TLSContext, serverName: ServerName, timeouts: Timeouts
     ) throws(Failure) {
@@ -72,12 +72,13 @@ package final class BlockingStream {
         }
         limitWaits(seconds: min(timeouts.connecting, timeouts.silence))
         var code = Socket.connect(descriptor, to: address)
-        // The kernel interrupts it to finish a ring that was just closed: a second call waits on.
+        // The kernel interrupts connect to finish a ring that was just closed; a second call
+        // continues it.
         for _ in 0..<Self.interruptions where code == EINTR {
             code = Socket.connect(descriptor, to: address)
         }
-        // A connect that ran into SO_SNDTIMEO says EINPROGRESS (socket(7)), one that was continued
-        // EALREADY.
+        // A connect that exceeds SO_SNDTIMEO fails with EINPROGRESS (socket(7)), one that was
+        // continued with EALREADY.
         guard code == 0 || code == EISCONN else {
             throw .connect(errno: code == EINPROGRESS || code == EALREADY ? ETIMEDOUT : code)
         }
@@ -97,19 +98,19 @@ package final class BlockingStream {
 
     // MARK: Before TLS
 
-    /// Says bytes as they are.
+    /// Sends bytes without TLS.
     package func writePlaintext(_ bytes: [UInt8]) throws(Failure) {
         try send(bytes)
     }
 
-    /// The next byte as it is, and no more than it; nil at the stream's end.
+    /// Returns the next byte without TLS and reads no further; nil at the end of the stream.
     package func nextPlainByte() throws(Failure) -> UInt8? {
         try read(limit: 1).first
     }
 
     // MARK: TLS
 
-    /// The handshake.
+    /// Performs the handshake.
     package func handshake() throws(Failure) {
         try feed([])
         while !session.isEstablished {
@@ -122,7 +123,7 @@ package final class BlockingStream {
         }
     }
 
-    /// The next bytes; empty at the stream's end, said in order or not.
+    /// Returns the next bytes; empty at the end of the stream, orderly or not.
     package func next() throws(Failure) -> [UInt8] {
         while opened.isEmpty, !hasEnded {
             if let failure { throw failure }
@@ -133,7 +134,7 @@ package final class BlockingStream {
         return bytes
     }
 
-    /// Says bytes, at most as many as a few records hold.
+    /// Sends bytes, at most as many as a few records hold.
     package func write(_ bytes: [UInt8]) throws(Failure) {
         var isSealed = false
         let records = [UInt8](capacity: Self.cipherByteCount) {
@@ -153,7 +154,7 @@ package final class BlockingStream {
         try feed(bytes)
     }
 
-    /// What has come; empty at the stream's end.
+    /// Returns received bytes; empty at the end of the stream.
     private func read(limit: Int) throws(Failure) -> [UInt8] {
         var room = [UInt8](repeating: 0, count: limit)
         while true {
@@ -183,7 +184,7 @@ package final class BlockingStream {
                 hasEnded = true
                 return
             case .failed(let error):
-                // What was opened before it is taken first.
+                // Plaintext before the error is returned first.
                 failure = .tls(error)
                 return
             }

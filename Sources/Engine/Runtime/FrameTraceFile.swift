@@ -3,22 +3,21 @@ package import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// The file of `--trace-frames`: a line of JSON a frame, of all connections, of bounded size.
+/// File of `--trace-frames`: one line of JSON per frame, for all connections, of bounded size.
 ///
 ///     reactors ──▶ lines, at most `waitingLimit` bytes ──▶ the writer's thread ──▶ file
 ///
-/// Reactors wait for a disk that is slower than they are; with one that hangs the trace ends, and not the
-/// run.
+/// Reactors wait for a slower disk; if the disk hangs, the trace ends and the run continues.
 package final class FrameTraceFile: Sendable {
     private struct State {
         /// Lines that wait to be written.
         var lines: [UInt8] = []
-        /// How often the writer took them.
+        /// Number of times that the writer took the lines.
         var takenCount = 0
-        /// Bytes that were put here so far.
+        /// Total bytes added so far.
         var byteCount = 0
         var hasEnded = false
-        /// What the file lacks, and why.
+        /// Error that made the file incomplete.
         var failure: String?
 
         mutating func fail(_ reason: String) {
@@ -27,7 +26,7 @@ package final class FrameTraceFile: Sendable {
         }
     }
 
-    /// What reactors and the writer share; the writer keeps no more than this.
+    /// State shared by reactors and the writer.
     private final class Shared: Sendable {
         let path: String
         let descriptor: Int32
@@ -58,16 +57,17 @@ package final class FrameTraceFile: Sendable {
     private let writer: BackgroundWorker<Void, Void>
     private let connections = Atomic<Int>(0)
 
-    /// Bytes that are written at most; a line says so when they are used up.
+    /// Limit on written bytes; a last line reports that it was reached.
     static let byteLimit = 256 << 20
-    /// Bytes that wait to be written at most, and as many that are.
+    /// Limit on bytes that wait to be written, and on bytes that are being written.
     private static let waitingLimit = 4 << 20
-    /// The longest wait of a reactor for so many to be written.
+    /// Maximum time that a reactor waits for the writer.
     private static let waitLimitMilliseconds = 5_000
 
-    /// - Parameter path: Where nothing is lost: the rule of outputs was asked before.
+    /// - Parameter path: A path whose file may be overwritten; the caller has checked the rules for
+    ///   outputs.
     package init(_ path: String) throws(BroadsideError) {
-        // Reactors wait for it: a pipe that nobody reads would take nothing at all.
+        // Reactors wait for the file: a pipe without a reader would accept nothing.
         guard !isSpecialFile(path) else {
             throw .usage("trace-frames", "\(path) is not a file: name a file to write to")
         }
@@ -80,10 +80,10 @@ package final class FrameTraceFile: Sendable {
         writer = BackgroundWorker { shared.writeWaiting() }
     }
 
-    /// Numbers connections in the order in which they are made.
+    /// Returns the number of a new connection, in order of creation.
     func nextConnection() -> Int { connections.add(1, ordering: .relaxed).newValue }
 
-    /// Appends whole lines. What can't be written is lost: a trace ends no run.
+    /// Appends whole lines. Lines that can't be written are lost, because a trace never ends a run.
     func append(_ lines: String) {
         guard !lines.isEmpty else { return }
         let bytes = Array(lines.utf8)
@@ -128,22 +128,22 @@ package final class FrameTraceFile: Sendable {
         return .done
     }
 
-    /// Whether lines are still on their way to the disk. Asked by one thread.
+    /// Whether lines are still being written. Called by one thread.
     package var isWriting: Bool {
         _ = writer.take()
         return !writer.isIdle
     }
 
-    /// Why the file is not whole; nil where it is. Asked once nothing is appended any more.
+    /// Reason why the file is incomplete; nil if it is complete. Call after the last append.
     package var failure: String? {
         if isWriting { return "\(shared.path) is still being written" }
         return shared.state.withLock { $0.failure }
     }
 }
 
-/// A frame as a line of the trace; nothing in it is secret.
+/// Formats a frame as a line of the trace, without secrets.
 struct FrameTraceLine {
-    /// Characters of a reason or a server's words.
+    /// Limit on characters of a reason or a server's text.
     private static let textLimit = 300
 
     static func text(
@@ -169,7 +169,7 @@ struct FrameTraceLine {
         return line.object + "\n"
     }
 
-    /// A value without its secret.
+    /// Returns a header value with its secret removed.
     static func shown(_ name: String, _ value: [UInt8]) -> String {
         let text = String(decoding: value, as: UTF8.self)
         switch name {
@@ -190,7 +190,7 @@ struct FrameTraceLine {
         }
         switch frame.header.type {
         case .data where !isSent:
-            // A server's answer: a reason. What is sent may be personal and is not shown.
+            // The body of a response is a reason. Sent bodies may be personal and are not shown.
             line.add("body", printable(String(decoding: payload, as: UTF8.self), limit: textLimit))
         case .resetStream where payload.count == 4:
             line.add("error", errorName(number(0, 4)))

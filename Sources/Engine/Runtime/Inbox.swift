@@ -3,13 +3,12 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// What other threads have for a reactor: completions that do not come from its ring. An eventfd
-/// tells the ring that something lies here.
+/// Completions for a reactor from other threads. An eventfd notifies its ring.
 final class Inbox: @unchecked Sendable {
     private let event: EventDescriptor
     private let waiting = Mutex<[ReactorCompletionBox]>([])
 
-    /// A completion on its way between threads; the chunk in it is handed over, not shared.
+    /// A completion passed between threads; ownership of its chunk moves with it.
     struct ReactorCompletionBox: @unchecked Sendable {
         let completion: ReactorCompletion
     }
@@ -22,7 +21,7 @@ final class Inbox: @unchecked Sendable {
         }
     }
 
-    /// Readable while something lies here.
+    /// Descriptor that is readable while there are completions.
     var eventDescriptor: Int32 { event.descriptor }
 
     func put(_ completion: ReactorCompletion) {
@@ -31,7 +30,7 @@ final class Inbox: @unchecked Sendable {
         wake()
     }
 
-    /// Wakes the reactor without telling it anything: it looks at the shared state.
+    /// Wakes the reactor without a completion, so that it checks shared state.
     func wake() {
         event.signal()
     }

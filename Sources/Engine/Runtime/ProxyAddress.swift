@@ -1,9 +1,9 @@
-/// An HTTP proxy, as `--proxy` names it.
+/// An HTTP proxy from `--proxy`.
 package struct ProxyAddress: Equatable, Sendable {
     var host: String
     var port: UInt16
 
-    /// `HOST:PORT`, for people and for messages.
+    /// `HOST:PORT`, for messages.
     package var hostAndPort: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     package init(host: String, port: UInt16) {

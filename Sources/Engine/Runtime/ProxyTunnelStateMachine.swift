@@ -1,19 +1,19 @@
 internal import BroadsideSupport
 package import BroadsideTLS
 
-/// The opening of a connection through an HTTP proxy (RFC 9110 section 9.3.6), without any I/O.
+/// Opens a connection through an HTTP proxy (RFC 9110, section 9.3.6), without I/O.
 ///
 ///     unasked -- request --> asked -- 1xx --.       .-- 2xx --> open: what follows is the server's
 ///                              ^            |       |
 ///                              '------------+-------+-- else --> refused: the proxy's own words
 package struct ProxyTunnelStateMachine: ~Copyable {
-    /// Which tunnel is asked for.
+    /// Tunnel to request.
     package struct Configuration: Sendable {
-        /// The proxy as messages name it, `HOST:PORT`.
+        /// `HOST:PORT` of the proxy, for messages.
         package var proxy: String
-        /// Where the tunnel leads, `HOST:PORT`: the name goes to the proxy, nobody here looks it up.
+        /// `HOST:PORT` of the tunnel's far end; the proxy resolves the name.
         package var target: String
-        /// The value of Proxy-Authorization; nil: none is sent.
+        /// Value of Proxy-Authorization; nil: not sent.
         var authorization: SecretBytes?
 
         package init(proxy: String, target: String, authorization: SecretBytes?) {
@@ -23,13 +23,13 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         }
     }
 
-    /// What received bytes mean.
+    /// Action after received bytes.
     package enum Action: Sendable {
-        /// The answer is not complete.
+        /// The response is incomplete.
         case wait
-        /// The tunnel stands; whatever follows comes from its other end.
+        /// The tunnel is open; further bytes come from its far end.
         case open
-        /// There will be no tunnel.
+        /// The proxy refused the tunnel.
         case refused(RecordLayerError)
     }
 
@@ -40,7 +40,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         case refused(RecordLayerError)
     }
 
-    /// The most that a proxy may say before its answer's end. Proxies add a few hundred bytes.
+    /// Limit on bytes of a proxy's response; proxies send a few hundred.
     static let responseLimit = 8192
 
     private let configuration: Configuration
@@ -51,14 +51,14 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         self.configuration = configuration
     }
 
-    /// True once bytes come from the server and no longer from the proxy.
+    /// Whether received bytes come from the server instead of the proxy.
     var isOpen: Bool {
         if case .open = phase { return true }
         return false
     }
 
-    /// Takes what the proxy says, up to the end of its answer; called first with no input at all,
-    /// which makes it ask.
+    /// Processes received bytes up to the end of the proxy's response. The first call has no input
+    /// and writes the request.
     package mutating func receive(
         _ input: RawSpan, at offset: inout Int, output: inout OutputRawSpan
     ) -> Action {
@@ -70,7 +70,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         }
         while offset < input.byteCount {
             guard case .requested = phase else { break }
-            // SAFETY: the offset is within the span, and every byte is a valid UInt8.
+            // SAFETY: the offset is within the span, and each byte is a valid UInt8.
             let byte = unsafe input.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
             offset += 1
             head.append(byte)
@@ -86,7 +86,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         }
     }
 
-    /// What it means that the proxy closed the connection before its answer.
+    /// Error to report if the proxy closes the connection before its response.
     package var closedEarly: RecordLayerError {
         error("closed the connection without a response to CONNECT: \(Self.wrongPort)")
     }
@@ -94,7 +94,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
     private var request: [UInt8] {
         var request = Array(
             "CONNECT \(configuration.target) HTTP/1.1\r\nHost: \(configuration.target)\r\n".utf8)
-        // Room for all, so that no shorter copy of the secret is left behind.
+        // Reserves the full size, so that no reallocation leaves a copy of the secret behind.
         request.reserveCapacity(request.count + (configuration.authorization?.count ?? 0) + 32)
         if let authorization = configuration.authorization {
             request += "Proxy-Authorization: ".utf8
@@ -107,11 +107,12 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         return request
     }
 
-    // MARK: The answer
+    // MARK: Response
 
     private static let wrongPort = "check that --proxy names an HTTP proxy"
 
-    /// Looks at what is there after each line: a first line that is no HTTP ends it at once.
+    /// Checks the lines so far after each line: a first line that is not HTTP ends the tunnel at
+    /// once.
     private mutating func endLine() {
         let lines = head.split(separator: 0x0a, omittingEmptySubsequences: false).dropLast().map {
             $0.last == 0x0d ? $0.dropLast() : $0
@@ -131,7 +132,8 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         }
     }
 
-    /// `HTTP/1.1 407 Proxy Authentication Required`: the code, and the code with its words.
+    /// Parses `HTTP/1.1 407 Proxy Authentication Required` into the code, and the code with its
+    /// phrase.
     private static func status(_ line: ArraySlice<UInt8>) -> (code: Int, statusText: String)? {
         let parts = line.split(separator: 0x20, maxSplits: 2)
         guard parts.count >= 2, parts[0].starts(with: "HTTP/1.".utf8), parts[1].count == 3,
@@ -141,7 +143,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         return (code, "\(code) " + String(decoding: phrase, as: UTF8.self))
     }
 
-    /// The schemes of Proxy-Authenticate (RFC 9110 section 11.7.1), in lower case.
+    /// Schemes in Proxy-Authenticate (RFC 9110, section 11.7.1), in lower case.
     private static func schemes(_ lines: ArraySlice<ArraySlice<UInt8>>) -> [String] {
         lines.compactMap { line in
             let text = String(decoding: line, as: UTF8.self).lowercased()
@@ -157,7 +159,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
             refuse(
                 "refused CONNECT with \(statusText) and asks for \(offered.joined(separator: ", ")): "
                     + "only basic authentication is spoken here", isLasting: true)
-        // RFC 9110 section 15.5.8 asks for 407; tinyproxy says 401 to a wrong password.
+        // RFC 9110, section 15.5.8 requires 407; tinyproxy sends 401 after a wrong password.
         case 401 where configuration.authorization != nil,
             407 where configuration.authorization != nil:
             refuse(

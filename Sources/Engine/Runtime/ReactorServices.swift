@@ -4,11 +4,11 @@ import BroadsideRing
 package import BroadsideSupport
 internal import Synchronization
 
-/// What blocks, done for reactors on threads of its own: looking names up and reading the list.
-/// Results arrive in the reactor's inbox. Nobody waits for these threads: a name server that is
-/// silent keeps `getaddrinfo` for a minute, a file system that hangs keeps `read` for good.
+/// Blocking work for reactors, on separate threads: resolving names and reading the list. Results
+/// arrive in the reactor's inbox. No thread waits for these: a silent name server blocks
+/// `getaddrinfo` for a minute, a hanging file system blocks `read` forever.
 package final class ReactorServices: @unchecked Sendable {
-    /// Look-ups for which a reactor waits at the same time.
+    /// Concurrent lookups of a reactor.
     private static let lookupsAtOnce = 1
 
     private let route: Route
@@ -17,7 +17,7 @@ package final class ReactorServices: @unchecked Sendable {
     private let published: Mutex<[ReactorReport]>
     private let events = Mutex(EventBuffer())
     private var reader: WorkerThread?
-    /// Since when the list's thread has been reading on, `CLOCK_MONOTONIC`; 0: it does not read.
+    /// Start of the current read of the list, `CLOCK_MONOTONIC`; 0: none.
     private let readingSince = Atomic<UInt64>(0)
 
     package init(route: Route, reactors: Int) {
@@ -27,19 +27,20 @@ package final class ReactorServices: @unchecked Sendable {
         published = Mutex(Array(repeating: ReactorReport(), count: reactors))
     }
 
-    /// Starts the threads; `list` is read by one of them alone from now on.
+    /// Starts the threads; from now on only one of them reads `list`.
     package func start(list: ListSource) throws(BroadsideError) {
         _ = try WorkerThread { [self] in resolveForever() }
         reader = try WorkerThread { [self] in readForever(list) }
     }
 
-    /// Tells the threads that nothing more is wanted. No reactor may be running.
+    /// Asks the threads to end. No reactor may be running.
     package func stop() {
         lookups.close()
         chunkRequests.close()
     }
 
-    /// True once the list is nobody's, and may be read on by the caller; after `stop`.
+    /// Whether the list thread has ended, so that the caller may read the list. Call after
+    /// `stop()`.
     package var hasListEnded: Bool {
         guard let reader else { return true }
         guard reader.hasEnded else { return false }
@@ -48,14 +49,14 @@ package final class ReactorServices: @unchecked Sendable {
         return true
     }
 
-    /// How long the current read of the list has taken so far, nanoseconds; 0 where there is none.
+    /// Duration of the current read of the list so far, nanoseconds; 0 if there is none.
     package func readTime(_ now: Now) -> UInt64 {
         let since = readingSince.load(ordering: .relaxed)
         return since == 0 ? 0 : now.nanoseconds - min(since, now.nanoseconds)
     }
 
-    /// Looks the name up again; no answer is kept, as Apple advises. Who asks while a look-up is out gets
-    /// its answer: a name server that takes seconds is asked once for all reactors.
+    /// Resolves the name again; results are not cached, as Apple advises. Reactors that ask during
+    /// a lookup share its result, so that a slow name server gets one query for all.
     func resolve(for inbox: Inbox) {
         lookups.put(inbox)
     }
@@ -65,13 +66,13 @@ package final class ReactorServices: @unchecked Sendable {
         chunkRequests.put((rowLimit, inbox))
     }
 
-    /// Takes a reactor's counters and events, for those who tell how the run goes on.
+    /// Stores a reactor's counters and events for the supervising thread.
     func publish(_ report: ReactorReport, _ new: EventBuffer, reactor: Int) {
         published.withLock { $0[reactor] = report }
         if !new.events.isEmpty || new.lost > 0 { events.withLock { $0.add(new) } }
     }
 
-    /// What all reactors told last, added up.
+    /// Sum of the reactors' last reports.
     package var report: ReactorReport {
         published.withLock { published in
             var sum = ReactorReport()
@@ -84,10 +85,10 @@ package final class ReactorServices: @unchecked Sendable {
         }
     }
 
-    /// What the reactors' threads had used when they told it last.
+    /// CPU times of the reactors' threads in their last reports.
     package var threadUses: [ThreadUse] { published.withLock { $0.map(\.threadUse) } }
 
-    /// Events since the last look.
+    /// Removes and returns events since the last call.
     package func takeEvents() -> EventBuffer { events.withLock { $0.takeAll() } }
 
     private func resolveForever() {
@@ -122,7 +123,7 @@ package final class ReactorServices: @unchecked Sendable {
         }
     }
 
-    /// Why the list can't be read on.
+    /// Stop cause for an error of the list.
     private static func cause(of error: BroadsideError) -> StopCause {
         if error.isChange { return .listChanged(detail: error.message) }
         return error.isFaultyList

@@ -7,7 +7,7 @@ package import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// A reactor, its ring and its segment, on a thread of their own.
+/// A reactor with its ring and its segment, on a thread of its own.
 package final class ReactorThread: @unchecked Sendable {
     private let reactor: Int
     private let settings: ReactorSettings
@@ -23,11 +23,11 @@ package final class ReactorThread: @unchecked Sendable {
     private let campaign: UInt64
     private let epoch: UInt32
     private let ended = Atomic<Bool>(false)
-    // What is left of the reactor: written by its thread, read once that is joined.
+    // Results of the reactor: written by its thread, read after `join`.
     private var statistics = RunStatistics()
     private var latency = LatencyCounts()
     private var segmentByteCount: UInt64 = 0
-    /// Why the reactor could not go on, where it could not.
+    /// Error that ended the reactor early, if any.
     package private(set) var failure: StopCause?
     private var thread: WorkerThread?
 
@@ -57,8 +57,8 @@ package final class ReactorThread: @unchecked Sendable {
         close(segment)
     }
 
-    /// Starts the thread; it rings the caller's bell when the reactor has ended. The caller joins it.
-    /// Where no thread can be had, the reactor has ended at once, and the run stops.
+    /// Starts the thread. It notifies the calling thread when the reactor has ended; the caller
+    /// joins it. If no thread can be created, the reactor ends at once and the run stops.
     package func start() {
         let waiter = pthread_self()
         do throws(BroadsideError) {
@@ -81,23 +81,24 @@ package final class ReactorThread: @unchecked Sendable {
 
     package var hasEnded: Bool { ended.load(ordering: .acquiring) }
 
-    /// What the reactor left of its segment; known once it is joined.
+    /// Length of the reactor's segment; valid after `join`.
     package var segmentLength: SegmentLength {
         SegmentLength(reactor: UInt16(reactor), byteCount: segmentByteCount)
     }
 
-    /// Adds what the reactor counted; once it is joined.
+    /// Adds the reactor's counters; call after `join`.
     package func collect(_ statistics: inout RunStatistics, _ latency: inout LatencyCounts) {
         statistics.add(self.statistics)
         latency.add(self.latency)
     }
 
-    /// Makes as many rings as there are reactors, and drops them.
+    /// Creates as many rings as there are reactors, and closes them, to check that the limits allow
+    /// them.
     package static func tryRings(_ count: Int) throws(RingError) {
         guard count > 0 else { return }
         let ring = try RingDriver<TLSRecords>.makeRing()
         try tryRings(count - 1)
-        // All of them at the same time: together they have to fit.
+        // All rings must exist at the same time.
         withExtendedLifetime(ring) {}
     }
 
@@ -111,7 +112,7 @@ package final class ReactorThread: @unchecked Sendable {
         }
     }
 
-    /// Inlined, so that the machine is compiled for each record layer by itself.
+    /// Inlined, so that the state machine is specialized for each record layer.
     @inline(__always)
     private func run<Records: RecordLayer & ~Copyable>(
         _ layer: Records.Type, _ recordConfiguration: Records.Configuration
@@ -124,7 +125,8 @@ package final class ReactorThread: @unchecked Sendable {
                 campaign: campaign, epoch: epoch, reactor: UInt16(reactor),
                 startOffset: UInt64(LedgerFormat.segmentHeaderByteCount)),
             chunkPool: pool, layout: layout, seed: settings.seed &+ UInt64(reactor), now: now)
-        // The kernel may read the machine's memory until the driver's ring has ended: it ends first.
+        // The kernel may read the state machine's memory until the driver's ring has ended, so the
+        // ring ends first.
         do {
             var driver = try RingDriver<Records>(
                 slots: machine.slotCount, segment: segment, claim: claim, epoch: epoch,

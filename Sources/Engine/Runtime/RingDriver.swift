@@ -3,54 +3,55 @@ import BroadsideRing
 import BroadsideSupport
 internal import Glibc
 
-/// Drives one reactor with io_uring: performs its submissions, hands it completions, waits. All I/O
-/// of the hot path is here, and no decision.
+/// Drives one reactor with io_uring: performs its submissions, passes it completions, waits. It
+/// does all I/O of the hot path and makes no decisions.
 @safe struct RingDriver<Records: RecordLayer & ~Copyable>: ~Copyable {
-    /// What a completion belongs to, in the upper byte of its user data; the connection's slot lies
-    /// in the lower bytes.
+    /// Operation of a completion, in the upper byte of its user data; the lower bytes hold the
+    /// connection's slot.
     private enum Operation: UInt64 {
         case connect = 1
         case receive, send, cancel, close, write, sync, position, claim, inbox
     }
 
-    /// A slot's socket and what of it is under way.
+    /// Socket of a slot, with its pending operations.
     private struct Slot {
         var descriptor: Int32 = -1
-        /// Completions that are still to come.
+        /// Number of completions still to come.
         var pending = 0
         var isReceiving = false
         var isClosing = false
-        /// The receive ended for lack of buffers and has to be armed again.
+        /// Whether the receive ended for lack of buffers and has to be armed again.
         var needsReceive = false
     }
 
     private var ring: Ring
     private var sockets: [Slot]
     private let segment: Int32
-    /// The attempt's claim on the ledger, open; -1: there is none.
+    /// Descriptor of the attempt's claim on the ledger; -1: none.
     private let claim: Int32
-    /// The kernel may fill it in until the ring has ended, which is before this is freed: see `deinit`.
+    /// The kernel may write to it until the ring has ended, which is before it is freed: see
+    /// `deinit`.
     private let claimStatus: FileStatus
-    // SAFETY: as many bytes as a position has, which the kernel reads from behind a sync up to the
-    // completion of the claim's status; freed in `deinit`, once the ring has ended.
+    // SAFETY: as many bytes as a position has. The kernel reads them between a sync and the
+    // completion of the claim's status; freed in `deinit`, after the ring has ended.
     private let claimPosition: UnsafeMutableRawBufferPointer
-    /// The run's number in the ledger.
+    /// Number of the run in the ledger.
     private let epoch: UInt32
-    /// What the sync in flight makes durable.
+    /// Position that the sync in flight makes durable.
     private var syncing: UInt64 = 0
     private let inbox: Inbox
     private let services: ReactorServices
     private let reactor: Int
-    // SAFETY: eight bytes that the kernel sets while a read of the inbox waits, which is nearly
-    // always; freed in `deinit`, once the ring has ended.
+    // SAFETY: eight bytes that the kernel sets while a read of the inbox is pending, which is
+    // nearly always; freed in `deinit`, after the ring has ended.
     private var inboxCounter: UnsafeMutableRawBufferPointer
     private var batch = CompletionBatch(capacity: 256)
-    /// True after a wait that brought nothing new.
+    /// Whether the last wait brought nothing new.
     private var lastWaitWasEmpty = true
-    /// Sends among the submissions of this turn.
+    /// Sends among the submissions of this iteration.
     private var newSends: UInt32 = 0
 
-    /// Received bytes land in so many buffers of so many bytes, shared by all connections.
+    /// Number and size of the receive buffers, shared by all connections.
     static var bufferCount: Int { 128 }
     static var bufferSize: Int { 32_768 }
 
@@ -67,26 +68,27 @@ internal import Glibc
         self.inbox = inbox
         self.services = services
         self.reactor = reactor
-        // SAFETY: as many bytes as an eventfd gives at once (eventfd(2)).
+        // SAFETY: as many bytes as a read of an eventfd returns (eventfd(2)).
         unsafe inboxCounter = .allocate(byteCount: 8, alignment: 8)
         // SAFETY: set before the kernel reads it, in `recordDurablePosition`.
         unsafe claimPosition = .allocate(byteCount: DurablePosition.byteCount, alignment: 8)
     }
 
     deinit {
-        // SAFETY: the ring's end cancels what is under way, so that the kernel has let go of both.
+        // SAFETY: the ring's end cancels pending operations, so that the kernel no longer uses
+        // either buffer.
         let ended = ring
         _ = consume ended
         unsafe inboxCounter.deallocate()
         unsafe claimPosition.deallocate()
     }
 
-    /// A reactor's ring.
+    /// Creates a reactor's ring.
     static func makeRing() throws(RingError) -> Ring {
         try Ring(entries: 1024, bufferCount: bufferCount, bufferSize: bufferSize)
     }
 
-    /// Runs the reactor to its end.
+    /// Runs the reactor until it is finished.
     mutating func run(_ machine: inout ReactorStateMachine<Records>) throws(RingError) {
         listenToInbox()
         var now = Clock.now()
@@ -108,9 +110,9 @@ internal import Glibc
             if machine.isFinished { break }
             let deadline = min(machine.nextDeadline, nextPublication)
             var wait = deadline > now.nanoseconds ? deadline - now.nanoseconds : 0
-            // Most sends complete while they are submitted and tell nothing new, and so does a write
-            // that nobody waits for: wait for more. One that takes longer holds others back for a
-            // moment at most.
+            // Most sends complete during submission and bring nothing new, and so does a write that
+            // nothing waits for: wait for more completions. A slower one delays others only
+            // briefly.
             let quiet = newSends + (!lastWaitWasEmpty && machine.writeIsQuiet ? 1 : 0)
             var count = wait > 0 ? quiet + 1 : 0
             if wait > 0, !lastWaitWasEmpty, let batchWait = machine.batchWait {
@@ -121,7 +123,7 @@ internal import Glibc
             }
             try ring.submitAndWait(atLeast: count, timeoutNanoseconds: wait)
             now = Clock.now()
-            // Where nothing came in the meantime, whatever comes next is waited for.
+            // If nothing came in the meantime, the next completion ends the wait.
             lastWaitWasEmpty = reap(into: &machine, now: now) <= Int(quiet)
         }
         for socket in sockets where socket.descriptor >= 0 {
@@ -131,7 +133,7 @@ internal import Glibc
 
     // MARK: Completions
 
-    /// - Returns: How many completions there were.
+    /// - Returns: The number of completions.
     private mutating func reap(
         into machine: inout ReactorStateMachine<Records>, now: Now
     ) -> Int {
@@ -171,7 +173,8 @@ internal import Glibc
             recordDurablePosition()
             return
         case .position:
-            // Not written: what was synced holds all the same, but a copy that lacks it is not known.
+            // The position was not written. The sync is still valid, but a stale copy of the ledger
+            // cannot be detected.
             return
         case .claim:
             machine.completed(claimCompletion(completion.result), now: now)
@@ -207,8 +210,8 @@ internal import Glibc
     ) {
         if let buffer = completion.bufferID {
             if !sockets[slot].isClosing, completion.result > 0 {
-                // SAFETY: the buffer is ours until it is given back below, and nobody keeps the
-                // bytes.
+                // SAFETY: the buffer is ours until it is returned below, and no pointer to the
+                // bytes is kept.
                 let bytes = unsafe RawSpan(_unsafeBytes: ring.unsafeBytes(of: completion))
                 machine.received(connection: slot, bytes: bytes, now: now)
             }
@@ -228,7 +231,7 @@ internal import Glibc
         finishClose(slot, machine: &machine, now: now)
     }
 
-    /// Tells the reactor that a slot is free once nothing of its socket is under way.
+    /// Reports a slot as free when its socket has no pending operation.
     private mutating func finishClose(
         _ slot: Int, machine: inout ReactorStateMachine<Records>, now: Now
     ) {
@@ -242,13 +245,14 @@ internal import Glibc
         machine.completed(.closed(connection: slot), now: now)
     }
 
-    /// Notes in the claim what was synced, then asks whether it still is the claim. Only now: a newer
-    /// attempt that removes it after this reads what was synced.
+    /// Writes the synced position to the claim, then checks that the claim is still valid. Only
+    /// after the sync: a newer attempt that removes the claim later reads what was synced.
     private mutating func recordDurablePosition() {
         let position = DurablePosition(
             epoch: epoch, reactor: UInt16(reactor), position: syncing)
-        // SAFETY: two words, as many bytes as were allocated; the kernel has read what was there before,
-        // since a sync begins only once the status behind the last one has come.
+        // SAFETY: two words, as many bytes as were allocated. The kernel has read the previous
+        // content, because a sync starts only after the status that follows the last one has
+        // arrived.
         unsafe claimPosition.storeBytes(of: position.words.0, as: UInt64.self)
         unsafe claimPosition.storeBytes(of: position.words.1, toByteOffset: 8, as: UInt64.self)
         unsafe ring.write(
@@ -257,7 +261,7 @@ internal import Glibc
             failure: userData(.position, 0))
     }
 
-    /// What the claim's status means for the sync before it.
+    /// Completion for the sync that precedes the claim's status.
     private func claimCompletion(_ result: Int32) -> ReactorCompletion {
         // ESTALE: removed on the NFS server, by another machine.
         if result == -ESTALE || result == -ENOENT { return .superseded }
@@ -284,8 +288,8 @@ internal import Glibc
         case .send(let slot, let bytes):
             sockets[slot].pending += 1
             newSends += 1
-            // SAFETY: the machine leaves the bytes as they are until it is told of this send's end,
-            // and frees them after the ring has ended: it outlives the driver.
+            // SAFETY: the state machine does not change the bytes until it gets this send's
+            // completion, and frees them after the ring has ended, because it outlives the driver.
             unsafe ring.send(sockets[slot].descriptor, bytes, userData: userData(.send, slot))
         case .close(let slot):
             sockets[slot].isClosing = true
@@ -297,7 +301,7 @@ internal import Glibc
                 finishClose(slot, machine: &machine, now: now)
             }
         case .write(let bytes, let offset):
-            // SAFETY: as with a send; the bytes are the ledger writer's, until `writeCompleted`.
+            // SAFETY: as for a send; the bytes belong to the ledger writer until `writeCompleted`.
             unsafe ring.write(
                 segment, bytes, at: offset, userData: userData(.write, 0))
         case .sync(let position):
@@ -330,8 +334,8 @@ internal import Glibc
     }
 
     private mutating func listenToInbox() {
-        // SAFETY: one read is in flight at a time: armed at the start, and again once it has ended.
-        // The counter is freed after the ring.
+        // SAFETY: one read is in flight at a time: armed at the start, and again after it has
+        // ended. The counter is freed after the ring.
         unsafe ring.read(
             inbox.eventDescriptor, into: inboxCounter, at: .max, userData: userData(.inbox, 0))
     }

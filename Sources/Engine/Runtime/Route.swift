@@ -2,9 +2,9 @@ import BroadsideRing
 import BroadsideSupport
 package import BroadsideTLS
 
-/// The way to an endpoint: whose name is looked up and connected to, and what is expected there.
+/// Route to an endpoint: the name to resolve and connect to, and the server expected there.
 package struct Route: Sendable {
-    /// The host whose certificate and name are expected.
+    /// Host expected in the server's certificate.
     package var host: String
     package var port: UInt16
     package var proxy: ProxyAddress?
@@ -20,17 +20,17 @@ package struct Route: Sendable {
         self.tunnel = tunnel
     }
 
-    /// `HOST:PORT`, for people.
+    /// `HOST:PORT`, for messages.
     package static func hostAndPort(_ host: String, _ port: UInt16) -> String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// The name to look up: the proxy's where there is one, and then no other.
+    /// Name to resolve: only the proxy's if there is one.
     package var nameToResolve: (host: String, port: UInt16) {
         proxy.map { ($0.host, $0.port) } ?? (host, port)
     }
 
-    /// What sessions are made from.
+    /// Configuration of TLS sessions.
     package func tlsConfiguration(_ context: TLSContext) -> TLSConfigurationBox.Value {
         let isAddress = SocketAddress(numeric: host, port: port) != nil
         return TLSConfigurationBox.Value(

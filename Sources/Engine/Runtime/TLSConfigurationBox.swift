@@ -1,13 +1,13 @@
 package import BroadsideTLS
 internal import Synchronization
 
-/// What every session of a run is made from. Replaced as a whole while the run continues: sessions
-/// that stand keep what they were made from.
+/// Configuration of a run's TLS sessions. Replaced as a whole during the run; open sessions keep
+/// their own.
 package final class TLSConfigurationBox: Sendable {
     package struct Value: Sendable {
         package var context: TLSContext
         package var serverName: ServerName
-        /// nil: straight to the server.
+        /// nil: direct connection to the server.
         package var tunnel: ProxyTunnelStateMachine.Configuration?
 
         init(
@@ -24,9 +24,9 @@ package final class TLSConfigurationBox: Sendable {
 
     package init(_ value: Value) { self.value = Mutex(value) }
 
-    /// What the next session is made from.
+    /// Configuration of the next session.
     var current: Value { value.withLock { $0 } }
 
-    /// Makes the sessions to come from something else.
+    /// Replaces the configuration for later sessions.
     package func replace(_ value: Value) { self.value.withLock { $0 = value } }
 }

@@ -1,6 +1,6 @@
 import BroadsideTLS
 
-/// TLS as the record layer of a connection, behind a proxy's tunnel where there is one.
+/// TLS as the record layer of a connection, inside a proxy's tunnel if there is one.
 struct TLSRecords: RecordLayer, ~Copyable {
     typealias Configuration = TLSConfigurationBox
 
@@ -32,7 +32,7 @@ struct TLSRecords: RecordLayer, ~Copyable {
         switch tunnel?.receive(input, at: &offset, output: &ciphertext) {
         case .wait: return .more
         case .refused(let error): return .failed(error)
-        // From here on the server speaks, and in TLS the client speaks first.
+        // From here on the peer is the server, and in TLS the client sends first.
         case .open, nil:
             tunnel = nil
             closedEarly = nil
@@ -81,7 +81,7 @@ extension RecordLayerError {
 }
 
 extension TLSError {
-    /// The message, with the option that may help.
+    /// Message with the option that may help.
     package var sentence: String {
         code == .certificateUnknownAuthority
             ? "\(message), or name that authority's certificate with --ca-file" : message

@@ -1,10 +1,10 @@
 import BroadsideHTTP2
 import BroadsideSupport
 
-/// TLS, and a look at the plaintext on both its sides. A record layer of its own, so that a run
-/// without a trace does not even ask whether there is one.
+/// TLS with a trace of the plaintext in both directions. A separate record layer, so that runs
+/// without a trace have no check for it.
 struct TracedRecords: RecordLayer, ~Copyable {
-    /// What every session of a traced run is made from.
+    /// Configuration of a traced run's sessions.
     struct Configuration: Sendable {
         var records: TLSConfigurationBox
         var file: FrameTraceFile
