@@ -23,7 +23,7 @@ import BroadsideTLS
 /// What only reads and is called in each turn runs inline: elsewhere Swift (6.3) copies all of this, almost
 /// 4 KiB, to the stack for a call that borrows it.
 ///
-///     running ---- word to stop ----> draining --- responses in, or awaited long enough ---.
+///     running ---- stop request ----> draining --- responses in, or awaited long enough ---.
 ///        '---------- list at its end and every row settled -------------------------------> closing --> finished
 ///
 /// One iteration: the driver passes all available completions, calls `runIteration(_:)` once,

@@ -5,7 +5,7 @@ package import BroadsideTLS
 ///
 ///     unasked -- request --> asked -- 1xx --.       .-- 2xx --> open: what follows is the server's
 ///                              ^            |       |
-///                              '------------+-------+-- else --> refused: the proxy's own words
+///                              '------------+-------+-- else --> refused: the proxy's status
 package struct ProxyTunnelStateMachine: ~Copyable {
     /// Tunnel to request.
     package struct Configuration: Sendable {
