@@ -50,6 +50,14 @@ extension MalformedRequest {
         .init(
             ["--endpoint", "https://localhost:1"], says: ["localhost:2197", "without the scheme"]),
         .init(["--rate", "10k"], says: ["--rate '10k'", "like 5000"]),
+        .init(["--rate", "100..5000"], says: ["--rate '100..5000'", "like 100..5000/10m"]),
+        .init(
+            ["--rate", "100...5000/10m"], says: ["--rate '100...5000/10m'", "like 100..5000/10m"]),
+        .init(["--rate", "0..5000/10m"], says: ["--rate '0..5000/10m'", "like 100..5000/10m"]),
+        .init(["--rate", "1..2e9/10m"], says: ["--rate '1..2e9/10m'", "like 100..5000/10m"]),
+        .init(["--rate", "1..5/10"], says: ["--rate '1..5/10'", "no time"]),
+        .init(["--rate", "1..5/0s"], says: ["--rate '1..5/0s'", "no time"]),
+        .init(["--rate", "5000..100/10m"], says: ["falls", "write 100..5000/10m"]),
         .init(["--rate", "99999999999999999999999"], says: ["--rate", "at most 1,000,000,000"]),
         .init(["--rate-per-connection", "1e300"], says: ["at most 1,000,000,000"]),
         .init(["--max-bad-tokens", "5%"], says: ["'5%'", "the number alone"]),

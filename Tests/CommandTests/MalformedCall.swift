@@ -230,6 +230,7 @@ extension MalformedRequest {
         ("{zzzzzzzz: 5}", ["line 1, column 2", "--help"]),
         ("{rate: true}", ["line 1, column 8", "'rate' is true", "number"]),
         ("{rate: 'fast'}", ["line 1, column 8", "--rate 'fast'"]),
+        ("{rate: '100..5000'}", ["line 1, column 8", "--rate '100..5000'", "100..5000/10m"]),
         ("{rate: 5, rate: 6}", ["line 1, column 11", "twice"]),
         ("{'dry-run': 1}", ["line 1, column 13", "true or false"]),
         ("{dry-run: true}", ["line 1, column 5", "quotes"]),

@@ -91,6 +91,8 @@ final class SimulatedProcess {
     /// Requests by the virtual instant at which they were made, for the rate.
     var requestTimes: [(time: UInt64, count: Int)] = []
     let startedAt: UInt64
+    /// Seconds of sending before it, where the rate rises: as the judge counts them.
+    var rampBefore = 0.0
     /// The rate in force from an instant on; nil: none.
     var rates: [(time: UInt64, rate: UInt64?)] = []
     /// Since when it is paused; nil: it is not.

@@ -43,6 +43,7 @@ extension Simulation {
                 list: source, statesAtStart: states, startedAt: clock)
             process.changedRows = list.changed
             process.firstLink = links.count
+            process.rampBefore = rampSeconds(self.process)
             process.newestToken = firstToken
             process.canaryBefore = canaryBefore
             addReactors(to: process, pool: pool, random: &random)
@@ -66,6 +67,10 @@ extension Simulation {
         if let rate = plan.rate { milliRate = rate * 1000 }
         return RunCoordinator(
             authorization: authorization, issuedAt: issued, milliRate: milliRate,
+            ramp: plan.ramp.map { ramp in
+                RampClock(
+                    ramp.ramp, sentNanoseconds: process?.coordinator.ramp?.sentNanoseconds ?? 0)
+            },
             abortAfter: plan.abortAfter, maxBadTokensPercent: 50, rowsRead: rowsRead,
             canary: canary,
             connectionTarget: plan.growth?.target(reactors: plan.reactors),

@@ -5,7 +5,7 @@ import BroadsideSupport
 enum ControlRequest: Equatable, Sendable {
     case status
     /// Requests a second; nil: unlimited.
-    case rate(Double?)
+    case rate(SendRate?)
     case pause
     case resume
     case stop
@@ -28,12 +28,13 @@ enum ControlRequest: Equatable, Sendable {
                 self = .rate(nil)
                 return
             }
-            guard let rate = decimalNumber(words[1]), RunKeys.rates.contains(rate) else {
+            do throws(SendRate.Problem) {
+                self = .rate(try SendRate(words[1], in: RunKeys.rates))
+            } catch {
                 throw .request(
-                    "rate '\(words[1])' is not a number of requests per second: write rate 5000, "
-                        + "rate unlimited, or pause")
+                    "rate \(error.message)"
+                        + (error.isRamp ? "" : ": write rate 5000, rate unlimited, or pause"))
             }
-            self = .rate(rate)
         case ("rate", _):
             throw .request("rate needs one number of requests per second: write rate 5000")
         case (nil, _):

@@ -108,8 +108,8 @@ public struct SendOptions: Sendable {
     public var maxStreams: Int?
     /// Event-loop threads; nil: chosen.
     public var reactors: Int?
-    /// Requests a second; nil: unlimited.
-    public var rate: Double?
+    /// Requests a second, rising or not; nil: unlimited.
+    public var rate: SendRate?
     /// Requests a second a connection; nil: unlimited.
     public var ratePerConnection: Double?
     /// Whether fewer requests are in flight where answers slow down under load.

@@ -66,6 +66,14 @@ enum ListSize: Equatable {
     /// The same of a compressed one: so many that what a decompressor reads ahead counts little.
     private static var compressedBytes: UInt64 { 4 << 20 }
 
+    /// How many, so far as that is known.
+    var count: UInt64? {
+        switch self {
+        case .exact(let count), .about(let count, _): count
+        case .unknown: nil
+        }
+    }
+
     /// For people.
     var text: String {
         switch self {

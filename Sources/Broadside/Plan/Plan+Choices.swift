@@ -60,7 +60,7 @@ struct RunShape: Equatable {
     /// Apple encourages several connections for volume. Four carry more than most campaigns ask.
     private static func chooseConnections(_ options: SendOptions, listByteCount: UInt64) -> Int {
         if listByteCount < smallListByteCount { return options.reactors ?? 1 }
-        if let rate = options.rate, rate <= 500 { return 1 }
+        if let rate = options.rate, rate.last <= 500 { return 1 }
         return max(4, options.reactors ?? 1)
     }
 
@@ -69,7 +69,7 @@ struct RunShape: Equatable {
         _ options: SendOptions, listByteCount: UInt64, cores: Int
     ) -> Int {
         if listByteCount < middlingListByteCount { return 1 }
-        if let rate = options.rate, rate <= 100_000 { return 1 }
+        if let rate = options.rate, rate.last <= 100_000 { return 1 }
         return max(1, min(cores / 2, 8))
     }
 

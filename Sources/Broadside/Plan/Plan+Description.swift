@@ -32,11 +32,18 @@ extension Plan {
         lines.append(
             "connections  \(shape.words(options)), at most \(streamsPerConnection) \(room) each"
                 + silenceLine)
-        let rate = options.rate.map { "\(rateText($0)) requests per second" } ?? "no rate limit"
-        lines.append("rate         \(rate)")
+        lines.append("rate         \(options.rate?.words ?? "no rate limit")\(timeWords(size))")
         if let end = endDescription { lines.append("at the end   \(end)") }
         let text = ForeignText.escapedLines(lines.joined(separator: "\n"))
         return folded(text, indent: 13, for: descriptor)
+    }
+
+    /// What the rows take at a rate that rises, which nobody reckons in the head; else nothing.
+    private func timeWords(_ size: ListSize) -> String {
+        guard let rate = options.rate, rate.ramp != nil, let rows = size.count, rows > 0 else {
+            return ""
+        }
+        return ": at least \(durationText(rate.seconds(for: rows))) for these rows"
     }
 
     /// Which of Apple's environments the endpoint is.

@@ -52,8 +52,3 @@ extension Plan {
         return settings
     }
 }
-
-/// A rate a second in the pacer's unit.
-func milliRate(_ perSecond: Double) -> UInt64 {
-    UInt64(min(max(1, (perSecond * 1000).rounded()), Double(RateLimiter.maximumMilliRate)))
-}

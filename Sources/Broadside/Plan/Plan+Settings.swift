@@ -40,7 +40,7 @@ extension Plan {
         add(
             binaryWait == nil ? "streams per connection" : "in flight per connection",
             "at most \(streamsPerConnection)")
-        add("rate", options.rate.map { "\(rateText($0)) requests per second" } ?? "unlimited")
+        add("rate", options.rate?.words ?? "unlimited")
         add(
             "rate per connection",
             options.ratePerConnection.map { "\(rateText($0)) requests per second" })

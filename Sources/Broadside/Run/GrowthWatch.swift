@@ -9,6 +9,8 @@ struct GrowthWatch {
     private let target: ConnectionTarget
     private var threads: [ThreadUse] = []
     private var reason = ConnectionGrowth.Reason.early
+    /// What a rate that rises was when it was last taken for another one.
+    private var rampLimit: Double?
 
     /// nil where the run keeps what it begins with.
     init?(_ plan: Plan, target: ConnectionTarget?) {
@@ -37,7 +39,7 @@ struct GrowthWatch {
         sample.totalNanoseconds = limited.reduce(0, +)
         sample.busiestThread = zip(uses, threads).compactMap { $0.share(since: $1) }.max() ?? 0
         threads = uses
-        sample.rateLimit = snapshot.rateLimit
+        sample.rateLimit = judgedLimit(snapshot)
         sample.rowsLeft = snapshot.rows.map { $0 - min($0, snapshot.counts.settled) }
         sample.latencyNanoseconds = snapshot.latencyNow.p99
         sample.failures = snapshot.statistics.failures
@@ -45,6 +47,18 @@ struct GrowthWatch {
         sample.pausedAddresses = snapshot.statistics.pausedAddresses
         sample.growthSuspended = growthSuspended
         return take(growth.observe(sample))
+    }
+
+    /// The rate by which is judged. One that rises by itself is another one for that only once it has
+    /// risen by a tenth: else nothing would ever be measured under one rate.
+    private mutating func judgedLimit(_ snapshot: RunSnapshot) -> Double? {
+        if snapshot.ramp != nil, let last = rampLimit, let limit = snapshot.rateLimit,
+            limit >= last, limit < last * 1.1
+        {
+            return last
+        }
+        rampLimit = snapshot.ramp == nil ? nil : snapshot.rateLimit
+        return snapshot.rateLimit
     }
 
     private mutating func take(_ decision: ConnectionGrowth.Decision) -> String? {

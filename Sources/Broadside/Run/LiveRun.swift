@@ -16,6 +16,16 @@ private struct EndClaim: Sendable {
     let problem: String?
 }
 
+extension LedgerSession {
+    /// The clock of a rate that rises; it goes on where that of the run before stood, if it is the same
+    /// rate. nil if the rate does not rise.
+    fileprivate func rampClock(_ plan: Plan) -> RampClock? {
+        guard let ramp = plan.options.rate?.ramp else { return nil }
+        let earlier = isResumed ? Telemetry.read(from: directory)?.sentNanoseconds(of: ramp) : nil
+        return RampClock(ramp, sentNanoseconds: earlier ?? 0)
+    }
+}
+
 /// A run under way: its threads, and the main thread's watch over them.
 struct LiveRun {
     private let plan: Plan
@@ -47,7 +57,8 @@ struct LiveRun {
         session.directory.removeEarlierProviderTokens()
         coordinator = RunCoordinator(
             authorization: authorization.value, issuedAt: authorization.issuedAtSeconds,
-            milliRate: plan.options.rate.map(milliRate),
+            milliRate: plan.options.rate.map { milliRate($0.last) },
+            ramp: session.rampClock(plan),
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens,
             assumesCanary: plan.options.assumesCanary,

@@ -189,9 +189,14 @@ final class RunMonitor {
         report = services.report
         sampler.sample(
             report, list: source.progress, phase: phase, milliRate: coordinator.milliRate,
+            ramp: coordinator.ramp,
             guards: GuardStatus(
                 session.manifest, coordinator, isAssumed: plan.options.assumesCanary), now: now)
         telemetry.take(sampler.snapshot, sampler.series, report)
+        // What the operator set holds for this run alone.
+        if let ramp = coordinator.ramp, ramp.ramp == plan.options.rate?.ramp {
+            telemetry.take(ramp)
+        }
     }
 
     /// Why the run has the connections that it has; nil where it did not choose them.
@@ -369,6 +374,7 @@ final class RunMonitor {
         var snapshot = sampler.snapshot
         snapshot.phase = phase
         snapshot.rateLimit = coordinator.milliRate.map { Double($0) / 1000 }
+        snapshot.ramp = coordinator.ramp
         return snapshot
     }
 
@@ -401,7 +407,7 @@ final class RunMonitor {
                         ? "the run has no rate limit" : "the rate is not known yet: try again")
                 return
             }
-            request = .rate(rate)
+            request = .rate(SendRate(rate))
         }
         do throws(BroadsideError) {
             try obey(request, now)
@@ -419,13 +425,12 @@ final class RunMonitor {
         case .status:
             return
         case .rate(let rate):
-            coordinator.milliRate = rate.map(milliRate)
-            report(
-                .control,
-                "the operator set the rate to "
-                    + (rate.map {
-                        "\(rateText($0)) requests per second"
-                    } ?? "unlimited"), now)
+            if let ramp = rate?.ramp {
+                coordinator.ramp = RampClock(ramp)
+            } else {
+                coordinator.milliRate = rate.map { milliRate($0.last) }
+            }
+            report(.control, "the operator set the rate to \(rate?.words ?? "unlimited")", now)
         case .pause:
             coordinator.pause(true)
             telemetry.beginPause(atMilliseconds: now.wallMilliseconds)

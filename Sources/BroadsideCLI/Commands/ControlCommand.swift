@@ -12,7 +12,8 @@ enum ControlCommand {
             Every run listens as soon as it sends; no option is needed. Requests:
 
             status   show the progress
-            rate N   from now on at most N requests per second; rate unlimited removes the limit
+            rate N   from now on at most N requests per second; rate unlimited removes the limit;
+                     rate 100..5000/10m lets it rise as --rate does; each ends a rise before it
             pause    send no new requests; responses to requests in flight are still recorded
             resume   continue after a pause
             stop     end cleanly, as after Ctrl-C: wait for responses in flight;

@@ -156,8 +156,10 @@ enum SendCommand {
             .integer(
                 "reactors", 1...256, \.reactors,
                 "event-loop threads (default: 1, and more if that is faster)"),
-            .rate(
-                "rate", \.rate, "requests per second in all, retries counted (default: unlimited)"),
+            .sendRate(
+                "rate", \.rate,
+                "requests per second in all, retries counted (default: unlimited); A..B/D, such as "
+                    + "100..5000/10m: rises evenly from A to B within D of sending, then stays"),
             .rate("rate-per-connection", \.ratePerConnection, "requests per second per connection"),
             .choice(
                 "pace", \.pace,

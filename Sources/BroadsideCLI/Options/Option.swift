@@ -102,6 +102,15 @@ struct Option<Values: OptionValues>: Sendable {
         }
     }
 
+    /// Requests per second, or a rate that rises.
+    static func sendRate(
+        _ name: String, _ property: Property<SendRate?>, _ help: String
+    ) -> Option {
+        Option(.init(name, .number, "N", help)) { (arguments, values) throws(BroadsideError) in
+            if let value = try arguments.sendRate(name) { values[keyPath: property] = value }
+        }
+    }
+
     /// A number above zero.
     static func rate(_ name: String, _ property: Property<Double?>, _ help: String) -> Option {
         Option(.init(name, .number, "N", help)) { (arguments, values) throws(BroadsideError) in

@@ -196,6 +196,17 @@ struct ParsedArguments {
         return value
     }
 
+    /// A number of requests per second, or a rate that rises.
+    func sendRate(_ name: String) throws(BroadsideError) -> SendRate? {
+        guard let text = string(name) else { return nil }
+        guard text.contains("..") else { return try positiveNumber(name).map { SendRate($0) } }
+        do throws(SendRate.Problem) {
+            return try SendRate(text, in: .leastNonzeroMagnitude...Self.largestNumber)
+        } catch {
+            throw .usage(name, error.message)
+        }
+    }
+
     /// A share in percent.
     func percentage(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
@@ -243,21 +254,4 @@ struct ParsedArguments {
             name,
             "'\(text)' is unknown: \(nearest ?? "use one of \(names.joined(separator: ", "))")")
     }
-}
-
-/// Nanoseconds of `500ms`, `30s`, `15m`, `2h`, `1d`; nil for anything else.
-func parseDuration(_ text: String) -> UInt64? {
-    let units: [(String, UInt64)] = [
-        ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000),
-        ("h", 3_600_000_000_000), ("d", 86_400_000_000_000),
-    ]
-    for (suffix, scale) in units where text.hasSuffix(suffix) {
-        let digits = text.dropLast(suffix.count)
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
-            let value = UInt64(digits)
-        else { continue }
-        let (product, overflow) = value.multipliedReportingOverflow(by: scale)
-        return overflow ? nil : product
-    }
-    return nil
 }

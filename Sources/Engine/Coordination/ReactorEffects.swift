@@ -45,6 +45,9 @@ struct ReactorEffects: Sendable {
     var isListOver = false
     /// 1 if the reactor joined the rate, -1 if it left.
     var rateChange = 0
+    /// Time of the last requests, monotonic nanoseconds, for a rate that rises; 0: none. Handed over
+    /// only when the next iteration begins.
+    var lastSent: UInt64 = 0
     /// Whether the provider token's age has to be checked.
     var checksTokenAge = false
     var canary: CanaryProgress?
@@ -68,6 +71,7 @@ struct ReactorEffects: Sendable {
         lastResponse = 0
         isListOver = false
         rateChange = 0
+        lastSent = 0
         checksTokenAge = false
         canary = nil
     }

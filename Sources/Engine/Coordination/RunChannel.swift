@@ -81,6 +81,11 @@ struct RunChannel {
 
     mutating func recordResponse(_ now: Now) { effects.lastResponse = now.nanoseconds }
 
+    /// Requests were made: a rate that rises goes by it.
+    mutating func recordSent(at time: UInt64) {
+        if directives.isRampCounting { effects.lastSent = time }
+    }
+
     mutating func markListEnd() { effects.isListOver = true }
 
     mutating func checkTokenAge() { effects.checksTokenAge = true }

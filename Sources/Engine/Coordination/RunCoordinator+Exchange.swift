@@ -24,7 +24,10 @@ extension RunCoordinator {
             let expired = state.take(effects, now)
             if let progress = effects.canary, let canary { state.report(progress, to: canary) }
             let granted = state.grant(permits)
+            if state.ramp != nil { state.advanceRamp(lastSent: effects.lastSent, now.nanoseconds) }
             var directives = state.directives(canary, share)
+            directives.rateRisesAt =
+                state.ramp?.nextRise(after: now.nanoseconds) ?? .max
             directives.isTokenStale = state.isTokenStale(now)
             directives.isTokenBlocked = state.tokenBlockedUntil(now) != nil
             directives.permits = granted
@@ -44,12 +47,21 @@ extension RunCoordinator.State {
     fileprivate func directives(_ canary: CanaryGate?, _ share: Int?) -> RunDirectives {
         RunDirectives(
             isStopping: stop != nil, isStoppingAtOnce: isStoppingAtOnce, isPaused: isPaused,
-            milliRate: milliRate, rateParticipants: rateParticipants, anyAccepted: anyAccepted,
+            milliRate: milliRate, isRampCounting: ramp.map { !$0.isOver } ?? false,
+            rateParticipants: rateParticipants, anyAccepted: anyAccepted,
             anyReady: anyReady,
             lastResponse: lastResponse, isListOver: isListOver,
             authorization: (token.current?.value, token.version), isTokenStale: token.isStale,
             sessionVersion: sessionVersion, isCanaryPending: canary?.isPending ?? false,
             isCanaryHolding: canary?.isHolding ?? false, connectionShare: share)
+    }
+
+    /// Counts the time in which requests are made, and sets the rate by it.
+    fileprivate mutating func advanceRamp(lastSent: UInt64, _ now: UInt64) {
+        guard ramp?.isOver == false else { return }
+        if lastSent > 0 { ramp?.recordSent(at: lastSent) }
+        if isPaused { ramp?.hold(at: now) } else { ramp?.advance(to: now) }
+        milliRate = ramp?.milliRate
     }
 
     /// Whether a token that is made here must not be used anymore. A token from another process is

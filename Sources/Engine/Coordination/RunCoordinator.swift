@@ -16,6 +16,8 @@ package final class RunCoordinator: Sendable {
         var isPaused = false
         /// Requests per 1,000 seconds over all reactors; nil: unlimited.
         var milliRate: UInt64?
+        /// Progress of a rate ramp; nil: the rate does not rise.
+        var ramp: RampClock?
         /// Reactors that have rows to send.
         var rateParticipants = 0
         var anyAccepted = false
@@ -59,6 +61,7 @@ package final class RunCoordinator: Sendable {
     ///   - sign: Makes a `bearer ...` value for an issue time; nil if the token comes from another
     ///     process.
     ///   - milliRate: Requests per 1,000 seconds in total; nil: unlimited.
+    ///   - ramp: How the rate rises over time, instead of `milliRate`; nil: it does not.
     ///   - assumesCanary: Whether the canary of another part of the campaign has passed, so that
     ///     the first responses are not judged separately.
     ///   - rowsRead: Counter of rows for `--max-invalid`, including those of earlier runs.
@@ -66,7 +69,8 @@ package final class RunCoordinator: Sendable {
     ///   - connectionTarget: nil: each reactor keeps as many connections as its settings say.
     ///   - handoffRows: Limit on rows in the handoff between reactors.
     package init(
-        authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
+        authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?,
+        ramp: RampClock? = nil, abortAfter: Int,
         maxBadTokensPercent: Double, assumesCanary: Bool = false,
         rowsRead: InvalidRowsGuard = InvalidRowsGuard(maximumPercent: 100),
         canary: CanaryGate? = nil,
@@ -75,7 +79,7 @@ package final class RunCoordinator: Sendable {
     ) {
         state = Mutex(
             State(
-                milliRate: milliRate,
+                milliRate: ramp?.milliRate ?? milliRate, ramp: ramp,
                 token: ProviderTokenLife(
                     authorization.map { .init(value: $0, issuedAt: issuedAt) }),
                 sign: sign,
@@ -90,10 +94,27 @@ package final class RunCoordinator: Sendable {
 
     // MARK: Operator requests
 
-    /// Requests per 1,000 seconds in total; nil: unlimited. May change during the run.
+    /// Requests per 1,000 seconds in total; nil: unlimited. May change during the run; a rate that is
+    /// set ends a ramp.
     package var milliRate: UInt64? {
         get { state.withLock { $0.milliRate } }
-        set { state.withLock { $0.milliRate = newValue } }
+        set {
+            state.withLock { state in
+                state.milliRate = newValue
+                state.ramp = nil
+            }
+        }
+    }
+
+    /// Progress of a rate ramp; nil: the rate does not rise. Setting a ramp starts it from its beginning.
+    package var ramp: RampClock? {
+        get { state.withLock { $0.ramp } }
+        set {
+            state.withLock { state in
+                state.ramp = newValue
+                if let newValue { state.milliRate = newValue.milliRate }
+            }
+        }
     }
 
     /// Whether the operator paused the run: no new requests, but responses in flight are processed.

@@ -10,6 +10,10 @@ struct RunDirectives: Sendable {
     var isPaused: Bool
     /// Requests per 1,000 seconds over all reactors; nil: unlimited.
     var milliRate: UInt64?
+    /// Time of the rate's next rise, monotonic nanoseconds; `.max`: it does not rise.
+    var rateRisesAt = UInt64.max
+    /// Whether the run counts the times of requests: its rate rises by them.
+    var isRampCounting = false
     /// Reactors that have rows to send, at least 1; the rate is divided among them.
     var rateParticipants: Int
     /// A notification was accepted.

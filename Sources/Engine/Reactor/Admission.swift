@@ -8,6 +8,8 @@ struct Admission {
     var limiter: RateLimiter
     /// Time at which the rate allows a request that only waits for it; `.max`: none waits.
     var nextPaced = UInt64.max
+    /// Time of the next rise of the run's rate; `.max`: it does not rise.
+    private var risesAt = UInt64.max
     /// Whether this reactor takes a share of the rate.
     var sharesRate = false
 
@@ -24,6 +26,7 @@ struct Admission {
     /// Schedules a wake-up for when both rates, the run's and a connection's, allow a request.
     mutating func waitForRate(of connection: RateLimiter, now: UInt64) {
         let count = min(limiter.quantum, connection.quantum)
+        if risesAt != .max { wake(at: risesAt) }
         guard let run = limiter.nextAllowed(count, now: now),
             let own = connection.nextAllowed(count, now: now)
         else { return }
@@ -34,8 +37,11 @@ struct Admission {
     mutating func shareRate(of run: RunDirectives, now: UInt64) {
         // A reactor without a share counts the one that it takes when it sends.
         let count = UInt64(max(1, run.rateParticipants + (sharesRate ? 0 : 1)))
+        risesAt = run.isPaused ? .max : run.rateRisesAt
         let share = run.isPaused ? 0 : run.milliRate.map { $0 / count }
-        if share != limiter.milliRate { limiter.setRate(milliRate: share, now: now) }
+        if share != limiter.milliRate || run.isRampCounting != limiter.isRising {
+            limiter.setRate(milliRate: share, isRising: run.isRampCounting, now: now)
+        }
     }
 
     /// Takes a share of the rate, because the reactor has rows.

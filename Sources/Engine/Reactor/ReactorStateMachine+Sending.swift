@@ -140,7 +140,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         budget = min(budget, paced)
         connections[index].limitedBy = .cpu
         let written = writeRequests(index, budget: budget, now: now)
-        if written > 0 { joinRate() }
+        if written > 0 {
+            joinRate()
+            run.recordSent(at: now.nanoseconds)
+        }
         admission.limiter.take(written, now: now.nanoseconds)
         connections[index].rateLimiter.take(written, now: now.nanoseconds)
         if written == min(capacity, room) { connections[index].limitedBy = .streams }
@@ -188,6 +191,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         recordSent(tag, now: now)
         joinRate()
+        run.recordSent(at: now.nanoseconds)
         admission.limiter.take(1, now: now.nanoseconds)
         connections[index].rateLimiter.take(1, now: now.nanoseconds)
     }

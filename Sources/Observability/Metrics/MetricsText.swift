@@ -1,5 +1,6 @@
 import BroadsideEngine
 import BroadsideLedgerFormat
+import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
@@ -77,6 +78,17 @@ package struct MetricsText {
             "Requests per second that are allowed; absent while unlimited.")
         if let rate = snapshot.rateLimit {
             sample("rate_limit_requests_per_second", [:], number(rate))
+        }
+        if let ramp = snapshot.ramp {
+            family(
+                "rate_ramp_end_requests_per_second", .gauge,
+                "Requests per second up to which the limit rises by itself.")
+            sample(
+                "rate_ramp_end_requests_per_second", [:], number(Double(ramp.ramp.last) / 1000))
+            family(
+                "rate_ramp_seconds_left", .gauge, "Time of sending for which the limit still rises."
+            )
+            sample("rate_ramp_seconds_left", [:], number(ramp.secondsLeft))
         }
     }
 

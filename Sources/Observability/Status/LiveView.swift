@@ -116,9 +116,17 @@ struct LiveView {
             Segment(text: "\(rateText(snapshot.rateNow))/s now", emphasis: .strong),
             Segment(text: "\(rateText(snapshot.rateAverage))/s average"),
             Segment(
-                text: snapshot.rateLimit.map { "limit \(rateText($0))/s" } ?? "no rate limit"),
+                text: snapshot.rateLimit.map { "limit \(rateText($0))/s\(Self.rampText(snapshot))" }
+                    ?? "no rate limit"),
             Segment(text: "\(durationText(snapshot.elapsedSeconds)) so far", emphasis: .faint),
         ]
+    }
+
+    /// Up to where the limit rises by itself, and within which time.
+    private static func rampText(_ snapshot: RunSnapshot) -> String {
+        guard let ramp = snapshot.ramp, !ramp.isOver else { return "" }
+        return ", rising to \(rateText(Double(ramp.ramp.last) / 1000))/s within "
+            + durationText(ramp.secondsLeft)
     }
 
     private func connections(_ snapshot: RunSnapshot) -> [Segment] {

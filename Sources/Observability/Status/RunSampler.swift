@@ -2,6 +2,7 @@ import BroadsideAPNs
 package import BroadsideEngine
 package import BroadsideLedgerFormat
 package import BroadsideLists
+package import BroadsidePolicy
 package import BroadsideRows
 package import BroadsideSupport
 
@@ -78,10 +79,11 @@ package struct RunSampler {
     /// - Parameters:
     ///   - list: How far the list is read.
     ///   - milliRate: Requests in 1,000 seconds that are allowed; nil: unlimited.
+    ///   - ramp: How far the rate has risen by itself; nil: it does not.
     ///   - guards: What the guards have counted.
     package mutating func sample(
         _ report: ReactorReport, list: ListSource.Progress, phase: RunSnapshot.Phase,
-        milliRate: UInt64?, guards: GuardStatus? = nil, now: Now
+        milliRate: UInt64?, ramp: RampClock? = nil, guards: GuardStatus? = nil, now: Now
     ) {
         let before = snapshot
         assert(now.nanoseconds >= lastSampleTime, "time does not go back")
@@ -93,6 +95,7 @@ package struct RunSampler {
         snapshot.elapsedSeconds = Double(now.nanoseconds - start.nanoseconds) / 1e9
         snapshot.guards = guards
         snapshot.rateLimit = milliRate.map { Double($0) / 1000 }
+        snapshot.ramp = ramp
         take(report)
         takeRows(list)
         let period = report.latency.since(before.latencyCounts)

@@ -1,5 +1,6 @@
 import BroadsideEngine
 import BroadsideLedgerFormat
+import BroadsidePolicy
 import BroadsideRows
 package import BroadsideSupport
 
@@ -18,6 +19,10 @@ extension RunSnapshot {
         line.add("rate", wholeNumber(rateNow))
         line.add("rate_average", wholeNumber(rateAverage))
         line.add("rate_limit", rateLimit, places: 3)
+        if let ramp {
+            line.add("rate_ramp_to", Double(ramp.ramp.last) / 1000, places: 3)
+            line.add("rate_ramp_seconds_left", ramp.secondsLeft, places: 1)
+        }
         var latency = JSONLine()
         latency.add("p50", latencyNow.p50.map { Double($0) / 1e6 }, places: 3)
         latency.add("p99", latencyNow.p99.map { Double($0) / 1e6 }, places: 3)

@@ -1,6 +1,7 @@
 import BroadsideAPNs
 package import BroadsideEngine
 package import BroadsideLedgerFormat
+package import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
@@ -59,6 +60,8 @@ package struct RunSnapshot: Sendable {
     var inFlight = 0
     /// Requests a second that `--rate` or the operator allows; nil: unlimited.
     package var rateLimit: Double?
+    /// How far that has risen by itself; nil: it does not.
+    package var ramp: RampClock?
     /// Shares of the last second by `LimitedBy`; all zero before the first.
     var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
     /// What this process counted.
@@ -122,6 +125,10 @@ package struct RunSnapshot: Sendable {
         guard phase == .running, let rows, rateNow > 0 || rateAverage > 0 else { return nil }
         let left = Double(rows - min(rows, counts.settled))
         // Half of each: the present counts, but one slow second is not a trend.
+        if let ramp, !ramp.isOver, rateNow > 0, rateNow >= (rateLimit ?? .infinity) * 0.8 {
+            // It is the rate that holds the run back, and it goes on to rise.
+            return ramp.ramp.seconds(for: left, after: Double(ramp.sentNanoseconds) / 1e9)
+        }
         let rate = rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage
         return left / rate
     }

@@ -24,7 +24,12 @@ extension Telemetry {
             && connections.count <= ConnectionTally.rowsLimit
             && connections.allSatisfy(Self.isPlausible)
             && events.allSatisfy { $0.milliseconds <= Self.millisecondsLimit }
-            && latency.maximumNanoseconds <= Self.nanosecondsLimit
+            && latency.maximumNanoseconds <= Self.nanosecondsLimit && isPlausible(ramp)
+    }
+
+    private func isPlausible(_ ramp: Ramp?) -> Bool {
+        guard let ramp else { return true }
+        return ramp.first <= ramp.last && ramp.sentNanoseconds <= ramp.riseNanoseconds
     }
 
     private static func isPlausible(_ run: Run) -> Bool {

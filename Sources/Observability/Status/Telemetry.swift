@@ -1,13 +1,15 @@
 package import BroadsideEngine
 package import BroadsideLedgerFormat
 package import BroadsideLedgers
+package import BroadsidePolicy
 import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 import FoundationEssentials
 
 /// What a ledger's directory keeps besides its rows: how the runs went, for the report. A file of
-/// bounded size, replaced every few seconds; nothing depends on it but what people read.
+/// bounded size, replaced every few seconds; nothing depends on it but what people read, and where a
+/// rate that rises goes on.
 package struct Telemetry: Codable, Sendable {
     /// A time for which the operator held a run: milliseconds since 1970.
     struct Pause: Codable, Sendable, Equatable {
@@ -56,6 +58,16 @@ package struct Telemetry: Codable, Sendable {
         }
     }
 
+    /// How far a rate has risen by itself.
+    struct Ramp: Codable, Sendable, Equatable {
+        /// Requests in 1,000 seconds.
+        var first: UInt64
+        var last: UInt64
+        var riseNanoseconds: UInt64
+        /// The time of sending so far.
+        var sentNanoseconds: UInt64
+    }
+
     private(set) var version = 1
     private(set) var runs: [Run] = []
     private(set) var events: [Event] = []
@@ -75,6 +87,8 @@ package struct Telemetry: Codable, Sendable {
     /// When the list was last written to, milliseconds since 1970, as the first run found it; nil for
     /// standard input, and if an earlier version wrote it.
     package var listModifiedAtMilliseconds: UInt64?
+    /// How far the rate has risen by itself, in the latest run whose did; nil if none was.
+    private(set) var ramp: Ramp?
     /// Over all runs but the one under way.
     private var earlierLatency = LatencyCounts()
     package private(set) var latency = LatencyCounts()
@@ -125,6 +139,21 @@ package struct Telemetry: Codable, Sendable {
         {
             runs[longest].points = TimeSeries.halved(runs[longest].points)
         }
+    }
+
+    /// How far the rate has risen.
+    package mutating func take(_ clock: RampClock) {
+        ramp = Ramp(
+            first: clock.ramp.first, last: clock.ramp.last,
+            riseNanoseconds: clock.ramp.riseNanoseconds, sentNanoseconds: clock.sentNanoseconds)
+    }
+
+    /// The time of sending that counts for a rate that rises, nanoseconds; 0 if it was another one.
+    package func sentNanoseconds(of other: RateRamp) -> UInt64 {
+        guard let ramp, ramp.first == other.first, ramp.last == other.last,
+            ramp.riseNanoseconds == other.riseNanoseconds
+        else { return 0 }
+        return ramp.sentNanoseconds
     }
 
     /// How the latest run ended.
@@ -221,7 +250,7 @@ package struct Telemetry: Codable, Sendable {
     /// is there.
     private var isOfFirstVersion: Bool {
         command == nil && hasEndpoint == nil && alert == nil && reportPath == nil
-            && listModifiedAtMilliseconds == nil
+            && listModifiedAtMilliseconds == nil && ramp == nil
             && runs.allSatisfy {
                 $0.stop == nil && $0.pauses == nil && $0.failed == nil && $0.unknown == nil
             }

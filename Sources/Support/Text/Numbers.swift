@@ -47,6 +47,23 @@ package func durationText(_ seconds: Double) -> String {
     }
 }
 
+/// Nanoseconds of `500ms`, `30s`, `15m`, `2h`, `1d`; nil for anything else.
+package func parseDuration(_ text: String) -> UInt64? {
+    let units: [(String, UInt64)] = [
+        ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000),
+        ("h", 3_600_000_000_000), ("d", 86_400_000_000_000),
+    ]
+    for (suffix, scale) in units where text.hasSuffix(suffix) {
+        let digits = text.dropLast(suffix.count)
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
+            let value = UInt64(digits)
+        else { continue }
+        let (product, overflow) = value.multipliedReportingOverflow(by: scale)
+        return overflow ? nil : product
+    }
+    return nil
+}
+
 /// The whole percent of a share; 100 only where all is done.
 package func percentText(_ share: Double) -> String {
     share >= 1 ? "100%" : "\(wholeNumber((share * 100).rounded(.down)))%"

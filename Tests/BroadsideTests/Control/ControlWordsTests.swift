@@ -9,10 +9,12 @@ import Testing
         #expect(try ControlRequest("status") == .status)
         #expect(try ControlRequest("  rate   2500.5 ") == .rate(2500.5))
         #expect(try ControlRequest("rate unlimited") == .rate(nil))
+        let rising = try #require(SendRate(from: 1, to: 5, withinNanoseconds: 2_000_000_000))
+        #expect(try ControlRequest("rate 1..5/2s") == .rate(rising))
         #expect(try ControlRequest("pause") == .pause)
         for line in [
             "", "rate", "rate x", "rate 0", "rate -1", "rate nan", "rate inf", "rate 1e9",
-            "rate 1 2", "pause now", "STOP", "frob",
+            "rate 1 2", "rate 5..1/2s", "rate 1..5", "pause now", "STOP", "frob",
         ] {
             #expect(throws: BroadsideError.self, "\(line)") { try ControlRequest(line) }
         }

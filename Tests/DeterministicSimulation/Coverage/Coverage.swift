@@ -12,7 +12,7 @@ public enum Fault: String, CaseIterable, Sendable {
     // Of a process: its connections are those that stand.
     case noConnection, noName, silentName, listChanged, shortWrite, writeFails, syncFails, kill,
         powerCut, signal
-    case secondSignal, reload, newToken, newRate, pause, growth, calm, freeze, claimed
+    case secondSignal, reload, newToken, newRate, ramp, pause, growth, calm, freeze, claimed
     // Of several senders at a time.
     case overlap, staleCopy
 

@@ -8,18 +8,23 @@ extension Simulation {
     func checkPace(_ process: SimulatedProcess) {
         checkPace(process, within: 100 * millisecond, joins: 1)
         checkPace(process, within: 10 * second, joins: 10)
+        checkRamp(process)
     }
 
     private func checkPace(_ process: SimulatedProcess, within window: UInt64, joins: Double) {
         var first = 0
         var count = 0
-        for entry in process.requestTimes {
+        let rising = risingRates(process)
+        for (index, entry) in process.requestTimes.enumerated() {
             count += entry.count
             while process.requestTimes[first].time + window <= entry.time {
                 count -= process.requestTimes[first].count
                 first += 1
             }
-            guard let rate = highestRate(process, within: window, before: entry.time)
+            guard
+                let rate = highestRate(
+                    process, within: window, before: entry.time,
+                    risen: rising.isEmpty ? nil : rising[min(index, rising.count - 1)])
             else { continue }
             let reactors = Double(plan.reactors)
             let burst = max(1, rate / 100)
@@ -37,17 +42,82 @@ extension Simulation {
     }
 
     /// The highest rate in force so long before an instant; nil: none limits.
+    ///
+    /// - Parameter risen: Where the first rate rises, what it is at that instant.
     private func highestRate(
-        _ process: SimulatedProcess, within window: UInt64, before time: UInt64
+        _ process: SimulatedProcess, within window: UInt64, before time: UInt64, risen: Double?
     ) -> Double? {
         var highest = 0.0
         for (index, entry) in process.rates.enumerated() where entry.time <= time {
             let end = index + 1 < process.rates.count ? process.rates[index + 1].time : .max
             guard end > time - min(time, window) else { continue }
             guard let rate = entry.rate else { return nil }
-            highest = max(highest, Double(rate))
+            highest = max(highest, index == 0 ? risen ?? Double(rate) : Double(rate))
         }
         return highest
+    }
+
+    // MARK: A rate that rises
+
+    /// When the operator set another rate; `.max`: never.
+    private func rampEnd(_ process: SimulatedProcess) -> UInt64 {
+        process.rates.count > 1 ? process.rates[1].time : .max
+    }
+
+    /// Seconds of sending of a process and those before it; 0 where no rate rises, or another one was set.
+    func rampSeconds(_ process: SimulatedProcess?) -> Double {
+        guard let process, let ramp = plan.ramp, rampEnd(process) == .max else { return 0 }
+        var seconds = process.rampBefore
+        for (before, after) in zip(process.requestTimes, process.requestTimes.dropFirst()) {
+            seconds += ramp.counted(from: before.time, to: after.time)
+        }
+        // What follows the last request may count, too.
+        guard let last = process.requestTimes.last else { return seconds }
+        return seconds + ramp.counted(from: last.time, to: clock)
+    }
+
+    /// The rate at each of a process's requests up to the end of its rise; empty: it does not rise.
+    private func risingRates(_ process: SimulatedProcess) -> [Double] {
+        guard let ramp = plan.ramp else { return [] }
+        var seconds = process.rampBefore
+        var previous: UInt64?
+        var rates: [Double] = []
+        for entry in process.requestTimes where entry.time <= rampEnd(process) {
+            if let previous { seconds += ramp.counted(from: previous, to: entry.time) }
+            previous = entry.time
+            rates.append(ramp.rate(after: seconds))
+        }
+        return rates
+    }
+
+    /// In any prefix of the time of sending there are no more requests than the integral of the rate, and
+    /// the bursts.
+    private func checkRamp(_ process: SimulatedProcess) {
+        guard let ramp = plan.ramp else { return }
+        cover(.ramp)
+        var seconds = process.rampBefore
+        let before = ramp.requests(within: seconds)
+        var previous: UInt64?
+        var count = 0
+        for entry in process.requestTimes where entry.time < rampEnd(process) {
+            if let previous { seconds += ramp.counted(from: previous, to: entry.time) }
+            previous = entry.time
+            count += entry.count
+            let rate = ramp.rate(after: seconds)
+            let reactors = Double(plan.reactors)
+            let joins = 1 + (seconds - process.rampBefore)
+            // Where a burst is one request, half a one of lateness is made good.
+            let burst =
+                plan.reactors == 1
+                ? max(1, rate / 100) + 0.5 : joins * (max(1, rate / 100, reactors) + reactors)
+            let limit = ramp.requests(within: seconds) - before + burst
+            if Double(count) > limit + 1e-6 {
+                fail(
+                    "\(count) requests within \(seconds) s of sending, at a rate that has risen to "
+                        + "\(rate) per second")
+                return
+            }
+        }
     }
 
     /// Over its life a connection carries what its own rate gives, and one burst.

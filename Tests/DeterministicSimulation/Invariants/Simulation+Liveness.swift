@@ -36,6 +36,7 @@ extension Simulation {
     private var calmLimit: UInt64 {
         let rows = UInt64(plan.list.tokens.count)
         let slowest = process.rates.compactMap(\.rate).min() ?? UInt64.max
+        let rising = 2 * (plan.ramp?.riseNanoseconds ?? 0)
         let perRow = max(second / slowest, second / (plan.ratePerConnection ?? .max))
         let isRead = ownLinks.contains(where: \.isSlow)
         let reading = isRead ? UInt64(plan.payload.count + 300) * millisecond : 0
@@ -47,7 +48,7 @@ extension Simulation {
         if let window = plan.gateway?.window {
             silence = plan.silence / UInt64(min(window, plan.placesMost))
         }
-        return waiting + rows * (perRow + reading + silence + second / 2) + windowTime
+        return waiting + rising + rows * (perRow + reading + silence + second / 2) + windowTime
     }
 
     /// What rows take whose payloads go through windows that are smaller, a window at a time.

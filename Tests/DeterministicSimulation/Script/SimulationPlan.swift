@@ -33,6 +33,8 @@ struct SimulationPlan {
     let connections: Int
     let streams: Int
     let rate: UInt64?
+    /// How the rate rises up to that; nil: it does not.
+    let ramp: ScriptedRamp?
     let ratePerConnection: UInt64?
     let onLost: LostResponsePolicy
     let abortAfter: Int
@@ -92,6 +94,7 @@ struct SimulationPlan {
         let drawnStreams = random.pick([1, 7, 100, 100, 1000])
         streams = gateway?.window ?? drawnStreams
         rate = random.chance(0.3) ? random.pick([20, 150, 1000, 20_000]) : nil
+        ramp = ScriptedRamp(seed: seed, rate: rate)
         ratePerConnection = random.chance(0.15) ? random.pick([50, 500]) : nil
         onLost = random.chance(0.5) ? .record : .resend
         abortAfter = random.pick([5, 50, 50, 1000])

@@ -1,0 +1,83 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// `--rate A..B/D`, by the server's own clock.
+@Suite(.timeLimit(.minutes(60)))
+struct RisingRateTests {
+    private struct Progress: Decodable {
+        var phase: String
+        var rate_limit: Double
+        var rate_ramp_to: Double
+        var rate_ramp_seconds_left: Double
+    }
+
+    @Test func `A rate rises along its line, is told, and a resume continues where it had got to`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 4_000)
+        let rate = ["--rate", "200..2000/3s", "--progress", "json"]
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, rate), in: campaign.directory)
+        let socket = "\(campaign.ledger)/control"
+        try process.wait { FileManager.default.fileExists(atPath: socket) }
+        func control(_ words: String...) throws -> Finished {
+            try Broadside.run(
+                ["control", "--ledger", campaign.ledger] + words, in: campaign.directory)
+        }
+        try process.wait {
+            let status = try control("status", "--json")
+            let settled = try JSONSerialization.jsonObject(with: Data(status.output.utf8))
+            return ((settled as? [String: Any])?["settled"] as? Int ?? 0) >= 1_200
+        }
+        #expect(try control("stop").exitCode == 0)
+        #expect(try process.wait(limit: 60).exitCode == 3)
+
+        let resumed = try campaign.send(to: server.endpoint, ["--resume"] + rate)
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        let looks = resumed.errors.split(separator: "\n").compactMap {
+            try? JSONDecoder().decode(Progress.self, from: Data($0.utf8))
+        }
+        let first = try #require(looks.first)
+        #expect(first.rate_ramp_to == 2_000 && first.rate_limit >= 900)
+        #expect(first.rate_ramp_seconds_left <= 1.9)
+
+        let times = try server.finish().map { try #require(Double($0[0])) / 1e6 }.sorted()
+        #expect(times.count == 4_000)
+        // A gap of more than a second counts as one.
+        var sending = 0.0
+        for (index, time) in times.enumerated() {
+            if index > 0 { sending += min(1, time - times[index - 1]) }
+            let rising = min(sending, 3)
+            let line = 200 * rising + 300 * rising * rising + 2_000 * (sending - rising)
+            // What waits on its way does not arrive before it was sent: twice a burst.
+            #expect(Double(index) <= line + 60, "request \(index) after \(sending) s of sending")
+        }
+    }
+
+    @Test func `A rate that falls, or one without a time, is refused over the control socket`()
+        throws
+    {
+        let server = try RecordingServer("stall")
+        let campaign = try Campaign(rows: 300)
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--rate", "5"]), in: campaign.directory)
+        defer { process.send(signal: SIGKILL) }
+        try process.wait {
+            FileManager.default.fileExists(atPath: "\(campaign.ledger)/control")
+        }
+        for (words, answer) in [
+            ("10..5/3s", "write 5..10/3s"), ("5..10", "100..5000/10m"), ("5..10/x", "no time"),
+        ] {
+            let refused = try Broadside.run(
+                ["control", "--ledger", campaign.ledger, "rate", words],
+                in: campaign.directory)
+            #expect(refused.exitCode == 2 && refused.errors.contains(answer), "\(refused.errors)")
+        }
+        let rises = try Broadside.run(
+            ["control", "--ledger", campaign.ledger, "rate", "7..10/3s", "--json"],
+            in: campaign.directory)
+        #expect(rises.exitCode == 0 && rises.output.contains(#""rate_limit":7"#), "\(rises)")
+    }
+}
