@@ -96,7 +96,7 @@ struct PayloadDocument {
             case .constant(let bytes): text? += bytes
             case .placeholder(let placeholder):
                 isTemplate = true
-                if pieces.count == 1, placeholder.kind != .text {
+                if pieces.count == 1, !placeholder.kind.isText {
                     let written = placeholder.fallback.map { String(decoding: $0, as: UTF8.self) }
                     return placeholder.kind == .integer
                         ? (.number, written ?? "1") : (.boolean, written ?? "true")

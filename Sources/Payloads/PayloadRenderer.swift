@@ -47,6 +47,10 @@ internal import BroadsideSupport
         var steps: Range<Int>
         var tail: Range<Int32>
         var constantCount: Int
+        /// The step whose value is shortened so that the payload fits; -1: none is.
+        var fit: Int
+        /// The most bytes of constants and values; -1 if a value is to be fitted into them yet.
+        var limit: Int
     }
 
     /// A value with a payload of its own.
@@ -68,6 +72,11 @@ internal import BroadsideSupport
     let choiceFallback: Int?
     /// Finds a payload by its language.
     let chooser: PayloadChooser
+    /// For each payload, the text that is shortened where a row has none, without JSON's escapes; empty if
+    /// no payload shortens a value.
+    let fitDefaults: [[UInt8]]
+    /// Rows that were made with a value that was shortened.
+    public internal(set) var shortenedRows: UInt64 = 0
 
     /// The pieces of the row that was made last.
     var pieces: FixedBuffer<UInt8>
@@ -77,7 +86,7 @@ internal import BroadsideSupport
     var fallbacks: FallbackTally
     var fallbackSlot: Int?
     /// Of the row that was refused last: the value for which it was; nil if it was not for one alone.
-    public private(set) var culprit: Culprit?
+    public internal(set) var culprit: Culprit?
 
     /// The most bytes of a row's pieces where payloads have at most `limit`.
     public static func piecesLimit(_ limit: Int) -> Int {
@@ -109,8 +118,10 @@ internal import BroadsideSupport
                         kind: segment.placeholder.kind))
             }
             let constantCount = segments.reduce(tail.count) { $0 + $1.constant.count }
+            let fit = segments.firstIndex { $0.placeholder.kind == .fit }.map { first + $0 }
             return Script(
-                steps: first..<steps.count, tail: lay(tail), constantCount: constantCount)
+                steps: first..<steps.count, tail: lay(tail), constantCount: constantCount,
+                fit: fit ?? -1, limit: fit == nil ? set.limit : -1)
         }
         var scripts = set.templates.map { script($0.segments, $0.tail) }
         collapseScript = set.collapse == nil ? nil : scripts.count
@@ -123,6 +134,7 @@ internal import BroadsideSupport
         chooser = PayloadChooser(set.choice?.names ?? [], column: set.choice?.column ?? "")
         fallbacks = FallbackTally(isNeeded: set.choice != nil)
         limit = set.limit
+        fitDefaults = Self.fitDefaults(of: set)
         self.bytes = FixedBuffer(bytes)
         self.steps = FixedBuffer(steps)
         self.scripts = FixedBuffer(scripts)
@@ -186,10 +198,11 @@ internal import BroadsideSupport
             pieces[start] = UInt8(truncatingIfNeeded: length)
             pieces[start + 1] = UInt8(length >> 8)
         }
-        let payloadCount = script.constantCount + count - 2 * script.steps.count
-        guard payloadCount <= limit else {
-            culprit = nil
-            return .invalid(.payloadTooLarge)
+        var payloadCount = script.constantCount + count - 2 * script.steps.count
+        if payloadCount > script.limit,
+            let reason = appendFitted(of: template, &payloadCount, reader)
+        {
+            return .invalid(reason)
         }
         var shape = Shape()
         if let reason = appendCollapse(reader, &shape) { return .invalid(reason) }
@@ -362,6 +375,7 @@ extension PayloadRenderer {
         // An empty field of a table is how it says that there is no value.
         if field.form == .missing || (field.isText && field.count == 0) {
             if let fallback = step.fallback {
+                if step.kind == .fit { return nil }
                 return appendConstant(fallback) ? nil : .payloadTooLarge
             }
             if field.form == .missing { return .missingColumn }
@@ -370,6 +384,8 @@ extension PayloadRenderer {
         let text = reader.text(field)
         switch step.kind {
         case .text: return isJSON ? appendEscaped(text) : appendPlain(text)
+        // It is made once it is known how long the others are.
+        case .fit: return nil
         case .integer:
             guard let value = TypedValue.integer(text) else { return .badValue }
             return append(value)
@@ -385,7 +401,8 @@ extension PayloadRenderer {
         return true
     }
 
-    private mutating func append(_ byte: UInt8) {
+    @inline(__always)
+    mutating func append(_ byte: UInt8) {
         pieces[count] = byte
         count += 1
     }
@@ -436,66 +453,36 @@ extension PayloadRenderer {
                 continue
             }
             offset += 1
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                append(UInt8(ascii: "\\"))
-                append(byte)
-            case 0x08: appendEscape("b")
-            case 0x09: appendEscape("t")
-            case 0x0a: appendEscape("n")
-            case 0x0c: appendEscape("f")
-            case 0x0d: appendEscape("r")
-            case 0..<0x20:
-                appendEscape("u")
-                append(UInt8(ascii: "0"))
-                append(UInt8(ascii: "0"))
-                append(UInt8(ascii: "0") + byte >> 4)
-                let low = byte & 15
-                append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
-            default: append(byte)
-            }
+            appendEscaped(byte)
         }
         return nil
+    }
+
+    /// A byte of ASCII; there is room for six.
+    @inline(__always)
+    mutating func appendEscaped(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+            append(UInt8(ascii: "\\"))
+            append(byte)
+        case 0x08: appendEscape("b")
+        case 0x09: appendEscape("t")
+        case 0x0a: appendEscape("n")
+        case 0x0c: appendEscape("f")
+        case 0x0d: appendEscape("r")
+        case 0..<0x20:
+            appendEscape("u")
+            append(UInt8(ascii: "0"))
+            append(UInt8(ascii: "0"))
+            append(UInt8(ascii: "0") + byte >> 4)
+            let low = byte & 15
+            append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
+        default: append(byte)
+        }
     }
 
     private mutating func appendEscape(_ letter: Unicode.Scalar) {
         append(UInt8(ascii: "\\"))
         append(UInt8(ascii: letter))
-    }
-}
-
-extension PayloadRenderer {
-    /// The value for which a row was refused.
-    public struct Culprit: Sendable, Equatable {
-        /// What the value is for.
-        public enum Use: Sendable, Equatable {
-            case text
-            case integer
-            case boolean
-            case collapseID
-            /// It says which payload the row gets.
-            case payloadName
-        }
-
-        /// The field of the layout that has it.
-        public var field: Int
-        /// What it is for.
-        public var use: Use
-    }
-
-    /// A value for the payload.
-    static func culprit(_ step: Step) -> Culprit {
-        let use: Culprit.Use =
-            switch step.kind {
-            case .text: .text
-            case .integer: .integer
-            case .boolean: .boolean
-            }
-        return Culprit(field: Int(step.field), use: use)
-    }
-
-    /// The first value for the collapse ID.
-    func collapseCulprit(_ script: Script) -> Culprit? {
-        script.steps.first.map { Culprit(field: Int(steps[$0].field), use: .collapseID) }
     }
 }

@@ -36,6 +36,11 @@ public struct PayloadTemplate: Sendable, Equatable {
     /// Whether rows get different payloads.
     public var isPersonal: Bool { !segments.isEmpty }
 
+    /// The column whose values are shortened so that the payload fits; nil: none is.
+    public var fittedColumn: String? {
+        segments.first { $0.placeholder.kind == .fit }?.placeholder.column
+    }
+
     /// The payload of a template without placeholders: all of it.
     public var constantPayload: [UInt8] { segments.flatMap(\.constant) + tail }
 
@@ -111,7 +116,7 @@ private struct TemplateCompiler {
     ) throws(TemplateError) {
         let pieces = try TemplatePiece.divide(inside[...], at: start, isJSON: true)
         if pieces.count == 1, case .placeholder(let placeholder) = pieces[0],
-            placeholder.kind != .text, !isKey
+            !placeholder.kind.isText, !isKey
         {
             // The string is nothing but a number or a boolean, and becomes one.
             return try append(placeholder)
@@ -127,7 +132,7 @@ private struct TemplateCompiler {
                         message: "keys may not hold templates: put the value into a string, or "
                             + "write {{{{ for {{")
                 }
-                if placeholder.kind != .text {
+                if !placeholder.kind.isText {
                     let name = placeholder.column
                     throw TemplateError(
                         offset: placeholder.offset,
@@ -146,6 +151,14 @@ private struct TemplateCompiler {
                 offset: placeholder.offset,
                 message: "has more than \(PayloadTemplate.placeholderLimit) placeholders: use fewer"
             )
+        }
+        if placeholder.kind == .fit,
+            let first = segments.first(where: { $0.placeholder.kind == .fit })
+        {
+            throw TemplateError(
+                offset: placeholder.offset,
+                message: "{{\(first.placeholder.column):fit}} is in this payload already, and one "
+                    + "value is shortened so that it fits: write {{\(placeholder.column)}} here")
         }
         segments.append(.init(constant: constant, placeholder: placeholder))
         constant = []

@@ -4,10 +4,15 @@ struct Placeholder: Sendable, Equatable {
     enum Kind: UInt8, Sendable {
         /// Text inside a string.
         case text
+        /// The same, shortened so that the payload is no longer than it may be.
+        case fit
         /// A JSON number in place of a string: a whole number of 64 bits.
         case integer
         /// `true` or `false` in place of a string.
         case boolean
+
+        /// Whether it stands inside a string, with other text before and behind it.
+        var isText: Bool { self == .text || self == .fit }
     }
 
     /// The column whose value stands here.
@@ -38,7 +43,7 @@ extension TemplatePiece {
 
     /// Divides a text.
     ///
-    ///     {{name}}   {{badge:int}}   {{x:bool}}   {{name|friend}}   {{{{ stands for {{
+    ///     {{name}}   {{badge:int}}   {{x:bool}}   {{text:fit}}   {{name|friend}}   {{{{ stands for {{
     ///
     /// - Parameters:
     ///   - text: The inside of a JSON string with its escapes, or plain text.
@@ -93,9 +98,11 @@ extension TemplatePiece {
             switch String(decoding: trimmed(name[(colon + 1)...]), as: UTF8.self) {
             case "int": kind = .integer
             case "bool": kind = .boolean
+            case "fit": kind = .fit
             case let other:
                 throw TemplateError(
-                    offset: position, message: "':\(other)' is not a type: use :int, :bool or none")
+                    offset: position,
+                    message: "':\(other)' is not a type: use :int, :bool, :fit or none")
             }
             name = trimmed(name[..<colon])
         }
@@ -120,7 +127,7 @@ extension TemplatePiece {
                     "the default of {{\(String(decoding: name, as: UTF8.self))}} holds {{, which "
                     + "would go out as text: a default is plain text, without placeholders")
         }
-        if let text = fallback, kind != .text {
+        if let text = fallback, !kind.isText {
             fallback = TypedValue.written(text, as: kind)
             if fallback == nil {
                 let words = kind == .integer ? "a whole number" : "true or false"

@@ -61,7 +61,7 @@ enum TypedValue {
     static func written(_ text: [UInt8], as kind: Placeholder.Kind) -> [UInt8]? {
         let bytes = text.rawSpan
         switch kind {
-        case .text: return text
+        case .text, .fit: return text
         case .integer: return integer(bytes).map { Array("\($0)".utf8) }
         case .boolean: return boolean(bytes).map { Array("\($0)".utf8) }
         }

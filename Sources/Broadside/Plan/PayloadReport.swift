@@ -14,6 +14,8 @@ public struct PayloadReport: Sendable {
     private let minifiedByteCount: Int?
     /// The columns that rows fill in; their values add to the size.
     private let columns: [String]
+    /// The one of them that is shortened so that the payload fits; nil: none is.
+    private var fittedColumn: String?
     private var problems: [PayloadCheck.Problem] = []
     private var warnings: [PayloadCheck.Problem] = []
 
@@ -59,6 +61,7 @@ public struct PayloadReport: Sendable {
             let template = try PayloadTemplate(bytes)
             minifiedByteCount = template.constantCount
             columns = template.uses.map(\.column)
+            fittedColumn = template.fittedColumn
             let tooLarge =
                 sizeProblem ?? { PayloadCheck.sizeProblem($0, pushType: pushType) }
             if let problem = tooLarge(template) { problems.append(problem) }
@@ -163,6 +166,10 @@ public struct PayloadReport: Sendable {
                 let names = ForeignText.escaped(columns.joined(separator: ", "))
                 text += "template  each row adds its \(names)\n"
             }
+            if let fittedColumn {
+                text +=
+                    "shortened \(ForeignText.escaped(fittedColumn)), so that each payload fits\n"
+            }
             if minifiedByteCount > PayloadRules.maximumLegacyCount {
                 text += "legacy    too large for the binary gateway "
                 text += "(\(grouped(PayloadRules.maximumLegacyCount)))\n"
@@ -186,6 +193,7 @@ public struct PayloadReport: Sendable {
         text += "\"bytes\":\(byteCount),"
         text += "\"minified_bytes\":\(minifiedByteCount.map { "\($0)" } ?? "null"),"
         text += "\"columns\":[\(columns.map(JSONLine.quoted).joined(separator: ","))],"
+        text += "\"fit\":\(fittedColumn.map(JSONLine.quoted) ?? "null"),"
         text += "\"limit\":\(PayloadRules.maximumCount(for: pushType)),"
         text += "\"errors\":\(Self.json(problems)),\"warnings\":\(Self.json(warnings))}\n"
         return text

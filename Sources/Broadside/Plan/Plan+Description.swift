@@ -76,5 +76,16 @@ extension PayloadFiles {
         let files = counts.count == 1 ? "" : "\(counts.count) files, "
         let names = columns.map(\.name).joined(separator: ", ")
         return "\(files)\(size) bytes and each row's \(names)"
+            + (fittedColumns.isEmpty
+                ? "" : "; \(fittedColumns.joined(separator: ", ")) is shortened so that it fits")
+    }
+
+    /// The columns whose values are shortened so that their payload fits.
+    var fittedColumns: [String] {
+        var columns: [String] = []
+        for case let column? in set.templates.map(\.fittedColumn) where !columns.contains(column) {
+            columns.append(column)
+        }
+        return columns
     }
 }

@@ -79,6 +79,10 @@ enum DryRun {
                 of: list, size: .exact(tally.rows), alert: alert, for: STDOUT_FILENO))
         tally.print(possibleSkips: run.skips?.possibleReasons ?? [])
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
+        if inspector.shortenedRows > 0 {
+            let rows = inspector.shortenedRows == 1 ? "1 row's" : "\(inspector.shortenedRows) rows'"
+            print("shortened    \(rows) \(plan.payloads.fittedColumns.joined(separator: ", "))")
+        }
         if let verdict = invalid.finish(), try !verdict.isEmptyPart(of: list, plan.options.shard) {
             throw invalid.refusal(verdict, of: list, plan.options.maxInvalid)
         }

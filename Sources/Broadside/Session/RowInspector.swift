@@ -26,6 +26,9 @@ struct RowInspector: ~Copyable {
     /// Rows whose value has no payload of its own.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
+    /// Rows whose payload has a value that was shortened.
+    var shortenedRows: UInt64 { renderer.shortenedRows }
+
     /// The digits of the token of the row that was inspected last, which has one.
     var tokenDigitCount: Int { digits.bytes.byteCount }
 

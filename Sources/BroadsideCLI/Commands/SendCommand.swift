@@ -68,7 +68,7 @@ enum SendCommand {
             },
             .file(
                 "payload", \.payload,
-                "JSON payload; {{column}} in its strings is replaced per row; a string that is only {{column:int}} or {{column:bool}} becomes a number or a boolean; {{column|text}} has a default; {{{{ writes {{"
+                "JSON payload; {{column}} in its strings is replaced per row; a string that is only {{column:int}} or {{column:bool}} becomes a number or a boolean; {{column:fit}} is shortened so that the payload fits; {{column|text}} has a default; {{{{ writes {{"
             ),
             .custom(
                 "payload-by", .columnDirectory, "COLUMN=DIR",
