@@ -98,7 +98,7 @@ public struct RampClock: Equatable, Sendable {
     }
 
     /// Requests were made at that time.
-    public mutating func noteSent(at time: UInt64) {
+    public mutating func recordSent(at time: UInt64) {
         guard !isOver else { return }
         guard let lastSent else {
             self.lastSent = time

@@ -45,13 +45,13 @@ import Testing
         var clock = RampClock(ramp)
         clock.advance(to: 50 * second)
         #expect(clock.sentNanoseconds == 0 && clock.nextRise(after: 50 * second) == .max)
-        clock.noteSent(at: 60 * second)
+        clock.recordSent(at: 60 * second)
         #expect(clock.nextRise(after: 60 * second) == 60 * second + 100_000_000)
         clock.advance(to: 60 * second + 250_000_000)
         #expect(clock.sentNanoseconds == 250_000_000 && clock.milliRate == 200_000)
         #expect(clock.nextRise(after: 60 * second + 250_000_000) == 60 * second + 300_000_000)
         // Another thread's news is older.
-        clock.noteSent(at: 60 * second + 100_000_000)
+        clock.recordSent(at: 60 * second + 100_000_000)
         #expect(clock.sentNanoseconds == 250_000_000)
     }
 
@@ -59,20 +59,20 @@ import Testing
     func `Of a time without requests a second counts, and of a pause nothing behind its beginning`()
     {
         var clock = RampClock(ramp)
-        clock.noteSent(at: 60 * second)
+        clock.recordSent(at: 60 * second)
         clock.advance(to: 90 * second)
         #expect(clock.sentNanoseconds == second && clock.nextRise(after: 90 * second) == .max)
-        clock.noteSent(at: 100 * second)
+        clock.recordSent(at: 100 * second)
         #expect(clock.sentNanoseconds == second)
         clock.hold(at: 100 * second + 1)
         clock.advance(to: 101 * second)
-        clock.noteSent(at: 102 * second)
+        clock.recordSent(at: 102 * second)
         #expect(clock.sentNanoseconds == second + 1)
     }
 
     @Test func `Where the rate is below one per second the time between two requests counts`() {
         var clock = RampClock(RateRamp(first: 100, last: 1_000, riseNanoseconds: 40 * second))
-        clock.noteSent(at: 60 * second)
+        clock.recordSent(at: 60 * second)
         clock.advance(to: 69 * second)
         #expect(clock.sentNanoseconds == 9 * second)
     }
@@ -80,7 +80,7 @@ import Testing
     @Test func `The clock goes on where an earlier one stood and ends with the rise`() {
         var clock = RampClock(ramp, sentNanoseconds: 9 * second)
         #expect(clock.milliRate == 4_600_000 && !clock.isOver && clock.secondsLeft == 1)
-        for tenth in UInt64(0)...20 { clock.noteSent(at: 60 * second + tenth * 100_000_000) }
+        for tenth in UInt64(0)...20 { clock.recordSent(at: 60 * second + tenth * 100_000_000) }
         #expect(clock.isOver && clock.sentNanoseconds == 10 * second && clock.secondsLeft == 0)
         #expect(clock.milliRate == 5_100_000 && clock.nextRise(after: 61 * second) == .max)
         #expect(RampClock(ramp, sentNanoseconds: .max).isOver)
