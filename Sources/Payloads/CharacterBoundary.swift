@@ -39,8 +39,8 @@ enum CharacterBoundary {
         let first = UInt32(text.byte(at: offset))
         // Behind the marks of a first byte of two, three or four.
         var value = length == 1 ? first : first & (0x7f >> UInt32(length))
-        for place in offset + 1..<offset + length {
-            value = value << 6 | UInt32(text.byte(at: place) & 0x3f)
+        for index in offset + 1..<offset + length {
+            value = value << 6 | UInt32(text.byte(at: index) & 0x3f)
         }
         guard let scalar = Unicode.Scalar(value) else {
             preconditionFailure("well-formed UTF-8 has scalars only")
