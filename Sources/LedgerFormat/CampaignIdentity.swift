@@ -1,4 +1,5 @@
 public import BroadsideRows
+internal import BroadsideSupport
 
 /// What makes a campaign the same campaign: a resume with another identity is refused.
 ///
@@ -58,6 +59,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var suppressSHA256: String?
     /// What becomes of later copies of a token: `skip`; nil where they are sent.
     var duplicates: String?
+    /// The conditions that rows must meet, as the filter writes them; nil: there are none.
+    var filter: [String]?
     /// What was spoken: `binary` to a legacy gateway, `feedback` where a feedback service was read;
     /// nil for the provider API.
     public var wireProtocol: String?
@@ -67,7 +70,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         listByteCount: UInt64?, listFormat: String, columns: [String], payloadSHA256: String,
         topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
         environment: String, shard: Shard?, part: CampaignPart? = nil, campaignID: String? = nil,
-        suppressSHA256: String?, duplicates: String? = nil, wireProtocol: String? = nil
+        suppressSHA256: String?, duplicates: String? = nil, filter: [String]? = nil,
+        wireProtocol: String? = nil
     ) {
         self.listByteCount = listByteCount
         self.listFormat = listFormat
@@ -84,6 +88,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.campaignID = campaignID
         self.suppressSHA256 = suppressSHA256
         self.duplicates = duplicates
+        self.filter = filter
         self.wireProtocol = wireProtocol
     }
 
@@ -123,6 +128,14 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         }
         if payloadSHA256 != other.payloadSHA256 { return "the payload is another one" }
         if suppressSHA256 != other.suppressSHA256 { return "the list of opt-outs is another one" }
+        // Its columns are in use, too: this difference is the more exact one.
+        if filter != other.filter {
+            func description(_ filter: [String]?) -> String {
+                filter.map { printable($0.map { "'\($0)'" }.joined(separator: " and ")) }
+                    ?? "not set"
+            }
+            return "--where was \(description(filter)), now it is \(description(other.filter))"
+        }
         return differ("the list's format", \.listFormat)
             ?? differ("the columns in use", \.columns)
             ?? differ("the topic", \.topic)

@@ -6,11 +6,13 @@ package import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// What a run does not send: tokens of a list of opt-outs, later copies of a token.
+/// What a run does not send: tokens of a list of opt-outs, later copies of a token, rows that a filter
+/// leaves out.
 ///
 ///     opt-outs ──▶ digests ──┐
 ///                            ├──▶ sorted by token ──▶ skipped rows ──▶ sorted by row ──▶ ExclusionIndex
-///     list ──▶ digests, rows ┘
+///     list ──▶ digests, rows ┘                             ▲
+///      └──▶ rows that are left out for themselves alone ───┘
 ///
 /// Memory is bounded: both sorts spill to the disk. Tokens are compared by 128 bits of hash.
 package struct ExclusionScan {
@@ -19,6 +21,8 @@ package struct ExclusionScan {
     /// SHA-256 of its decoded bytes, hexadecimal.
     package let suppressSHA256: String?
     let skipsDuplicates: Bool
+    /// Which rows are sent by what their columns say; nil: all.
+    private let filter: RowFilter?
     /// What is made of each row: a copy that can't be sent makes no later one a duplicate.
     private let payloads: PayloadSet
 
@@ -33,10 +37,11 @@ package struct ExclusionScan {
     /// - Returns: nil where nothing is skipped.
     package init?(
         of tokens: TokenSource?, suppress file: String?, skipsDuplicates: Bool,
-        tokenColumn: String?, payloads: PayloadSet
+        filter: RowFilter? = nil, tokenColumn: String?, payloads: PayloadSet
     ) throws(BroadsideError) {
-        guard file != nil || skipsDuplicates else { return nil }
+        guard file != nil || skipsDuplicates || filter != nil else { return nil }
         self.skipsDuplicates = skipsDuplicates
+        self.filter = filter
         self.payloads = payloads
         guard let path = file else {
             (suppress, suppressSHA256) = (nil, nil)
@@ -109,7 +114,8 @@ package struct ExclusionScan {
             switch reason {
             case .suppressed: suppress != nil
             case .duplicate: skipsDuplicates
-            case .filtered, .deadToken, .frequencyCap: false
+            case .filtered: filter != nil
+            case .deadToken, .frequencyCap: false
             }
         }
     }
@@ -126,18 +132,22 @@ package struct ExclusionScan {
         _ list: TokenList, upTo end: UInt64? = nil, to descriptor: Int32, name: String
     ) throws(BroadsideError) {
         var tokens = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
-        try collect(list, upTo: end, into: &tokens)
-        try write(&tokens, to: descriptor, name: name)
+        var rows = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
+        try collect(list, upTo: end, into: &tokens, skipped: &rows)
+        try write(&tokens, skipped: &rows, to: descriptor, name: name)
     }
 
     /// The tokens that may make a row one that is skipped. The smaller list is read first: few tokens of the
     /// other pass its filter.
+    ///
+    /// - Parameter rows: Gets the rows that are skipped whatever is known of their tokens.
     private func collect(
-        _ list: TokenList, upTo end: UInt64?, into tokens: inout RecordSorter
+        _ list: TokenList, upTo end: UInt64?, into tokens: inout RecordSorter,
+        skipped rows: inout RecordSorter
     ) throws(BroadsideError) {
         var filter = TokenFilter(bitCount: suppress == nil ? 0 : Self.filterBitCount)
         if let end {
-            try collectRows(of: list, upTo: end, into: &tokens) { token in
+            try collectRows(of: list, upTo: end, into: &tokens, skipped: &rows) { token in
                 filter.insert(token)
                 return true
             }
@@ -152,7 +162,7 @@ package struct ExclusionScan {
                 }
                 try Self.tell(counts, of: suppress)
             }
-            try collectRows(of: list, upTo: nil, into: &tokens) {
+            try collectRows(of: list, upTo: nil, into: &tokens, skipped: &rows) {
                 skipsDuplicates || filter.mayContain($0)
             }
         }
@@ -161,36 +171,42 @@ package struct ExclusionScan {
     private func collectOptOuts(
         _ list: TokenList, into tokens: inout RecordSorter, where isWanted: (TokenDigest) -> Bool
     ) throws(BroadsideError) -> ListSurvey.Counts {
-        try Self.read(list, upTo: nil, payloads: nil) { (token, _, _) throws(BroadsideError) in
-            guard isWanted(token) else { return }
+        try Self.read(list, upTo: nil, payloads: nil, filter: nil) {
+            (row) throws(BroadsideError) in
+            guard let token = row.token, isWanted(token) else { return }
             try tokens.append(.mark(token, .suppressed))
         }
     }
 
     private func collectRows(
         of list: TokenList, upTo end: UInt64?, into tokens: inout RecordSorter,
-        where isWanted: (TokenDigest) -> Bool
+        skipped rows: inout RecordSorter, where isWanted: (TokenDigest) -> Bool
     ) throws(BroadsideError) {
-        _ = try Self.read(list, upTo: end, payloads: skipsDuplicates ? payloads : nil) {
-            (token, row, isSendable) throws(BroadsideError) in
-            guard isWanted(token) else { return }
-            try tokens.append(.row(row, token, isSendable: isSendable, nil))
+        _ = try Self.read(
+            list, upTo: end, payloads: skipsDuplicates ? payloads : nil, filter: filter
+        ) { (row) throws(BroadsideError) in
+            if let token = row.token, isWanted(token) {
+                try tokens.append(
+                    .row(row.number, token, isSendable: row.isSendable, row.reason))
+            } else if let reason = row.reason {
+                // No other reason can apply to it.
+                try rows.append(.skipped(row.number, reason))
+            }
         }
     }
 
     /// Decides about each row that was collected, token by token.
     private func write(
-        _ tokens: inout RecordSorter, to descriptor: Int32, name: String
+        _ tokens: inout RecordSorter, skipped rows: inout RecordSorter, to descriptor: Int32,
+        name: String
     ) throws(BroadsideError) {
-        var rows = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
         var token = TokenVerdict(skipsDuplicates: skipsDuplicates)
         var count = 0
         try tokens.merge { (record) throws(BroadsideError) in
             count += 1
             if count % Self.stopInterval == 0 { try SignalWatch.stopIfAsked() }
             guard let (row, reason) = token.take(record) else { return }
-            try rows.append(
-                .init(first: row, second: UInt64(reason.rawValue), third: 0, fourth: 0))
+            try rows.append(.skipped(row, reason))
         }
         var writer = try ExclusionIndex.Writer(descriptor: descriptor, name: name)
         try rows.merge { (record) throws(BroadsideError) in
@@ -202,26 +218,48 @@ package struct ExclusionScan {
         try writer.finish(self)
     }
 
-    /// Hands out the token of each row that has one, and whether the row can be sent.
+    /// A row as it is read.
+    private struct ReadRow {
+        let number: UInt64
+        /// nil: the row has no token.
+        var token: TokenDigest?
+        /// Whether a payload can be made for it.
+        var isSendable: Bool
+        /// A reason that applies to the row, whatever its token.
+        var reason: SkipReason?
+    }
+
+    /// Hands out each row that has a token or that the filter leaves out.
     ///
-    /// - Parameter payloads: nil: that is not asked.
+    /// - Parameters:
+    ///   - payloads: nil: whether rows can be sent is not asked.
+    ///   - filter: nil: leaves out no row.
     private static func read(
-        _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?,
-        _ visit: (TokenDigest, _ row: UInt64, _ isSendable: Bool) throws(BroadsideError) -> Void
+        _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, filter: RowFilter?,
+        _ visit: (ReadRow) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let set = payloads ?? PayloadSet(constant: [])
+        var pass = filter.map { FilterPass($0, layout: list.layout) }
         var renderer = PayloadRenderer(set, layout: list.layout)
         var survey = ListSurvey()
         var rows = try RowCursor(
             list, ListSelection(rows: CampaignRows(limit: end)), endsOnSignals: true,
             showsProgress: true)
         while let row = try rows.next() {
+            let isLeftOut = pass?.leavesOut(row, rows.reader) == true
             let count = survey.take(row, of: rows.reader)
-            guard count > 0 else { continue }
-            var isSendable = true
-            if set.isPersonal, case .invalid = renderer.render(rows.reader) { isSendable = false }
-            try visit(TokenDigest(survey.token(count)), row.number, isSendable)
+            guard count > 0 || isLeftOut else { continue }
+            var isSendable = count > 0 && !isLeftOut
+            if isSendable, set.isPersonal, case .invalid = renderer.render(rows.reader) {
+                isSendable = false
+            }
+            try visit(
+                ReadRow(
+                    number: row.number,
+                    token: count > 0 ? TokenDigest(survey.token(count)) : nil,
+                    isSendable: isSendable, reason: isLeftOut ? .filtered : nil))
         }
+        if end == nil { try pass?.finish(list) }
         return survey.counts
     }
 
@@ -256,6 +294,11 @@ package struct ExclusionScan {
 }
 
 extension RecordSorter.Record {
+    /// A row that is skipped, sorted by its number.
+    fileprivate static func skipped(_ row: UInt64, _ reason: SkipReason) -> Self {
+        .init(first: row, second: UInt64(reason.rawValue), third: 0, fourth: 0)
+    }
+
     /// A reason that applies to each row with this token. It is sorted before those rows.
     fileprivate static func mark(_ token: TokenDigest, _ reason: SkipReason) -> Self {
         .init(first: token.high, second: token.low, third: 0, fourth: UInt64(reason.rawValue))

@@ -36,7 +36,7 @@ struct HintTests {
         .init("prune --token x", "did you mean --tokens?"),
         .init("send --split a=50", "--payload-by COLUMN=DIR"),
         .init("send --arm a=x", "--payload-by COLUMN=DIR"),
-        .init("send --where x=1", "a list of the rows that you want"),
+        .init("send --filter x=1", "write --where 'COLUMN = VALUE'"),
         .init("send --skip-dead x", "broadside prune"),
         .init("send --cap 1/1d", "--suppress FILE"),
         .init("send --deliver-at 19:00", "systemd-run --on-calendar=19:00"),

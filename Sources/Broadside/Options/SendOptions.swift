@@ -151,6 +151,8 @@ public struct SendOptions: Sendable {
     public var part: CampaignPart?
     /// The campaign's number, shared by all its parts; nil: random.
     public var campaignID: UInt64?
+    /// Which rows get the campaign, by what their columns say; nil: all.
+    public var filter: RowFilter?
     /// A list of opt-outs; nil: none.
     public var suppress: String?
     /// Whether later copies of a token are skipped.

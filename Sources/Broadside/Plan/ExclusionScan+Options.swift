@@ -3,7 +3,8 @@ import BroadsidePayloads
 import BroadsideSupport
 
 extension SendOptions {
-    /// Whether rows may end as `skipped`: an `ExclusionScan` finds them before the first request.
+    /// Whether rows may end as `skipped` for what only an `ExclusionScan` finds out, before the first
+    /// request. What a filter leaves out can be seen in the row itself.
     var mayExcludeRows: Bool { suppress != nil || skipsDuplicates }
 }
 
@@ -12,7 +13,7 @@ extension ExclusionScan {
     init?(_ options: SendOptions, payloads: PayloadSet) throws(BroadsideError) {
         try self.init(
             of: options.tokens, suppress: options.suppress,
-            skipsDuplicates: options.skipsDuplicates,
+            skipsDuplicates: options.skipsDuplicates, filter: options.filter,
             tokenColumn: options.tokenColumn, payloads: payloads)
     }
 }

@@ -18,6 +18,9 @@ extension Plan {
             lines.append("part         \(part.text) of campaign \(hexadecimal(campaign))")
         }
         lines.append("rows         \(size.text)")
+        if let filter = options.filter {
+            lines.append("where        \(filter.canonicalTexts.joined(separator: "; "))")
+        }
         lines.append(
             "endpoint     \(hostAndPort)\(whose)\(protocolDescription)"
                 + (route.proxy.map { " through the proxy \($0.hostAndPort)" } ?? ""))

@@ -29,7 +29,14 @@ struct CheckedRun {
             )
         }
         let payloads = try PayloadFiles(options)
-        list = try Self.openList(tokens, options, wanted: payloads.columns, spooling: spooling)
+        list = try Self.openList(
+            tokens, options, wanted: Self.wantedColumns(options, payloads), spooling: spooling)
+        if options.filter != nil, list.format == .lines {
+            throw .usage(
+                "where",
+                "needs columns, and \(list.name) is a plain list of lines and has only the token: give "
+                    + "a list with a header")
+        }
         plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
         for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
@@ -49,6 +56,18 @@ struct CheckedRun {
         if !isBegun, !isPartSearched {
             try FirstRowsCheck(list, plan: plan, rows: rows.rows()).check()
         }
+    }
+
+    /// The columns that the payloads and the filter read, each once, and who asks for it.
+    private static func wantedColumns(
+        _ options: SendOptions, _ payloads: PayloadFiles
+    ) -> [(name: String, location: String)] {
+        var wanted = payloads.columns
+        for column in options.filter?.columns ?? []
+        where !wanted.contains(where: { $0.name == column }) {
+            wanted.append((column, "--where"))
+        }
+        return wanted
     }
 
     private static func isBegun(_ options: SendOptions) throws(BroadsideError) -> Bool {

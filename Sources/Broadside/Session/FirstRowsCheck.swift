@@ -57,9 +57,13 @@ struct FirstRowsCheck {
         var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
         var lengths = TokenLengths()
         defer { list.warn(of: lengths) }
+        var pass = plan.options.filter.map { FilterPass($0, layout: list.layout) }
         while let row = try cursor.next() {
-            let finding = inspector.finding(in: cursor.reader)
-            if finding == nil { lengths.note(inspector.tokenDigitCount, line: row.line) }
+            let isLeftOut = pass?.leavesOut(row, cursor.reader) == true
+            let finding = isLeftOut ? nil : inspector.finding(in: cursor.reader)
+            if finding == nil, !isLeftOut {
+                lengths.note(inspector.tokenDigitCount, line: row.line)
+            }
             if let verdict = rows.note(finding, row, of: cursor.reader) {
                 throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
             }

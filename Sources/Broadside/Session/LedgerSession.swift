@@ -269,6 +269,7 @@ final class LedgerSession {
             campaignID: plan.options.campaignID.map { hexadecimal($0) },
             suppressSHA256: skips?.suppressSHA256,
             duplicates: plan.options.skipsDuplicates ? "skip" : nil,
+            filter: plan.options.filter?.canonicalTexts,
             wireProtocol: plan.options.wireProtocol == .binary
                 ? CampaignIdentity.binaryProtocol : nil)
     }

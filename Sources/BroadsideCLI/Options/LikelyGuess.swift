@@ -101,9 +101,7 @@ struct LikelyGuess {
             "split split-salt arm arms variant variants ab ab-test", "payload-by",
             "there is no split yet: add a column with the variant to the list, and write "
                 + "--payload-by COLUMN=DIR"),
-        .init(
-            "where filter query segment", "tokens",
-            "rows can't be chosen by a column yet: write a list of the rows that you want"),
+        .init("filter query segment", "where", "write --where 'COLUMN = VALUE'"),
         .init(
             "skip-dead dead-for", "suppress",
             "dead tokens are not left out by a ledger yet: write the list without them with "

@@ -60,12 +60,28 @@ enum ListOptions {
             },
             FleetOptions.part,
             FleetOptions.campaignID,
+            filter,
             .file(
                 "suppress", \.suppress,
                 "suppression list, in any list format: rows with these tokens end as skipped, Suppressed"
             ),
             duplicates,
         ])
+
+    private static let filter = Option<SendOptions>(
+        OptionDescription(
+            "where", .text, "'COLUMN OP VALUES'",
+            "only rows for which this holds, such as 'country = FR,BE' or 'version >= 5.2.0'; the others end as skipped, Filtered; OP is =, !=, <, <=, > or >=; may be repeated: then all have to hold",
+            isRepeatable: true)
+    ) { (arguments, options) throws(BroadsideError) in
+        let conditions = arguments.strings("where")
+        guard !conditions.isEmpty else { return }
+        do throws(RowFilter.Problem) {
+            options.filter = try RowFilter(conditions)
+        } catch {
+            throw .usage("where", error.message)
+        }
+    }
 
     /// What becomes of later copies of a token.
     private enum DuplicatePolicy: String, CaseIterable {

@@ -217,9 +217,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Prepares a row for sending, or settles it.
     private mutating func isToSend(_ row: ListRow, _ tag: RowTag, now: Now) -> Bool {
         if let reason = readToken(of: row, into: tag) {
-            recordInvalid(row, reason, tag, now: now)
-            rows.slab.free(tag)
-            countRead(isInvalid: true)
+            recordTokenless(row, reason, tag, now: now)
             return false
         }
         var invalid: Reason?
@@ -259,20 +257,25 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Settles a row without a valid token, with an excerpt of its text (`TextExcerpt`) for the
     /// ledger.
-    private mutating func recordInvalid(
-        _ row: ListRow, _ reason: Reason, _ tag: RowTag, now: Now
+    private mutating func recordTokenless(
+        _ row: ListRow, _ refusal: Reason, _ tag: RowTag, now: Now
     ) {
+        var (state, reason) = (RowState.invalid, refusal)
+        // A filter leaves a row out whatever stands in the token's column.
+        if case .skipped(let skip) = row.disposition { (state, reason) = (.skipped, skip.reason) }
         // SAFETY: the tag was taken for this row, and a slot has that many bytes for the token;
         // `copyText` sets the first `count`, which the ledger copies.
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)
         let count = unsafe rows.chunks.copyText(row.token, into: room)
         unsafe recorder.ledger.settled(
-            row: row.number, state: .invalid, status: 0, reason: reason.rawValue,
+            row: row.number, state: state, status: 0, reason: reason.rawValue,
             reasonText: nil, attempts: 0,
             token: RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: room[..<count])),
             tokenIsText: true, nowMilliseconds: now.wallMilliseconds)
-        metrics.statistics.counts.count(.invalid, reason: reason.rawValue)
+        metrics.statistics.counts.count(state, reason: reason.rawValue)
+        rows.slab.free(tag)
+        countRead(isInvalid: state == .invalid)
     }
 
     /// Counts a row for `--max-invalid`; a check that is due is made before the next row.

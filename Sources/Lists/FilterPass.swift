@@ -1,0 +1,96 @@
+package import BroadsideRows
+package import BroadsideSupport
+
+/// One pass of a filter over rows of a list: which of them it leaves out, and what it could not compare.
+package struct FilterPass {
+    /// What is known of a condition's column.
+    private struct Column {
+        /// Where each row has it.
+        let field: Int
+        /// Whether a row has a value there.
+        var hasValue = false
+        /// Rows with a value of another kind, and the first of them.
+        var incomparable: UInt64 = 0
+        var firstLine: UInt64 = 0
+        var firstText = ""
+        /// Whether that one is a version.
+        var isFirstVersion = false
+    }
+
+    private let filter: RowFilter
+    private var columns: [Column]
+    /// Whether a row was judged.
+    private var hasRow = false
+
+    /// - Parameter layout: Names every column that the filter reads.
+    package init(_ filter: RowFilter, layout: RowLayout) {
+        self.filter = filter
+        columns = filter.conditions.map { condition in
+            guard let field = layout.field(named: condition.column) else {
+                preconditionFailure("the layout was made for other columns")
+            }
+            return Column(field: field)
+        }
+    }
+
+    /// Whether the filter leaves out the row that was read last: a condition does not hold. A row that
+    /// can't be read as one of its format is not judged: it is invalid.
+    package mutating func leavesOut(
+        _ row: RowReader.Row, _ reader: borrowing RowReader
+    ) -> Bool {
+        let token = reader.field(0)
+        if token.form == .malformed || token.form == .unusable { return false }
+        hasRow = true
+        var holds = true
+        for index in columns.indices {
+            let field = reader.field(columns[index].field)
+            if field.form != .missing { columns[index].hasValue = true }
+            switch filter.conditions[index].match(field, in: reader) {
+            case .holds: break
+            case .fails: holds = false
+            case .incomparable:
+                holds = false
+                note(index, row, field, reader)
+            }
+        }
+        return !holds
+    }
+
+    private mutating func note(
+        _ index: Int, _ row: RowReader.Row, _ field: RowReader.Field, _ reader: borrowing RowReader
+    ) {
+        // An empty text is of no kind.
+        guard field.count > 0 else { return }
+        if columns[index].incomparable == 0 {
+            columns[index].firstLine = row.line
+            columns[index].firstText = tokenExcerpt(reader.value(field))
+            columns[index].isFirstVersion = VersionText.dotCount(reader.text(field)) ?? 0 >= 2
+        }
+        columns[index].incomparable += 1
+    }
+
+    /// Warns of values that could not be compared, once all rows of a list were read.
+    ///
+    /// - Throws: If no row of JSON Lines has a value of a column that the filter names: a name with a slip in it
+    ///   would leave out all rows, or none.
+    package func finish(_ list: TokenList) throws(BroadsideError) {
+        for (condition, column) in zip(filter.conditions, columns) {
+            if list.format.namesColumnsInEachRow, hasRow, !column.hasValue {
+                throw .usage(
+                    "where",
+                    "'\(printable(condition.canonicalText))': no row of \(list.name) has a value of "
+                        + "'\(printable(condition.column))'"
+                        + (try list.keyAdvice(for: condition.column).map { ": \($0)" }
+                            ?? ": name another column"))
+            }
+            guard column.incomparable > 0, let bound = condition.bound else { continue }
+            let rows =
+                column.incomparable == 1 ? "1 row has" : "\(grouped(column.incomparable)) rows have"
+            standardErrorLine(
+                "broadside: warning: --where '\(printable(condition.canonicalText))': \(rows) a value "
+                    + "that is not \(bound.kindName), the first on line \(column.firstLine) "
+                    + "('\(column.firstText)'): it does not match"
+                    + (column.isFirstVersion ? bound.versionAdvice : ""))
+        }
+    }
+}

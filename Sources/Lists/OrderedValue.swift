@@ -1,0 +1,241 @@
+internal import BroadsideHygiene
+internal import BroadsideSupport
+
+/// A value that others of its kind come before or behind: what `<`, `<=`, `>` and `>=` of a filter
+/// compare with. Its text says which kind it is:
+///
+/// - a number: `18`, `-0.5`, `1e6`, compared digit by digit, however many there are
+/// - a version, numbers with two dots or more: `5.2.0`, `10.4.1.2`. Of a version that is compared with it,
+///   parts that it lacks are 0: `6` is `6.0.0`
+/// - a date of ISO 8601, alone or with a time: `2024-02-29`, `2024-02-29T18:30:00+02:00`. It stands for
+///   all of the day, minute, second or millisecond that it names
+struct OrderedValue: Sendable, Equatable {
+    /// What it is.
+    enum Kind: Sendable, Equatable {
+        case number(DecimalNumber)
+        case version
+        case date(WrittenTime)
+    }
+
+    /// As it is written, without blanks round it.
+    let bytes: [UInt8]
+    let kind: Kind
+
+    /// - Returns: nil if the text is of no kind.
+    init?(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        let text = bytes.rawSpan
+        if let number = DecimalNumber(text) {
+            kind = .number(number)
+        } else if let dots = VersionText.dotCount(text), dots >= 2 {
+            kind = .version
+        } else if let time = Self.date(text) {
+            kind = .date(time)
+        } else {
+            return nil
+        }
+    }
+
+    var text: [UInt8] { bytes }
+
+    /// What the kind is called, in a message about texts of other kinds.
+    var kindName: String {
+        switch kind {
+        case .number: "a number"
+        case .version: "a version"
+        case .date: "a date"
+        }
+    }
+
+    /// How to compare with versions, at the end of a message.
+    var versionAdvice: String {
+        let text = String(decoding: bytes, as: UTF8.self)
+        switch (kind, VersionText.dotCount(bytes.rawSpan)) {
+        case (.number, 0): return "; for versions compare with \(text).0.0"
+        case (.number, 1): return "; for versions compare with \(text).0"
+        default: return ""
+        }
+    }
+
+    /// Below 0 if a text comes before this value, above 0 if it comes behind it; nil if it is not of
+    /// this kind.
+    func order(of text: RawSpan) -> Int? {
+        switch kind {
+        case .number(let own):
+            guard let number = DecimalNumber(text) else { return nil }
+            return DecimalNumber.order(of: number, in: text, and: own, in: bytes.rawSpan)
+        case .version:
+            guard VersionText.dotCount(text) != nil else { return nil }
+            return VersionText.order(of: text, and: bytes.rawSpan)
+        case .date(let own):
+            guard let time = Self.date(text) else { return nil }
+            // What began within the day, minute or second that is named is neither before nor behind it.
+            return time.first < own.first ? -1 : time.first > own.last ? 1 : 0
+        }
+    }
+
+    /// A text as a date with hyphens, with or without a time: numbers of seconds are numbers here.
+    private static func date(_ text: RawSpan) -> WrittenTime? {
+        guard text.byteCount >= 10, text.byte(at: 4) == UInt8(ascii: "-") else { return nil }
+        return WrittenTime(text)
+    }
+}
+
+/// A decimal number in a text, as exact as it is written: where its digits lie, and where its point is.
+///
+///     -00120.50e3     the significant digits are `120.5`, the value is -0.1205 * 10^6
+struct DecimalNumber: Sendable, Equatable {
+    private var isNegative = false
+    /// From the first digit that is not 0 to the last one; a point may lie between them. Empty for 0.
+    private var digits = 0..<0
+    /// The value is 0.DIGITS times 10 to this power.
+    private var exponent = 0
+
+    /// The most digits of a written exponent.
+    private static let exponentDigitsLimit = 6
+
+    /// - Returns: nil if the text is not `18`, `-0.5`, `.5`, `+1.25e-3` or the like.
+    init?(_ text: RawSpan) {
+        let end = text.byteCount
+        var offset = 0
+        if offset < end, text.byte(at: offset) == UInt8(ascii: "-") {
+            isNegative = true
+            offset += 1
+        } else if offset < end, text.byte(at: offset) == UInt8(ascii: "+") {
+            offset += 1
+        }
+        let wholeStart = offset
+        while offset < end, Self.isDigit(text.byte(at: offset)) { offset += 1 }
+        let wholeEnd = offset
+        if offset < end, text.byte(at: offset) == UInt8(ascii: ".") {
+            offset += 1
+            let start = offset
+            while offset < end, Self.isDigit(text.byte(at: offset)) { offset += 1 }
+            if offset == start { return nil }
+        } else if wholeStart == wholeEnd {
+            return nil
+        }
+        let mantissaEnd = offset
+        guard let power = Self.power(text, from: offset) else { return nil }
+        var (first, last) = (wholeStart, mantissaEnd)
+        while first < last, !Self.isSignificant(text.byte(at: first)) { first += 1 }
+        while last > first, !Self.isSignificant(text.byte(at: last - 1)) { last -= 1 }
+        guard first < last else {
+            isNegative = false
+            return
+        }
+        digits = first..<last
+        // Behind the point, each 0 before the first digit lowers the power by one.
+        exponent = power + (first < wholeEnd ? wholeEnd - first : wholeEnd + 1 - first)
+    }
+
+    /// The exponent at the end of a text; 0 if none is written, nil if something else is.
+    private static func power(_ text: RawSpan, from start: Int) -> Int? {
+        let end = text.byteCount
+        if start == end { return 0 }
+        guard text.byte(at: start) | 0x20 == UInt8(ascii: "e") else { return nil }
+        var offset = start + 1
+        var isNegative = false
+        if offset < end, text.byte(at: offset) == UInt8(ascii: "-") {
+            isNegative = true
+            offset += 1
+        } else if offset < end, text.byte(at: offset) == UInt8(ascii: "+") {
+            offset += 1
+        }
+        guard offset < end, end - offset <= exponentDigitsLimit else { return nil }
+        var value = 0
+        while offset < end {
+            guard isDigit(text.byte(at: offset)) else { return nil }
+            value = value * 10 + Int(text.byte(at: offset) - UInt8(ascii: "0"))
+            offset += 1
+        }
+        return isNegative ? -value : value
+    }
+
+    /// Below 0 if the first number is smaller, 0 if they are equal.
+    static func order(
+        of first: DecimalNumber, in firstText: RawSpan, and second: DecimalNumber,
+        in secondText: RawSpan
+    ) -> Int {
+        let (sign, otherSign) = (first.sign, second.sign)
+        if sign != otherSign || sign == 0 { return sign - otherSign }
+        if first.exponent != second.exponent {
+            return first.exponent < second.exponent ? -sign : sign
+        }
+        var (offset, otherOffset) = (first.digits.lowerBound, second.digits.lowerBound)
+        while true {
+            let digit = first.digit(at: &offset, in: firstText)
+            let otherDigit = second.digit(at: &otherOffset, in: secondText)
+            if digit != otherDigit { return digit < otherDigit ? -sign : sign }
+            if offset == first.digits.upperBound, otherOffset == second.digits.upperBound {
+                return 0
+            }
+        }
+    }
+
+    private var sign: Int { digits.isEmpty ? 0 : isNegative ? -1 : 1 }
+
+    /// The next digit; 0 behind the last one.
+    private func digit(at offset: inout Int, in text: RawSpan) -> UInt8 {
+        guard offset < digits.upperBound else { return UInt8(ascii: "0") }
+        if text.byte(at: offset) == UInt8(ascii: ".") { offset += 1 }
+        assert(offset < digits.upperBound, "the last significant byte is a digit")
+        defer { offset += 1 }
+        return text.byte(at: offset)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") <= 9 }
+
+    /// Whether a byte of a number without sign and exponent is a digit that is not 0.
+    private static func isSignificant(_ byte: UInt8) -> Bool {
+        isDigit(byte) && byte != UInt8(ascii: "0")
+    }
+}
+
+/// Versions: numbers with dots between them.
+enum VersionText {
+    /// The dots of a version; nil if the text is none.
+    static func dotCount(_ text: RawSpan) -> Int? {
+        var dots = 0
+        var wasDigit = false
+        for offset in 0..<text.byteCount {
+            let byte = text.byte(at: offset)
+            if byte == UInt8(ascii: ".") {
+                if !wasDigit { return nil }
+                dots += 1
+                wasDigit = false
+            } else {
+                guard byte &- UInt8(ascii: "0") <= 9 else { return nil }
+                wasDigit = true
+            }
+        }
+        return wasDigit ? dots : nil
+    }
+
+    /// Below 0 if the first version is the lower one; parts that one of them lacks are 0.
+    static func order(of first: RawSpan, and second: RawSpan) -> Int {
+        var (offset, otherOffset) = (0, 0)
+        while offset < first.byteCount || otherOffset < second.byteCount {
+            let part = part(of: first, at: &offset)
+            let otherPart = self.part(of: second, at: &otherOffset)
+            // Without zeros before them, the longer one of two numbers is the larger one.
+            if part.count != otherPart.count { return part.count - otherPart.count }
+            for offset in 0..<part.count {
+                let digit = first.byte(at: part.lowerBound + offset)
+                let otherDigit = second.byte(at: otherPart.lowerBound + offset)
+                if digit != otherDigit { return digit < otherDigit ? -1 : 1 }
+            }
+        }
+        return 0
+    }
+
+    /// Where the next number's digits lie, without zeros before them; goes behind its dot.
+    private static func part(of text: RawSpan, at offset: inout Int) -> Range<Int> {
+        var start = offset
+        while start < text.byteCount, text.byte(at: start) == UInt8(ascii: "0") { start += 1 }
+        var end = start
+        while end < text.byteCount, text.byte(at: end) != UInt8(ascii: ".") { end += 1 }
+        offset = min(end + 1, text.byteCount)
+        return start..<end
+    }
+}

@@ -1,0 +1,264 @@
+internal import BroadsideSupport
+
+extension RowFilter {
+    /// Why a text is not a condition: one line that begins with the place.
+    public struct Problem: Error {
+        /// Where it is, what is wrong and how to fix it.
+        public var message: String
+    }
+
+    /// Reads conditions, `COLUMN OP VALUES` each.
+    ///
+    /// A column or a value that holds a character that means something is written in double quotes, with a
+    /// quote inside doubled.
+    public init(_ texts: [String]) throws(Problem) {
+        precondition(!texts.isEmpty, "a filter has a condition")
+        guard texts.count <= Self.conditionsLimit else {
+            throw Problem(
+                message: "is given \(texts.count) times, and \(Self.conditionsLimit) is the most: "
+                    + "name the values of one column in one condition, as in 'country = FR,BE'")
+        }
+        var conditions: [Condition] = []
+        for (index, text) in texts.enumerated() {
+            do throws(ConditionError) {
+                var reader = ConditionReader(text)
+                conditions.append(try reader.condition())
+            } catch {
+                let character =
+                    String(decoding: text.utf8.prefix(error.offset), as: UTF8.self).count + 1
+                let which = texts.count > 1 ? "condition \(index + 1), " : ""
+                throw Problem(
+                    message:
+                        "'\(printable(text))': \(which)character \(character): \(error.message)")
+            }
+        }
+        self.conditions = conditions
+    }
+
+    static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+    }
+
+    /// What a text is a part of.
+    enum Part {
+        case column
+        case value
+    }
+
+    /// A text as a condition has it: in double quotes if it needs them.
+    static func quoted(_ text: [UInt8], in part: Part) -> String {
+        let isPlain =
+            !text.isEmpty && !isBlank(text[0]) && !isBlank(text[text.count - 1])
+            && !text.contains(where: { isSpecial($0, in: part) })
+            && (part == .column || !isOperator(text[0]))
+        if isPlain { return String(decoding: text, as: UTF8.self) }
+        var quoted: [UInt8] = [UInt8(ascii: "\"")]
+        for byte in text {
+            if byte == UInt8(ascii: "\"") { quoted.append(byte) }
+            quoted.append(byte)
+        }
+        return String(decoding: quoted, as: UTF8.self) + "\""
+    }
+
+    fileprivate static func isOperator(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "="), UInt8(ascii: "!"), UInt8(ascii: "<"), UInt8(ascii: ">"): true
+        default: false
+        }
+    }
+
+    private static func isSpecial(_ byte: UInt8, in part: Part) -> Bool {
+        byte == UInt8(ascii: "\"")
+            || (part == .column ? isOperator(byte) : byte == UInt8(ascii: ","))
+    }
+}
+
+/// What is wrong with a condition, and at which byte.
+private struct ConditionError: Error {
+    var offset: Int
+    var message: String
+}
+
+/// Goes through a condition's text.
+private struct ConditionReader {
+    private let text: [UInt8]
+    private var offset = 0
+
+    private static let example = "such as 'country = FR,BE' or 'age >= 18'"
+
+    init(_ text: String) { self.text = Array(text.utf8) }
+
+    mutating func condition() throws(ConditionError) -> RowFilter.Condition {
+        let column = try column()
+        let comparison = try comparison()
+        if comparison.isOfSet {
+            return .init(
+                column: column, comparison: comparison, texts: try set(comparison), bound: nil)
+        }
+        return .init(
+            column: column, comparison: comparison, texts: [], bound: try bound(comparison))
+    }
+
+    private mutating func column() throws(ConditionError) -> String {
+        skipBlanks()
+        let start = offset
+        let bytes: [UInt8]
+        if let quoted = try quotedText() {
+            bytes = trimmed(quoted[...])
+        } else {
+            bytes = try plainText { RowFilter.isOperator($0) }
+        }
+        guard !bytes.isEmpty else {
+            throw ConditionError(
+                offset: start, message: "names no column: write a column, \(Self.example)")
+        }
+        skipBlanks()
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private mutating func comparison() throws(ConditionError) -> RowFilter.Comparison {
+        let start = offset
+        while offset < text.count, RowFilter.isOperator(text[offset]) { offset += 1 }
+        let written = String(decoding: text[start..<offset], as: UTF8.self)
+        if let comparison = RowFilter.Comparison(rawValue: written) { return comparison }
+        let likely: String? =
+            switch written {
+            case "==", "===": "="
+            case "<>", "!", "!==": "!="
+            case "=<": "<="
+            case "=>": ">="
+            default: nil
+            }
+        if let likely {
+            throw ConditionError(
+                offset: start, message: "'\(written)' is not an operator: write \(likely)")
+        }
+        throw ConditionError(
+            offset: start,
+            message: (written.isEmpty ? "has no operator here" : "'\(written)' is not an operator")
+                + ": use =, !=, <, <=, > or >=, \(Self.example)")
+    }
+
+    /// A set of texts, sorted for the search, each once.
+    private mutating func set(
+        _ comparison: RowFilter.Comparison
+    ) throws(ConditionError) -> [[UInt8]] {
+        var texts: [[UInt8]] = []
+        while true {
+            let start = offset
+            texts.append(try value())
+            guard texts.count <= RowFilter.textsLimit else {
+                throw ConditionError(
+                    offset: start,
+                    message:
+                        "a condition has at most \(grouped(RowFilter.textsLimit)) values: make "
+                        + "a list of the rows that you want")
+            }
+            guard offset < text.count else { break }
+            // What ends a value is a comma or the end.
+            offset += 1
+        }
+        texts.sort { RowFilter.order(of: $0.rawSpan, and: $1.rawSpan) < 0 }
+        var distinct: [[UInt8]] = []
+        for text in texts where distinct.last != text { distinct.append(text) }
+        return distinct
+    }
+
+    private mutating func bound(
+        _ comparison: RowFilter.Comparison
+    ) throws(ConditionError) -> OrderedValue {
+        skipBlanks()
+        let start = offset
+        let bytes = try value()
+        guard offset == text.count else {
+            throw ConditionError(
+                offset: offset,
+                message: "\(comparison.rawValue) compares with one value: only = "
+                    + "and != take several")
+        }
+        guard let bound = OrderedValue(bytes) else {
+            throw ConditionError(
+                offset: start,
+                message:
+                    "'\(printable(String(decoding: bytes, as: UTF8.self)))' is not a number, a "
+                    + "date such as 2024-02-29 or a version such as 5.2.0: compare with one, or "
+                    + "use = or !=")
+        }
+        return bound
+    }
+
+    /// A value, in quotes or not; afterwards the next byte is a comma, or there is none.
+    private mutating func value() throws(ConditionError) -> [UInt8] {
+        skipBlanks()
+        let start = offset
+        if let quoted = try quotedText() {
+            skipBlanks()
+            guard offset == text.count || text[offset] == UInt8(ascii: ",") else {
+                throw ConditionError(
+                    offset: offset,
+                    message: "text follows a closing quote: write a comma between "
+                        + "values, and \"\" for a quote in one")
+            }
+            return trimmed(quoted[...])
+        }
+        if offset < text.count, RowFilter.isOperator(text[offset]) {
+            throw ConditionError(
+                offset: offset,
+                message: "a value that begins with =, !, < or > is written in "
+                    + "double quotes")
+        }
+        let bytes = try plainText { $0 == UInt8(ascii: ",") }
+        guard !bytes.isEmpty else {
+            throw ConditionError(
+                offset: start, message: "a value is missing: write it, or \"\" for an empty one")
+        }
+        return bytes
+    }
+
+    /// A text in double quotes; nil if none begins here.
+    private mutating func quotedText() throws(ConditionError) -> [UInt8]? {
+        let quote = UInt8(ascii: "\"")
+        guard offset < text.count, text[offset] == quote else { return nil }
+        let start = offset
+        var bytes: [UInt8] = []
+        offset += 1
+        while offset < text.count {
+            let byte = text[offset]
+            offset += 1
+            if byte == quote {
+                guard offset < text.count, text[offset] == quote else { return bytes }
+                offset += 1
+            }
+            bytes.append(byte)
+        }
+        throw ConditionError(offset: start, message: "a quote is not closed: close it")
+    }
+
+    /// A text up to a byte that ends it, without the blanks round it.
+    private mutating func plainText(
+        until isEnd: (UInt8) -> Bool
+    ) throws(ConditionError) -> [UInt8] {
+        let start = offset
+        while offset < text.count, !isEnd(text[offset]) {
+            guard text[offset] != UInt8(ascii: "\"") else {
+                throw ConditionError(
+                    offset: offset,
+                    message: "a quote is inside a text: write the whole text in double "
+                        + "quotes, with \"\" for a quote in it")
+            }
+            offset += 1
+        }
+        return trimmed(text[start..<offset])
+    }
+
+    private func trimmed(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var bytes = bytes
+        while let first = bytes.first, RowFilter.isBlank(first) { bytes.removeFirst() }
+        while let last = bytes.last, RowFilter.isBlank(last) { bytes.removeLast() }
+        return Array(bytes)
+    }
+
+    private mutating func skipBlanks() {
+        while offset < text.count, RowFilter.isBlank(text[offset]) { offset += 1 }
+    }
+}

@@ -1,0 +1,247 @@
+import BroadsideRows
+import BroadsideSupport
+import BroadsideTestSupport
+import Testing
+
+@testable import BroadsideLists
+
+/// Which rows a filter lets through, and which conditions are none.
+@Suite struct RowFilterTests {
+    /// The values of `x` among which a condition on `x` leaves rows, by their places.
+    private func places(
+        _ conditions: String..., values: [String], format: ListFormat = .csv
+    ) throws -> [Int] {
+        let text = "token,x,y\n" + values.map { "ab,\($0)\n" }.joined()
+        return try places(conditions, list: text, format: format)
+    }
+
+    private func places(
+        _ conditions: [String], list text: String, format: ListFormat
+    ) throws -> [Int] {
+        let filter = try RowFilter(conditions)
+        let header = text.prefix { $0 != "\n" }.utf8
+        let layout = try RowLayout(
+            format: format, names: ["token"] + filter.columns, header: Array(header))
+        let list = TokenList(lines: Array(text.utf8), layout: layout)
+        var rows = try RowCursor(list)
+        var pass = FilterPass(filter, layout: layout)
+        var places: [Int] = []
+        while let row = try rows.next() {
+            if !pass.leavesOut(row, rows.reader) { places.append(Int(row.number)) }
+        }
+        return places
+    }
+
+    @Test func `A set holds the texts between its commas, without the blanks round them`() throws {
+        let values = ["FR", " BE ", "fr", "", "\"Bonaire, Saba\"", "\"a\"\"b\"", "=x", "FR,"]
+        #expect(try places("x=FR, BE", values: values) == [0, 1, 7])
+        #expect(try places(" x != FR,BE", values: values) == [2, 3, 4, 5, 6])
+        #expect(try places("x = \"Bonaire, Saba\" , FR", values: values) == [0, 4, 7])
+        #expect(try places("\"x\" = \"\"", values: values) == [3])
+        #expect(try places("x = \"a\"\"b\",\"=x\"", values: values) == [5, 6])
+        #expect(try places("x = FR,FR,FR", values: values) == [0, 7])
+    }
+
+    @Test func `A missing value matches only a set that is left out`() throws {
+        let csv = "token,x\nab\nab,\nab,1\n"
+        #expect(try places(["x != 1"], list: csv, format: .csv) == [0, 1])
+        #expect(try places(["x != \"\""], list: csv, format: .csv) == [0, 2])
+        for condition in ["x = 1,\"\"", "x > 0", "x <= 9"] {
+            #expect(try places([condition], list: csv, format: .csv).contains(0) == false)
+        }
+        let tsv = "token\tx\nab\t\\N\nab\t\"\\N\"\nab\t1\n"
+        #expect(try places(["x != 1"], list: tsv, format: .tsv) == [0, 1])
+        #expect(try places(["x = \\N"], list: tsv, format: .tsv) == [1])
+    }
+
+    @Test func `Numbers are compared by their value, however they are written`() throws {
+        let values = [
+            "9", "10", "1e1", "+10.00", "010", "9.999999999999999999999", "10.0000000000000000001",
+            "-11",
+            "abc", "", "10,5", "0x10", "1e", ".5", "5.", "-0", "1e-400", "1E+400", "NaN",
+        ]
+        #expect(try places("x >= 10", values: values) == [1, 2, 3, 4, 6, 10, 17])
+        #expect(try places("x > 10", values: values) == [6, 17])
+        #expect(try places("x < 10", values: values) == [0, 5, 7, 13, 15, 16])
+        #expect(try places("x <= -0.0", values: values) == [7, 15])
+        #expect(try places("x > 0", "x < 1e-100", values: values) == [16])
+        #expect(
+            try places("x > 9007199254740992", values: ["9007199254740993", "9007199254740992"])
+                == [0])
+    }
+
+    @Test func `Versions are compared part by part, and parts that one lacks are 0`() throws {
+        let values = [
+            "5.2.0", "5.2", "5", "5.10", "5.9.9.9", "6", "5.2.0.1", "05.02", "5.1.99", "5.2.0-beta",
+            "v6",
+            "5.2.", ".5", "5..2", "99999999999999999999.1",
+        ]
+        #expect(try places("x >= 5.2.0", values: values) == [0, 1, 3, 4, 5, 6, 7, 14])
+        #expect(try places("x > 5.2.0", values: values) == [3, 4, 5, 6, 14])
+        #expect(try places("x < 5.2.0", values: values) == [2, 8])
+        #expect(try places("x <= 5.2.0.0.0", values: values) == [0, 1, 2, 7, 8])
+    }
+
+    @Test func `A date stands for all of the day, the minute or the second that it names`() throws {
+        let values = [
+            "2024-02-28", "2024-02-29", "2024-02-29T23:59:59Z", "2024-03-01 00:30:00+01:00",
+            "2024-03-01", "2024-02-30", "1709164800", "2024-02-29 12:00", "2024-02-29T12:00:00.5Z",
+            "20240301", "tomorrow",
+        ]
+        #expect(try places("x >= 2024-02-29", values: values) == [1, 2, 3, 4, 7, 8])
+        #expect(try places("x > 2024-02-29", values: values) == [4])
+        #expect(try places("x <= 2024-02-29", values: values) == [0, 1, 2, 3, 7, 8])
+        #expect(try places("x < 2024-02-29", values: values) == [0])
+        #expect(try places("x > 2024-02-29T12:00:00", values: values) == [2, 3, 4])
+        #expect(try places("x < 2024-02-29T13:00+01:00", values: values) == [0, 1])
+    }
+
+    @Test func `All conditions hold for a row that is sent, and a column may have several`() throws
+    {
+        let list = "token,a,b\nab,1,x\nab,2,x\nab,3,y\nab,4,x\n"
+        #expect(try places(["a > 1", "b = x", "a != 4"], list: list, format: .csv) == [1])
+        #expect(try places(["B = x"], list: list, format: .csv) == [0, 1, 3])
+        #expect(try RowFilter(["a > 1", "b = x", "a != 4"]).columns == ["a", "b"])
+    }
+
+    @Test func `Keys, paths, numbers, booleans and nulls of JSON Lines are values as in a table`()
+        throws
+    {
+        let list = """
+            {"token":"ab","x":18,"p":{"os":"ios"},"on":true}
+            {"token":"ab","x":"18","p":{"os":"android"},"on":false}
+            {"token":"ab","x":null,"p":{},"on":"true"}
+            {"token":"ab","x":1.8e1,"p":null}
+            {"token":"ab","x":[18],"p":"ios","on":{}}
+            {"token":"ab","x":"1\\u0038","p":{"\\u006fs":"ios"}}
+            {"token":"ab","x":"\\ud800"}
+
+            """
+        let format = ListFormat.jsonl
+        #expect(try places(["x = 18"], list: list, format: format) == [0, 1, 5])
+        #expect(try places(["x >= 18"], list: list, format: format) == [0, 1, 3, 5])
+        #expect(try places(["x != 18"], list: list, format: format) == [2, 3, 4, 6])
+        #expect(try places(["p.os = ios"], list: list, format: format) == [0, 5])
+        #expect(try places(["p.os != ios"], list: list, format: format) == [1, 2, 3, 4, 6])
+        #expect(try places(["on = true"], list: list, format: format) == [0, 2])
+        #expect(try places(["on != true"], list: list, format: format) == [1, 3, 4, 5, 6])
+    }
+
+    @Test func `A row without a token is judged, one that can't be read is not`() throws {
+        let list = """
+            {"x":"ios"}
+            {"token":"FCM token","x":"android"}
+            {"token":1
+            ["token"]
+            {"token":{},"x":"android"}
+
+            """
+        #expect(try places(["x = ios"], list: list, format: .jsonl) == [0, 2, 3, 4])
+        let csv = "token,x\n,ios\nnone,android\n\"ab\"c,android\nab,android,1\n"
+        #expect(try places(["x = ios"], list: csv, format: .csv) == [0, 2, 3])
+    }
+
+    @Test(arguments: [
+        ("", 1, "names no column"), (" = FR", 2, "names no column"),
+        ("country", 8, "has no operator"),
+        ("country FR", 11, "has no operator"), ("country == FR", 9, "write ="),
+        ("é <> FR", 3, "write !="), ("age => 18", 5, "write >="), ("age =< 18", 5, "write <="),
+        ("age <=> 18", 5, "use =, !="), ("age ! 18", 5, "write !="),
+        ("country =", 10, "a value is missing"), ("country = FR,", 14, "a value is missing"),
+        ("country = ,FR", 11, "a value is missing"), ("country = FR,,BE", 14, "a value is missing"),
+        ("country = >FR", 11, "in double quotes"), ("country = F\"R\"", 12, "a quote is inside"),
+        ("country = \"FR", 11, "is not closed"), ("\"country = FR", 1, "is not closed"),
+        ("country = \"FR\" BE", 16, "follows a closing quote"),
+        ("\"a\"b = 1", 4, "has no operator"),
+        ("age >= abc", 8, "'abc' is not a number"), ("age > 18,19", 9, "compares with one value"),
+        ("age > \"18,5\"", 7, "'18,5' is not a number"), ("day < 2024-02-30", 7, "is not a number"),
+        ("v >= v5.2.0", 6, "is not a number"), ("on > true", 6, "is not a number"),
+        ("x >", 4, "a value is missing"), ("x >= \"\"", 6, "is not a number"),
+    ])
+    func `What is not a condition is refused at its place`(
+        text: String, character: Int, says: String
+    ) {
+        do {
+            _ = try RowFilter([text])
+            Issue.record("this is not a condition: \(text)")
+        } catch {
+            #expect(error.message.contains("': character \(character): "), "\(error.message)")
+            #expect(error.message.contains(says), "\(error.message)")
+        }
+    }
+
+    @Test func `A wrong condition among several is named by its number`() {
+        do {
+            _ = try RowFilter(["a = 1", "b > x"])
+            Issue.record("this is not a filter")
+        } catch {
+            #expect(error.message.hasPrefix("'b > x': condition 2, character 5: "))
+        }
+    }
+
+    @Test func `As many conditions and values as there may be are read, and no more`() throws {
+        let conditions = Array(repeating: "a = 1", count: RowFilter.conditionsLimit)
+        #expect(try RowFilter(conditions).conditions.count == conditions.count)
+        #expect(throws: RowFilter.Problem.self) { try RowFilter(conditions + ["a = 1"]) }
+        let values = (0..<RowFilter.textsLimit).map { "v\($0)" }
+        #expect(
+            try RowFilter(["a = \(values.joined(separator: ","))"]).conditions[0].texts.count
+                == 1_000)
+        #expect(throws: RowFilter.Problem.self) {
+            try RowFilter(["a = \(values.joined(separator: ",")),w"])
+        }
+        #expect(
+            try places(
+                "x = \(values.joined(separator: ","))", values: ["v0", "v", "v999", "v1000"]) == [
+                    0, 2,
+                ])
+    }
+
+    @Test func `The same conditions have one canonical text, which is read as the same`() throws {
+        for (text, canonical) in [
+            ("x=b , a,a", "x = a,b"), ("\"x\"   >= \"18\"", "x >= 18"),
+            ("x = \"a,b\", \"\"", "x = \"\",\"a,b\""),
+            ("\"a=b\" != \"=\"", "\"a=b\" != \"=\""), ("a b = \"\"\"\"", "a b = \"\"\"\""),
+        ] {
+            let filter = try RowFilter([text])
+            #expect(filter.canonicalTexts == [canonical])
+            #expect(try RowFilter([canonical]) == filter)
+        }
+    }
+
+    @Test(arguments: 0..<20)
+    func `Decimal numbers are ordered as scaled integers are`(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        /// A number in units of a millionth, and one way to write it.
+        func number() -> (value: Int64, text: String) {
+            let value =
+                Int64.random(in: -2_000_000...2_000_000, using: &random)
+                / [1, 10, 1_000, 1_000_000].randomElement(using: &random)!
+            let digits = String(value.magnitude)
+            let padded = String(repeating: "0", count: max(0, 7 - digits.count)) + digits
+            let zeros = String(repeating: "0", count: Int.random(in: 0..<3, using: &random))
+            let power = Int.random(in: 0...3, using: &random)
+            let point = padded.index(padded.endIndex, offsetBy: power - 6)
+            let sign = value < 0 ? "-" : Bool.random(using: &random) ? "+" : ""
+            let exponent = power == 0 ? "" : "e-\(power)"
+            return (
+                value, "\(sign)\(zeros)\(padded[..<point]).\(padded[point...])\(zeros)\(exponent)"
+            )
+        }
+        for _ in 0..<500 {
+            let (first, second) = (number(), number())
+            let (own, other) = (Array(first.text.utf8), Array(second.text.utf8))
+            guard let a = DecimalNumber(own.span.bytes), let b = DecimalNumber(other.span.bytes)
+            else {
+                Issue.record("not numbers: \(first.text), \(second.text)")
+                continue
+            }
+            let order = DecimalNumber.order(
+                of: a, in: own.span.bytes, and: b, in: other.span.bytes)
+            #expect(
+                order.signum()
+                    == (first.value < second.value ? -1 : first.value > second.value ? 1 : 0),
+                "\(first.text) and \(second.text)")
+        }
+    }
+}
