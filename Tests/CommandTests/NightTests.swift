@@ -234,7 +234,7 @@ struct NightTests {
         let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
         // Not complete, so that it is kept.
         #expect(try nights.run(Self.cutShort, at: (1, "23:55")).exitCode == 3)
-        // What nobody began here, and what holds another file.
+        // Dates that did not begin here, and folders with other files.
         let strange = "\(nights.folder)/evening/2020-01-01"
         try files.createDirectory(atPath: strange, withIntermediateDirectories: false)
         try "mine".write(toFile: "\(strange)/file", atomically: true, encoding: .utf8)

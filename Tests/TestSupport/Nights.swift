@@ -71,7 +71,7 @@ package struct Nights: Sendable {
             ).output)
     }
 
-    /// Waits until a start has rows of a night answered.
+    /// Waits until rows of a night have responses.
     package func waitForRows(_ process: Subprocess, day: Int) throws {
         try process.wait {
             let file = try? FileManager.default.attributesOfItem(

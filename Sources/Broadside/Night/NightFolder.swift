@@ -167,13 +167,13 @@ struct NightFolder {
     ///
     /// - Parameter page: What the run left; nil: the page is made from the ledger, unless there is one.
     func writePage(of date: NightDate, _ page: [UInt8]?) {
-        let place = ledger(date)
+        let path = ledger(date)
         do throws(BroadsideError) {
-            guard try LedgerDirectory.isBegunLedger(place) else { return }
-            let file = "\(place)/\(LedgerDirectory.pageName)"
-            if let page { return try LedgerDirectory.writePage(page, into: place) }
+            guard try LedgerDirectory.isBegunLedger(path) else { return }
+            let file = "\(path)/\(LedgerDirectory.pageName)"
+            if let page { return try LedgerDirectory.writePage(page, into: path) }
             guard try !fileExists(file) else { return }
-            try LedgerDirectory.writePage(LedgerReader(path: place).reportPage(), into: place)
+            try LedgerDirectory.writePage(LedgerReader(path: path).reportPage(), into: path)
         } catch {
             warn(error)
         }
@@ -203,14 +203,14 @@ struct NightFolder {
     /// Removes the ledgers of finished nights beyond the newest ones. What can't be removed is a warning.
     ///
     /// - Parameters:
-    ///   - count: How many dates keep their ledgers, whatever became of them.
+    ///   - count: How many dates keep their ledgers, whatever their outcome.
     ///   - sent: The night that was sent now: its ledger stays until another one was.
     func removeOld(keeping count: Int, sent: NightDate, _ notes: NightNotes) {
         assert(count > 0, "the newest is never removed")
         do throws(BroadsideError) {
             let dates = try ledgerDates()
             for date in dates.dropLast(max(1, count)) {
-                // Not what somebody else put there.
+                // Files of others stay.
                 guard date != sent, notes.history[date]?.state == .begun else { continue }
                 let refusal = try LedgerDirectory.hideFinished(ledger(date), as: hidden(date))
                 guard refusal == nil else {
@@ -228,7 +228,7 @@ struct NightFolder {
         }
     }
 
-    /// Goes on with removals in which a process was killed.
+    /// Continues removals in which a process was killed.
     func finishRemovals(_ notes: NightNotes) {
         for name in SystemCall.names(inDirectory: path) ?? [] {
             guard name.hasPrefix("."), name.hasSuffix(".removed"),

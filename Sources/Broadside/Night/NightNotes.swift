@@ -43,7 +43,7 @@ final class NightNotes: Sendable {
     deinit { close(descriptor) }
 
     /// What the notes of a folder say, without a lock; nil if there are none.
-    static func look(folder: String) throws(BroadsideError) -> NightHistory? {
+    static func history(folder: String) throws(BroadsideError) -> NightHistory? {
         let path = "\(folder)/\(name)"
         guard try fileExists(path) else { return nil }
         let bytes = try readFile(path, shownAs: InputName(path), limit: byteLimit)

@@ -8,7 +8,7 @@ public struct NightOptions: Sendable {
     public var campaign = ""
     /// The folder of all campaigns' ledgers.
     public var ledgers: String?
-    /// The night's date, `2026-11-20`; nil: today's, or that of the night that goes on.
+    /// The night's date, `2026-11-20`; nil: today's, or that of the night that continues.
     public var date: String?
     /// How long after its start a night continues on the next day, in nanoseconds.
     public var nightLength = defaultNightLength

@@ -20,7 +20,7 @@ public enum NightRun {
 
     static func run(_ options: NightOptions, now: UInt64) throws(BroadsideError) -> Int32 {
         let call = try NightCall(options, now: now)
-        if options.send.onlyLooks { return try call.look() }
+        if options.send.opensNoConnection { return try call.check() }
         try call.folder.make()
         let notes = try NightNotes(folder: call.folder.path)
         call.folder.finishRemovals(notes)
@@ -86,10 +86,10 @@ struct NightCall {
     // MARK: Without writing
 
     /// `--dry-run` and `--preview`: says which night would be sent.
-    func look() throws(BroadsideError) -> Int32 {
-        let history = try NightNotes.look(folder: folder.path) ?? NightHistory()
+    func check() throws(BroadsideError) -> Int32 {
+        let history = try NightNotes.history(folder: folder.path) ?? NightHistory()
         var date = try date(history)
-        // By day, the next night is looked at, not the one that is over.
+        // By day, the check is for the next night, not for the one that is over.
         if given == nil, isOver(date, history) { date = today }
         let ledger = folder.ledger(date)
         try refuseLost(date, history)
@@ -184,7 +184,7 @@ struct NightCall {
 
     private func noteIntention(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) {
         let known = notes.history[date]
-        // A night that goes on after midnight, or was begun, is as old as it was.
+        // A night that continues after midnight, or has begun, keeps its age.
         guard
             known == nil
                 || known?.state == .intended && (date == today || known?.campaign != campaign)

@@ -108,7 +108,7 @@ public struct SendOptions: Sendable {
     public var maxStreams: Int?
     /// Event-loop threads; nil: chosen.
     public var reactors: Int?
-    /// Requests a second, rising or not; nil: unlimited.
+    /// Requests per second, constant or rising; nil: unlimited.
     public var rate: SendRate?
     /// Requests a second a connection; nil: unlimited.
     public var ratePerConnection: Double?

@@ -112,7 +112,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     }
 }
 
-/// A rate a second in the pacer's unit.
+/// A rate per second in the rate limiter's unit.
 func milliRate(_ perSecond: Double) -> UInt64 {
     UInt64(min(max(1, (perSecond * 1000).rounded()), Double(RateLimiter.maximumMilliRate)))
 }

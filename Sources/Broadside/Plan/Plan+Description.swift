@@ -35,14 +35,14 @@ extension Plan {
         lines.append(
             "connections  \(shape.words(options)), at most \(streamsPerConnection) \(room) each"
                 + silenceLine)
-        lines.append("rate         \(options.rate?.words ?? "no rate limit")\(timeWords(size))")
+        lines.append("rate         \(options.rate?.words ?? "no rate limit")\(rampTime(size))")
         if let end = endDescription { lines.append("at the end   \(end)") }
         let text = ForeignText.escapedLines(lines.joined(separator: "\n"))
         return folded(text, indent: 13, for: descriptor)
     }
 
-    /// What the rows take at a rate that rises, which nobody reckons in the head; else nothing.
-    private func timeWords(_ size: ListSize) -> String {
+    /// The least time that the rows take at a rising rate; else nothing.
+    private func rampTime(_ size: ListSize) -> String {
         guard let rate = options.rate, rate.ramp != nil, let rows = size.count, rows > 0 else {
             return ""
         }

@@ -17,8 +17,8 @@ private struct EndClaim: Sendable {
 }
 
 extension LedgerSession {
-    /// The clock of a rate that rises; it goes on where that of the run before stood, if it is the same
-    /// rate. nil if the rate does not rise.
+    /// The clock of a rising rate, which continues that of the previous run if the rate is the same; nil if
+    /// the rate does not rise.
     fileprivate func rampClock(_ plan: Plan) -> RampClock? {
         guard let ramp = plan.options.rate?.ramp else { return nil }
         let earlier = isResumed ? Telemetry.read(from: directory)?.sentNanoseconds(of: ramp) : nil

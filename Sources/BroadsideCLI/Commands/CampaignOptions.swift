@@ -44,7 +44,7 @@ enum CampaignOptions {
         let overridden = overridden(by: arguments)
         var passedOver: [String] = []
         for entry in file.entries {
-            // One file serves the night and whoever looks at it by day.
+            // One file serves the night and those who check it by day.
             if NightCommand.ownNames.contains(entry.name), command.name != NightCommand.name {
                 continue
             }

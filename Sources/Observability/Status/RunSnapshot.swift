@@ -126,7 +126,7 @@ package struct RunSnapshot: Sendable {
         let left = Double(rows - min(rows, counts.settled))
         // Half of each: the present counts, but one slow second is not a trend.
         if let ramp, !ramp.isOver, rateNow > 0, rateNow >= (rateLimit ?? .infinity) * 0.8 {
-            // It is the rate that holds the run back, and it goes on to rise.
+            // The rate is the bottleneck, and it still rises.
             return ramp.ramp.seconds(for: left, after: Double(ramp.sentNanoseconds) / 1e9)
         }
         let rate = rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage

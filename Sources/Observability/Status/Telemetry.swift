@@ -8,8 +8,8 @@ import BroadsideSupport
 import FoundationEssentials
 
 /// What a ledger's directory keeps besides its rows: how the runs went, for the report. A file of
-/// bounded size, replaced every few seconds; nothing depends on it but what people read, and where a
-/// rate that rises goes on.
+/// bounded size, replaced every few seconds; only reports, and the value at which a rising
+/// rate continues, depend on it.
 package struct Telemetry: Codable, Sendable {
     /// A time for which the operator held a run: milliseconds since 1970.
     struct Pause: Codable, Sendable, Equatable {

@@ -28,7 +28,7 @@ import Testing
             #expect(failure?.exitCode == 7)
             #expect(failure?.message.contains("the night of 2026-11-25") == true)
             // Who only looks does not need the lock.
-            #expect(try NightNotes.look(folder: directory.path)?[date]?.state == .intended)
+            #expect(try NightNotes.history(folder: directory.path)?[date]?.state == .intended)
             try held.add(.begun, of: date, at: 8)
         }
         #expect(try NightNotes(folder: directory.path).history[date]?.state == .begun)
