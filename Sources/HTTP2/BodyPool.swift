@@ -29,10 +29,10 @@
     }
 
     /// The places that there are, taken or not.
-    var placeCount: Int { capacity }
+    var slotCount: Int { capacity }
 
     /// A place for a body. At most one a stream may be taken at a time.
-    mutating func takePlace() -> UInt16 {
+    mutating func takeSlot() -> UInt16 {
         if freeCount == 0 { grow() }
         assert(freeCount > 0 && freeCount <= capacity, "a place is free")
         freeCount -= 1
@@ -42,17 +42,17 @@
     }
 
     /// Gives a place back that was taken.
-    mutating func giveBack(_ place: UInt16) {
-        assert(freeCount < capacity && Int(place) < capacity, "each place is given back once")
+    mutating func giveBack(_ slot: UInt16) {
+        assert(freeCount < capacity && Int(slot) < capacity, "each place is given back once")
         // SAFETY: each place is taken once before it is given back, so there is room for it.
-        unsafe free.unsafelyUnwrapped[freeCount] = place
+        unsafe free.unsafelyUnwrapped[freeCount] = slot
         freeCount += 1
     }
 
-    /// The `keptCount` bytes of `place`, until the next call that may grow the pool.
-    func bytes(of place: UInt16) -> UnsafeMutableRawPointer {
-        // SAFETY: a place is one that `takePlace` returned, below `capacity`.
-        unsafe storage.unsafelyUnwrapped + Int(place) * Self.keptCount
+    /// The `keptCount` bytes of `slot`, until the next call that may grow the pool.
+    func bytes(of slot: UInt16) -> UnsafeMutableRawPointer {
+        // SAFETY: a place is one that `takeSlot` returned, below `capacity`.
+        unsafe storage.unsafelyUnwrapped + Int(slot) * Self.keptCount
     }
 
     private mutating func grow() {
@@ -70,9 +70,9 @@
         }
         unsafe storage = newStorage
         let newFree = UnsafeMutablePointer<UInt16>.allocate(capacity: newCapacity)
-        for place in capacity..<newCapacity {
+        for slot in capacity..<newCapacity {
             // Counts up from the first element to the last that is free now.
-            unsafe (newFree + freeCount).initialize(to: UInt16(place))
+            unsafe (newFree + freeCount).initialize(to: UInt16(slot))
             freeCount += 1
         }
         unsafe free = newFree

@@ -128,7 +128,7 @@ extension ClientConnectionStateMachine {
             // "The REFUSED_STREAM error code can be included in a RST_STREAM frame to indicate that
             // the stream is being closed prior to any processing having occurred" (section 8.7).
             // One that has been answered in part was processed, whatever the code says.
-            if code == .refusedStream, !stream.isAnswered { return .notProcessed(tag: stream.tag) }
+            if code == .refusedStream, !stream.hasResponse { return .notProcessed(tag: stream.tag) }
             return .reset(tag: stream.tag, code)
         case .idle:
             return fail(.protocolError, "RST_STREAM on a stream that was never opened")
@@ -162,7 +162,7 @@ extension ClientConnectionStateMachine {
         // (section 6.8): a larger one is not news.
         lastProcessedID = min(lastProcessedID, payload.uint32(at: 0) & 0x7fff_ffff)
         isGoingAway = true
-        slotsToDisown = streams.slotCount
+        slotsToCheck = streams.slotCount
         debugCount = min(payload.byteCount - 8, BodyPool.keptCount)
         // SAFETY: the payload was checked to have 8 bytes and has `debugCount` behind them; the
         // second half of `kept` has `keptCount` bytes.
@@ -177,15 +177,15 @@ extension ClientConnectionStateMachine {
     /// The next stream that a GOAWAY says was not processed, once round the ring from where the
     /// oldest can be. One that has been answered in part was processed, whatever it says: the rest of
     /// the answer may come.
-    mutating func nextDisowned() -> Event? {
-        while slotsToDisown > 0 {
+    mutating func nextUnprocessedStream() -> Event? {
+        while slotsToCheck > 0 {
             assert(
-                slotsToDisown <= streams.slotCount,
+                slotsToCheck <= streams.slotCount,
                 "the table does not change while requests are disowned")
-            let slot = streams.slot(of: streams.nextID) + streams.slotCount - slotsToDisown
-            slotsToDisown -= 1
+            let slot = streams.slot(of: streams.nextID) + streams.slotCount - slotsToCheck
+            slotsToCheck -= 1
             let stream = streams[slot]
-            guard stream.state == .open, stream.id > lastProcessedID, !stream.isAnswered else {
+            guard stream.state == .open, stream.id > lastProcessedID, !stream.hasResponse else {
                 continue
             }
             close(slot & (streams.slotCount - 1), .closedByServer)

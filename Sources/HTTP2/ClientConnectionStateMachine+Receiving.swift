@@ -5,7 +5,7 @@ extension ClientConnectionStateMachine {
     /// The next event of the input, which is `bytes` from `offset` on; moves `offset`. Nil: all of
     /// `bytes` is consumed. Call it until then.
     public mutating func nextEvent(in bytes: RawSpan, at offset: inout Int) -> Event? {
-        if slotsToDisown > 0, let event = nextDisowned() { return event }
+        if slotsToCheck > 0, let event = nextUnprocessedStream() { return event }
         while phase != .failed {
             if output.isOverrun {
                 return fail(.enhanceYourCalm, "the server does not read what it asks for")
@@ -138,7 +138,7 @@ extension ClientConnectionStateMachine {
         _ block: RawSpan, streamID: UInt32, endsStream: Bool
     ) -> Event? {
         let headers: ResponseHeaders
-        if !inflater.isInCharge, let known = knownBlocks.headers(of: block) {
+        if !inflater.isActive, let known = headerBlockCache.headers(of: block) {
             headers = known
         } else {
             do throws(ConnectionError) {
@@ -164,8 +164,8 @@ extension ClientConnectionStateMachine {
     private mutating func read(_ block: RawSpan) throws(ConnectionError) -> ResponseHeaders {
         var headers = ResponseHeaders()
         do throws(HPACKError) {
-            if !inflater.isInCharge, try headers.read(block) {
-                knownBlocks.remember(block, headers)
+            if !inflater.isActive, try headers.read(block) {
+                headerBlockCache.remember(block, headers)
                 return headers
             }
         } catch {

@@ -70,9 +70,9 @@ extension ClientConnectionStateMachine {
         guard announced < 0 || received <= announced else { return resetMalformed(slot) }
         streams[slot].receivedCount = Int32(clamping: received)
         if endsStream {
-            if streams[slot].bodyPlace == BodyPool.none {
-                keepAnswer(body)
-                return finish(slot, answerIsKept: true)
+            if streams[slot].bodySlot == BodyPool.none {
+                keepResponse(body)
+                return finish(slot, responseIsKept: true)
             }
             keep(body, slot: slot)
             return finish(slot)
@@ -93,14 +93,14 @@ extension ClientConnectionStateMachine {
         assert(count <= BodyPool.keptCount, "a body stays in its place")
         let taken = min(body.byteCount, BodyPool.keptCount - count)
         guard taken > 0 else { return }
-        if streams[slot].bodyPlace == BodyPool.none {
-            streams[slot].bodyPlace = bodies.takePlace()
+        if streams[slot].bodySlot == BodyPool.none {
+            streams[slot].bodySlot = bodies.takeSlot()
         }
         // SAFETY: the stream holds the place, which has `keptCount` bytes; `taken`, not 0, was cut
         // to what is left of them.
-        let place = unsafe bodies.bytes(of: streams[slot].bodyPlace)
+        let memory = unsafe bodies.bytes(of: streams[slot].bodySlot)
         unsafe body.withUnsafeBytes { bytes in
-            unsafe (place + count).copyMemory(
+            unsafe (memory + count).copyMemory(
                 from: bytes.baseAddress.unsafelyUnwrapped, byteCount: taken)
         }
         streams[slot].bodyCount = UInt16(count + taken)
@@ -108,13 +108,13 @@ extension ClientConnectionStateMachine {
 
     /// Makes `body` the answer's, for the caller to read.
     @inline(__always)
-    private mutating func keepAnswer(_ body: RawSpan) {
-        answerCount = min(body.byteCount, BodyPool.keptCount)
-        // SAFETY: `answerCount` is at most the body's count and the `keptCount` bytes of the first
+    private mutating func keepResponse(_ body: RawSpan) {
+        responseByteCount = min(body.byteCount, BodyPool.keptCount)
+        // SAFETY: `responseByteCount` is at most the body's count and the `keptCount` bytes of the first
         // half of `kept`.
         unsafe body.withUnsafeBytes { bytes in
             guard let source = bytes.baseAddress else { return }
-            unsafe kept.copyMemory(from: source, byteCount: answerCount)
+            unsafe kept.copyMemory(from: source, byteCount: responseByteCount)
         }
     }
 
@@ -122,7 +122,7 @@ extension ClientConnectionStateMachine {
 
     /// The stream's response is complete.
     @inline(__always)
-    private mutating func finish(_ slot: Int, answerIsKept: Bool = false) -> Event? {
+    private mutating func finish(_ slot: Int, responseIsKept: Bool = false) -> Event? {
         let stream = streams[slot]
         assert(stream.state == .open && stream.status != 0, "a response has a status")
         // "A response is malformed if the value of content-length does not equal the sum of the DATA
@@ -132,15 +132,15 @@ extension ClientConnectionStateMachine {
         {
             return resetMalformed(slot)
         }
-        if !answerIsKept { answerCount = 0 }
-        if stream.bodyPlace != BodyPool.none {
-            answerCount = Int(stream.bodyCount)
+        if !responseIsKept { responseByteCount = 0 }
+        if stream.bodySlot != BodyPool.none {
+            responseByteCount = Int(stream.bodyCount)
             // SAFETY: the stream holds the place, of which `bodyCount` bytes are set; both have
             // `keptCount`.
             unsafe kept.copyMemory(
-                from: bodies.bytes(of: stream.bodyPlace), byteCount: answerCount)
+                from: bodies.bytes(of: stream.bodySlot), byteCount: responseByteCount)
         }
-        answerRetryAfter = stream.retryAfter
+        responseRetryAfter = stream.retryAfter
         assert(stream.sentCount <= stream.payloadCount, "no more is sent than the request has")
         if stream.sentCount < stream.payloadCount {
             // Answered before the request was complete (section 8.1): the rest is of no use.
@@ -158,9 +158,9 @@ extension ClientConnectionStateMachine {
     @inline(__always)
     mutating func close(_ slot: Int, _ state: Stream.State) {
         assert(streams[slot].state == .open, "a stream is closed once")
-        if streams[slot].bodyPlace != BodyPool.none {
-            bodies.giveBack(streams[slot].bodyPlace)
-            streams[slot].bodyPlace = BodyPool.none
+        if streams[slot].bodySlot != BodyPool.none {
+            bodies.giveBack(streams[slot].bodySlot)
+            streams[slot].bodySlot = BodyPool.none
         }
         streams.close(slot: slot, state)
     }

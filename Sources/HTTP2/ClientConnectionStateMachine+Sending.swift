@@ -9,7 +9,7 @@
     private let ids: UnsafeMutablePointer<UInt32>
     private(set) var count = 0
     /// Whose turn it is, so that none starves.
-    var turn = 0
+    var next = 0
 
     init() {
         // SAFETY: all elements are set at once.
@@ -126,10 +126,10 @@ extension ClientConnectionStateMachine {
     /// The caller writes its DATA at once.
     public mutating func nextContinuation() -> Continuation? {
         guard phase == .running, sendWindow.available > 0 else { return nil }
-        var looked = 0
-        while looked < partial.count {
-            if partial.turn >= partial.count { partial.turn = 0 }
-            let position = partial.turn
+        var checked = 0
+        while checked < partial.count {
+            if partial.next >= partial.count { partial.next = 0 }
+            let position = partial.next
             guard case .open(let slot) = streams.lookUp(partial[position]) else {
                 partial.remove(at: position)
                 continue
@@ -141,8 +141,8 @@ extension ClientConnectionStateMachine {
             let rest = Int(stream.payloadCount - stream.sentCount)
             assert(rest > 0, "a request that is sent whole is in no list")
             let count = min(rest, window, sendWindow.available, Int(settings.maxFrameSize))
-            looked += 1
-            partial.turn += 1
+            checked += 1
+            partial.next += 1
             guard count > 0 else { continue }
             sendWindow.debit(count)
             flood.progress()

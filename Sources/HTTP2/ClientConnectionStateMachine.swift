@@ -79,7 +79,7 @@ internal import Synchronization
     /// Never used. An atomic ties the machine to its place in memory, so that a call that borrows it
     /// passes its address; without one each such call copies all of it to the stack first, which took
     /// longer than opening a stream.
-    private let place = Atomic<Bool>(false)
+    private let pin = Atomic<Bool>(false)
 
     let configuration: Configuration
     var phase = Phase.awaitingSettings
@@ -88,7 +88,7 @@ internal import Synchronization
     var streams: StreamTable
     var bodies = BodyPool()
     var inflater = ResponseInflater()
-    var knownBlocks = KnownBlocks()
+    var headerBlockCache = HeaderBlockCache()
     var fragments = HeaderFragments()
     var flood = FloodGuard()
 
@@ -107,16 +107,16 @@ internal import Synchronization
     var isShuttingDown = false
     var lastProcessedID = StreamTable.lastID
     /// How many slots are still to be looked at for streams that a GOAWAY disowned.
-    var slotsToDisown = 0
+    var slotsToCheck = 0
 
     // SAFETY: `init` allocates two halves of `BodyPool.keptCount` bytes, and `deinit` frees them;
-    // `answerCount` bytes of the first and `debugCount` of the second are set.
+    // `responseByteCount` bytes of the first and `debugCount` of the second are set.
     /// The body of the last response in the first `BodyPool.keptCount` bytes, the debug data of the
     /// last GOAWAY behind.
     let kept: UnsafeMutableRawPointer
-    var answerCount = 0
+    var responseByteCount = 0
     var debugCount = 0
-    var answerRetryAfter = RetryAfter.none
+    var responseRetryAfter = RetryAfter.none
 
     /// A connection whose transport and TLS are up, with h2 negotiated.
     public init(configuration: Configuration = .init()) {
@@ -165,9 +165,9 @@ internal import Synchronization
     public var responseBody: RawSpan {
         @_lifetime(borrow self)
         get {
-            // SAFETY: `answerCount` bytes are set, and change only in calls that no borrower
+            // SAFETY: `responseByteCount` bytes are set, and change only in calls that no borrower
             // allows.
-            let body = unsafe RawSpan(_unsafeStart: kept, byteCount: answerCount)
+            let body = unsafe RawSpan(_unsafeStart: kept, byteCount: responseByteCount)
             return unsafe _overrideLifetime(body, borrowing: self)
         }
     }
@@ -185,7 +185,7 @@ internal import Synchronization
     }
 
     /// `retry-after` of the response that was the last event.
-    public var retryAfter: RetryAfter { answerRetryAfter }
+    public var retryAfter: RetryAfter { responseRetryAfter }
 
     /// The streams that are open now.
     public var openStreamCount: Int { streams.openCount }
@@ -214,7 +214,7 @@ internal import Synchronization
         (controlBytes: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)
     {
         (
-            output.count, partial.count, PartialStreams.limit, bodies.placeCount,
+            output.count, partial.count, PartialStreams.limit, bodies.slotCount,
             max(16, 2 * configuration.maxStreams)
         )
     }

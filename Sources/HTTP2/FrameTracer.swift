@@ -28,7 +28,7 @@ public struct FrameTracer: ~Copyable {
     }
 
     /// Takes the next bytes of the direction.
-    public mutating func take(_ bytes: RawSpan, _ tell: (TracedFrame) -> Void) {
+    public mutating func take(_ bytes: RawSpan, _ report: (TracedFrame) -> Void) {
         guard isReadable else { return }
         let skipped = min(prefaceCount, bytes.byteCount)
         prefaceCount -= skipped
@@ -45,7 +45,7 @@ public struct FrameTracer: ~Copyable {
             let start = offset + FrameHeader.byteCount
             guard pending.count - start >= header.length else { break }
             let payload = Array(pending[start..<(start + header.length)])
-            tell(TracedFrame(header: header, fields: fields(header, payload), payload: payload))
+            report(TracedFrame(header: header, fields: fields(header, payload), payload: payload))
             offset = start + header.length
         }
         assert(offset <= pending.count, "frames are in what was taken")

@@ -6,15 +6,15 @@ public enum HTTPDate {
     public static func parse(_ text: RawSpan) -> UInt64? {
         // SAFETY: a span's bytes are set, and are copied before the closure ends.
         let string = unsafe text.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
-        let words = string.split(separator: " ")
+        let parts = string.split(separator: " ")
         let months = [
             "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
         ]
-        guard words.count == 6, words[5] == "GMT", let day = UInt64(words[1]), day >= 1, day <= 31,
-            let month = months.firstIndex(of: String(words[2])), let year = UInt64(words[3]),
+        guard parts.count == 6, parts[5] == "GMT", let day = UInt64(parts[1]), day >= 1, day <= 31,
+            let month = months.firstIndex(of: String(parts[2])), let year = UInt64(parts[3]),
             year >= 1970, year < 10_000
         else { return nil }
-        let clock = words[4].split(separator: ":").compactMap { UInt64($0) }
+        let clock = parts[4].split(separator: ":").compactMap { UInt64($0) }
         guard clock.count == 3, clock[0] < 24, clock[1] < 60, clock[2] <= 60 else { return nil }
         // Days by the civil calendar, counted in years that begin in March.
         let shifted = month < 2 ? year - 1 : year

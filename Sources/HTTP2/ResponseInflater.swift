@@ -16,7 +16,7 @@ internal import BroadsideHPACK
 struct ResponseInflater: ~Copyable {
     private var inflater: HeaderInflater?
     /// The table held an entry once: from then on every block goes through the inflater.
-    private(set) var isInCharge = false
+    private(set) var isActive = false
 
     init() { inflater = nil }
 
@@ -28,7 +28,7 @@ struct ResponseInflater: ~Copyable {
                 block,
                 { (name, value) throws(HPACKError) in try headers.takeField(name, value) })
         else { return false }
-        if !isInCharge { isInCharge = inflater?.tableByteCount ?? 0 > 0 }
+        if !isActive { isActive = inflater?.tableByteCount ?? 0 > 0 }
         return isGood
     }
 }

@@ -20,7 +20,7 @@ struct Stream {
     /// An interim response came: the request is being processed.
     var isBegun = false
     /// The place of the body in the pool, if it has one, and how much of it is kept.
-    var bodyPlace = BodyPool.none
+    var bodySlot = BodyPool.none
     var bodyCount: UInt16 = 0
     /// The request's body: what of it was sent, and all of it.
     var sentCount: Int32 = 0
@@ -34,7 +34,7 @@ struct Stream {
     var retryAfter = RetryAfter.none
 
     /// A response came, or a part of one: the request was processed, whatever the server says later.
-    var isAnswered: Bool { status != 0 || isBegun }
+    var hasResponse: Bool { status != 0 || isBegun }
 }
 
 /// The streams of a connection.

@@ -43,28 +43,29 @@ public struct BinaryNotificationReader: Sendable {
         }
     }
 
-    private func number(at place: Int, count: Int) -> UInt32? {
-        guard offset + place + count <= pending.count else { return nil }
-        let start = offset + place
+    private func number(at position: Int, count: Int) -> UInt32? {
+        guard offset + position + count <= pending.count else { return nil }
+        let start = offset + position
         return pending[start..<(start + count)].reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    private mutating func plain(_ command: BinaryCommand, tokenAt place: Int) -> Event? {
-        guard let tokenCount = number(at: place, count: 2).map(Int.init) else { return nil }
+    private mutating func plain(_ command: BinaryCommand, tokenAt position: Int) -> Event? {
+        guard let tokenCount = number(at: position, count: 2).map(Int.init) else { return nil }
         let identifier = command == .enhanced ? number(at: 1, count: 4) : nil
         let expiration = command == .enhanced ? number(at: 5, count: 4) : nil
         if tokenCount > BinaryCommand.tokenLimit {
             return .malformed(.invalidTokenSize, identifier: identifier)
         }
-        guard let payloadCount = number(at: place + 2 + tokenCount, count: 2).map(Int.init) else {
+        guard let payloadCount = number(at: position + 2 + tokenCount, count: 2).map(Int.init)
+        else {
             return nil
         }
         if payloadCount > command.payloadLimit {
             return .malformed(.invalidPayloadSize, identifier: identifier)
         }
-        let payloadAt = offset + place + 4 + tokenCount
+        let payloadAt = offset + position + 4 + tokenCount
         guard payloadAt + payloadCount <= pending.count else { return nil }
-        let tokenAt = offset + place + 2
+        let tokenAt = offset + position + 2
         let notification = BinaryNotification(
             command: command, identifier: identifier, expiration: expiration,
             token: Array(pending[tokenAt..<(tokenAt + tokenCount)]),

@@ -16,17 +16,17 @@ extension BinarySettings {
         }
         func tokenBytes(_ output: inout OutputRawSpan) {
             count(tokenCount, &output)
-            for place in 0..<tokenCount {
-                // SAFETY: `2 * place + 1` is below the token's count, which the caller keeps alive.
-                let high = unsafe Self.digit(token[2 * place])
-                let low = unsafe Self.digit(token[2 * place + 1])
+            for index in 0..<tokenCount {
+                // SAFETY: `2 * index + 1` is below the token's count, which the caller keeps alive.
+                let high = unsafe Self.digit(token[2 * index])
+                let low = unsafe Self.digit(token[2 * index + 1])
                 output.append(high << 4 | low)
             }
         }
         func payloadBytes(_ output: inout OutputRawSpan) {
             count(payload.count, &output)
             // SAFETY: below the payload's count, which the caller keeps alive.
-            for place in 0..<payload.count { output.append(unsafe payload[place]) }
+            for index in 0..<payload.count { output.append(unsafe payload[index]) }
         }
         output.append(command.rawValue)
         switch command {

@@ -19,7 +19,7 @@
     private(set) var unsentIdentifier: UInt32 = 1
     private var packet: [UInt8] = []
     /// The packet, while not all of what it says was told.
-    private var lastWord: BinaryErrorPacket?
+    private var errorPacket: BinaryErrorPacket?
     /// Nothing can be written any more; what the gateway says about it, or the rest of it, may still
     /// arrive.
     private var isBroken = false
@@ -86,7 +86,7 @@
     }
 
     /// All that was written so far is with the kernel.
-    package mutating func noteFlushed() { unsentIdentifier = nextIdentifier }
+    package mutating func markFlushed() { unsentIdentifier = nextIdentifier }
 
     /// The gateway reads no more, and its packet may be on its way: only the stream's end says that
     /// none comes.
@@ -107,21 +107,21 @@
         if offset < bytes.byteCount {
             take(bytes, from: offset)
             offset = bytes.byteCount
-            guard packet.count == BinaryErrorPacket.count else { return awaitRest() }
-            guard let word = BinaryErrorPacket(packet) else { return .unreadable }
-            lastWord = word
-            return .errorPacket(word, subject(of: word))
+            guard packet.count == BinaryErrorPacket.count else { return awaitPacket() }
+            guard let parsed = BinaryErrorPacket(packet) else { return .unreadable }
+            errorPacket = parsed
+            return .errorPacket(parsed, subject(of: parsed))
         }
-        guard let word = lastWord else { return nil }
+        guard let parsed = errorPacket else { return nil }
         let identifier = firstIdentifier
         guard let tag = popOldest() else {
-            lastWord = nil
+            errorPacket = nil
             return .over
         }
-        if identifier > word.identifier { return .discarded(tag) }
+        if identifier > parsed.identifier { return .discarded(tag) }
         // The one that a shutdown names is the last that was taken.
-        let isTaken = identifier < word.identifier || word.meaning == .shutdown
-        return isTaken ? .confirmed(tag) : .refused(tag, word)
+        let isTaken = identifier < parsed.identifier || parsed.meaning == .shutdown
+        return isTaken ? .confirmed(tag) : .refused(tag, parsed)
     }
 
     /// Takes received bytes in. What follows the packet means nothing.
@@ -133,17 +133,17 @@
     }
 
     /// The gateway has begun to say what is wrong: it discards what else it gets, and its silence is over.
-    private mutating func awaitRest() -> GatewayOutcome? {
+    private mutating func awaitPacket() -> GatewayOutcome? {
         guard !isBroken else { return nil }
         isBroken = true
         return .errorPacketBegan
     }
 
-    private func subject(of word: BinaryErrorPacket) -> GatewayOutcome.Subject {
-        guard word.identifier > 0, word.identifier < nextIdentifier else { return .nothing }
+    private func subject(of parsed: BinaryErrorPacket) -> GatewayOutcome.Subject {
+        guard parsed.identifier > 0, parsed.identifier < nextIdentifier else { return .nothing }
         // An error about one that silence has settled came too late to change it.
-        guard word.identifier >= firstIdentifier else { return .settled }
-        return .inFlight(tag(word.identifier))
+        guard parsed.identifier >= firstIdentifier else { return .settled }
+        return .inFlight(tag(parsed.identifier))
     }
 
     /// Notifications that the kernel has and of which the gateway has said nothing for long enough
@@ -158,7 +158,7 @@
         now: UInt64, phaseSince: UInt64, isFlushed: Bool, oldestSent: UInt64?
     ) -> GatewayOutcome? {
         if isBroken { return now - phaseSince > Self.brokenLimit ? .unexplained : nil }
-        if isFlushed { noteFlushed() }
+        if isFlushed { markFlushed() }
         guard let tag = oldest, let sent = oldestSent, isOldestSent else { return nil }
         guard now > sent, now - sent > settings.silence else { return nil }
         _ = popOldest()

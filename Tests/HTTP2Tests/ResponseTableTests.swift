@@ -112,5 +112,5 @@ import Testing
 }
 
 extension Peer {
-    var usesInflater: Bool { machine.inflater.isInCharge }
+    var usesInflater: Bool { machine.inflater.isActive }
 }

@@ -29,13 +29,13 @@ extension GatewaySession {
         in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
     ) -> SessionOutcome? {
         switch nextOutcome(in: bytes, at: &offset) {
-        case .errorPacket(let word, .inFlight(let tag)):
+        case .errorPacket(let packet, .inFlight(let tag)):
             // The packet cannot name a row that never left the buffer; how far the gateway came is
             // unknown.
             let hasLeft = slab[tag].sentNanoseconds <= handedOver
-            return .errorPacket(word, hasLeft ? .inFlight : .nothing)
-        case .errorPacket(let word, .settled): return .errorPacket(word, .settled)
-        case .errorPacket(let word, .nothing): return .errorPacket(word, .nothing)
+            return .errorPacket(packet, hasLeft ? .inFlight : .nothing)
+        case .errorPacket(let packet, .settled): return .errorPacket(packet, .settled)
+        case .errorPacket(let packet, .nothing): return .errorPacket(packet, .nothing)
         case let outcome: return outcome.flatMap { SessionOutcome($0) }
         }
     }
@@ -57,7 +57,7 @@ extension SessionOutcome {
     fileprivate init?(_ outcome: GatewayOutcome) {
         switch outcome {
         case .confirmed(let tag): self = .confirmed(tag)
-        case .refused(let tag, let word): self = .refused(tag, word)
+        case .refused(let tag, let packet): self = .refused(tag, packet)
         case .discarded(let tag): self = .discarded(tag)
         case .errorPacketBegan: self = .errorPacketBegan
         case .errorPacket: return nil

@@ -38,7 +38,7 @@ import Testing
             }
             let (count, isSent) = (connection.count, connection.isOldestSent)
             #expect(count == 3 && (!isSent || round > 0))
-            connection.noteFlushed()
+            connection.markFlushed()
             var all: [RowTag] = []
             connection.forEach { all.append($0) }
             #expect(all == [98 + next, 99 + next, 100 + next])
@@ -59,12 +59,12 @@ import Testing
     @Test func `Only bytes from before an empty buffer count as taken by the kernel`() {
         var connection = GatewaySession(Self.settings(), capacity: 4)
         _ = connection.append(1)
-        connection.noteFlushed()
+        connection.markFlushed()
         _ = connection.append(2)
         let first = connection.isOldestSent
         _ = connection.popOldest()
         let second = connection.isOldestSent
-        connection.noteFlushed()
+        connection.markFlushed()
         let flushed = connection.isOldestSent
         #expect(first && !second && flushed)
     }

@@ -8,7 +8,7 @@
 /// Of a Huffman-coded identifier no byte is looked at, as `readOrdinary` does not decode it. Only for
 /// blocks that need no dynamic table: what they say depends on nothing but their bytes. One is kept
 /// for each of the last three bits of a length, as Huffman-coded identifiers have several.
-@safe struct KnownBlocks: ~Copyable {
+@safe struct HeaderBlockCache: ~Copyable {
     /// Shorter blocks are read as fast, longer ones are no ordinary responses.
     static let byteCounts = 16...128
     private static let entryCount = 8
@@ -46,10 +46,10 @@
     @inline(__always)
     func headers(of block: RawSpan) -> ResponseHeaders? {
         let byteCount = block.byteCount
-        let place = byteCount & (Self.entryCount - 1)
-        // SAFETY: `place` is below `entryCount`.
-        guard unsafe entries[place].byteCount == byteCount else { return nil }
-        let expected = unsafe rows + place * 3 * Self.rowByteCount
+        let index = byteCount & (Self.entryCount - 1)
+        // SAFETY: `index` is below `entryCount`.
+        guard unsafe entries[index].byteCount == byteCount else { return nil }
+        let expected = unsafe rows + index * 3 * Self.rowByteCount
         var wrong = SIMD16<UInt8>(repeating: 0)
         var offset = 0
         while true {
@@ -70,7 +70,7 @@
         let halves = unsafe unsafeBitCast(wrong, to: SIMD2<UInt64>.self)
         guard halves.x | halves.y == 0 else { return nil }
         // SAFETY: as above.
-        return unsafe entries[place].headers
+        return unsafe entries[index].headers
     }
 
     /// Keeps what a block says, in the place of another one.
@@ -80,15 +80,15 @@
     mutating func remember(_ block: RawSpan, _ headers: ResponseHeaders) {
         let byteCount = block.byteCount
         guard Self.byteCounts.contains(byteCount), !headers.isMalformed else { return }
-        let place = byteCount & (Self.entryCount - 1)
+        let index = byteCount & (Self.entryCount - 1)
         assert(
             headers.identifier.map { $0.upperBound <= byteCount } ?? true,
             "the identifier is in its block")
         for offset in 0..<byteCount {
             let isFree = headers.identifier?.contains(offset) ?? false
             let isChecked = isFree && !headers.isIdentifierHuffman
-            // SAFETY: `place` is below `entryCount`, and `offset` below a row's count.
-            let first = unsafe rows + (place * 3 * Self.rowByteCount + offset)
+            // SAFETY: `index` is below `entryCount`, and `offset` below a row's count.
+            let first = unsafe rows + (index * 3 * Self.rowByteCount + offset)
             unsafe first.storeBytes(of: block.byte(at: offset), as: UInt8.self)
             unsafe first.storeBytes(
                 of: isFree ? 0 : 0xff, toByteOffset: Self.rowByteCount, as: UInt8.self)
@@ -96,7 +96,7 @@
                 of: isChecked ? 0xff : 0, toByteOffset: 2 * Self.rowByteCount, as: UInt8.self)
         }
         // SAFETY: as above.
-        unsafe entries[place] = Entry(byteCount: byteCount, headers: headers)
+        unsafe entries[index] = Entry(byteCount: byteCount, headers: headers)
     }
 
     @inline(__always)

@@ -4,7 +4,7 @@ import Testing
 @testable import BroadsideHTTP2
 
 /// A block that is known is one that would be read to the same effect.
-@Suite struct KnownBlocksTests {
+@Suite struct HeaderBlockCacheTests {
     private static let identifiers = [
         "EABEAE54-14A8-11E5-B60B-1697F925EC7B", "00000000-0000-0000-0000-000000000000",
     ]
@@ -27,7 +27,7 @@ import Testing
     @Test(arguments: 0..<200 as Range<UInt64>)
     func `A header block found in the cache gives the headers that reading it gives`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        var known = KnownBlocks()
+        var known = HeaderBlockCache()
         for _ in 0..<50 {
             var block = ResponseHeadersTests.block(&random)
             if Bool.random(using: &random) {
@@ -91,7 +91,7 @@ import Testing
         if block.count < count { block.append(0xa1) }  // cache-control without a value
         try #require(block.count == count || count == 129)
         known.remember(block.span.bytes, try #require(read(block)))
-        let isKept = KnownBlocks.byteCounts.contains(block.count)
+        let isKept = HeaderBlockCache.byteCounts.contains(block.count)
         #expect((known.headers(of: block.span.bytes) != nil) == isKept)
         for place in block.indices {
             var other = block
