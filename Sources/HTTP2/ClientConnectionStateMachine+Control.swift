@@ -1,4 +1,4 @@
-/// The frames about the connection itself and about the ends of streams.
+/// Frames about the connection itself and about the ends of streams.
 extension ClientConnectionStateMachine {
     // MARK: SETTINGS
 
@@ -42,9 +42,9 @@ extension ClientConnectionStateMachine {
         return .settingsChanged
     }
 
-    /// "An endpoint MUST treat a change to SETTINGS_INITIAL_WINDOW_SIZE that causes any flow-control
-    /// window to exceed the maximum size as a connection error" (section 6.9.2). Only where some
-    /// stream was once given more than it used is there anything to look for.
+    /// "An endpoint MUST treat a change to SETTINGS_INITIAL_WINDOW_SIZE that causes any
+    /// flow-control window to exceed the maximum size as a connection error" (section 6.9.2). The
+    /// search is needed only if some stream ever got more credit than it used.
     private mutating func exceedsLargestWindow() -> Bool {
         let initial = Int(settings.initialWindowSize)
         guard initial + Int(largestWindowDelta) > FlowControlWindow.limit else { return false }
@@ -92,7 +92,7 @@ extension ClientConnectionStateMachine {
         }
         switch streams.lookUp(header.streamID) {
         case .open(let slot):
-            // On a stream both are errors of the stream (sections 6.9 and 6.9.1).
+            // On a stream both are stream errors (sections 6.9 and 6.9.1).
             guard increment > 0 else { return resetStream(slot, .protocolError) }
             let delta = Int(streams[slot].windowDelta) + increment
             guard Int(settings.initialWindowSize) + delta <= FlowControlWindow.limit else {
@@ -126,8 +126,8 @@ extension ClientConnectionStateMachine {
             close(slot, .closedByServer)
             let code = ErrorCode(rawValue: payload.uint32(at: 0))
             // "The REFUSED_STREAM error code can be included in a RST_STREAM frame to indicate that
-            // the stream is being closed prior to any processing having occurred" (section 8.7).
-            // One that has been answered in part was processed, whatever the code says.
+            // the stream is being closed prior to any processing having occurred" (section 8.7). A
+            // stream with a partial response was processed, whatever the code.
             if code == .refusedStream, !stream.hasResponse { return .notProcessed(tag: stream.tag) }
             return .reset(tag: stream.tag, code)
         case .idle:
@@ -158,14 +158,14 @@ extension ClientConnectionStateMachine {
             return fail(.frameSizeError, "GOAWAY has at least 8 bytes")
         }
         if let event = countIdleFrame() { return event }
-        // "Endpoints MUST NOT increase the value they send in the last stream identifier"
-        // (section 6.8): a larger one is not news.
+        // "Endpoints MUST NOT increase the value they send in the last stream identifier" (section
+        // 6.8), so a larger one is ignored.
         lastProcessedID = min(lastProcessedID, payload.uint32(at: 0) & 0x7fff_ffff)
         isGoingAway = true
         slotsToCheck = streams.slotCount
         debugCount = min(payload.byteCount - 8, BodyPool.keptCount)
-        // SAFETY: the payload was checked to have 8 bytes and has `debugCount` behind them; the
-        // second half of `kept` has `keptCount` bytes.
+        // SAFETY: the payload was checked to have 8 bytes and has `debugCount` more; the second
+        // half of `kept` has `keptCount` bytes.
         unsafe payload.withUnsafeBytes { bytes in
             unsafe (kept + BodyPool.keptCount).copyMemory(
                 from: bytes.baseAddress.unsafelyUnwrapped + 8, byteCount: debugCount)
@@ -174,9 +174,9 @@ extension ClientConnectionStateMachine {
             ErrorCode(rawValue: payload.uint32(at: 4)), lastStreamID: lastProcessedID)
     }
 
-    /// The next stream that a GOAWAY says was not processed, once round the ring from where the
-    /// oldest can be. One that has been answered in part was processed, whatever it says: the rest of
-    /// the answer may come.
+    /// Returns the next open stream above the GOAWAY's last stream ID, in ring order from the
+    /// oldest. A stream with response headers counts as processed even if its ID is higher, and the
+    /// rest of its response may come.
     mutating func nextUnprocessedStream() -> Event? {
         while slotsToCheck > 0 {
             assert(

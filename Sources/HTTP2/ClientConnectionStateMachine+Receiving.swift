@@ -1,8 +1,8 @@
 internal import BroadsideHPACK
 
-/// What the server sends.
+/// Processing of frames from the server.
 extension ClientConnectionStateMachine {
-    /// The next event of the input, which is `bytes` from `offset` on; moves `offset`. Nil: all of
+    /// Returns the next event in `bytes` from `offset` on, and advances `offset`; nil if all of
     /// `bytes` is consumed. Call it until then.
     public mutating func nextEvent(in bytes: RawSpan, at offset: inout Int) -> Event? {
         if slotsToCheck > 0, let event = nextUnprocessedStream() { return event }
@@ -16,8 +16,8 @@ extension ClientConnectionStateMachine {
                 let payload = bytes.extracting(payloadOffset..<payloadOffset + header.length)
                 event = receive(header, payload)
             case .inCarry(let header):
-                // SAFETY: the reader has set `length` bytes and keeps them until its next call;
-                // nothing in `receive` calls it.
+                // SAFETY: the reader has set `length` bytes and keeps them until its next call,
+                // which nothing in `receive` makes.
                 let payload = unsafe RawSpan(
                     _unsafeStart: reader.carriedPayload, byteCount: header.length)
                 event = receive(header, payload)
@@ -34,7 +34,7 @@ extension ClientConnectionStateMachine {
         return nil
     }
 
-    /// One whole frame.
+    /// Processes one complete frame.
     @inline(__always)
     private mutating func receive(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
         if phase == .running, fragments.streamID == 0 {
@@ -93,8 +93,8 @@ extension ClientConnectionStateMachine {
         return receiveBlock(block, streamID: header.streamID, endsStream: endsStream)
     }
 
-    /// Where the content of a padded frame is; nil if its padding is too long. HEADERS may have five
-    /// bytes of priority, which mean nothing any more (sections 6.1, 6.2 and 5.3.2).
+    /// Range of the content in a padded frame; nil if its padding is too long. HEADERS may have
+    /// five bytes of priority, which are ignored (sections 6.1, 6.2 and 5.3.2).
     static func content(of header: FrameHeader, _ payload: RawSpan) -> Range<Int>? {
         var start = 0
         var end = payload.byteCount
@@ -107,7 +107,7 @@ extension ClientConnectionStateMachine {
         return start <= end ? start..<end : nil
     }
 
-    /// While a block is incomplete only its CONTINUATION may come (section 6.10).
+    /// While a block is incomplete, only its CONTINUATION may follow (section 6.10).
     private mutating func receiveContinuation(
         _ header: FrameHeader, _ payload: RawSpan
     ) -> Event? {
@@ -117,8 +117,8 @@ extension ClientConnectionStateMachine {
         if let event = collect(payload) { return event }
         guard header.flags.contains(.endHeaders) else { return nil }
         let (streamID, endsStream) = fragments.finish()
-        // SAFETY: a block has begun, so that there is memory; its `count` bytes are set and stay
-        // until the next block begins.
+        // SAFETY: a block has begun, so there is memory; its `count` bytes are set and stay until
+        // the next block begins.
         let block = unsafe RawSpan(
             _unsafeStart: fragments.start.unsafelyUnwrapped, byteCount: fragments.count)
         return receiveBlock(block, streamID: streamID, endsStream: endsStream)
@@ -131,8 +131,8 @@ extension ClientConnectionStateMachine {
         return nil
     }
 
-    /// A complete header block. It is decoded whatever becomes of its stream, because the table is
-    /// the connection's (section 4.3).
+    /// Processes a complete header block. It is decoded even if its stream is ignored, because the
+    /// table belongs to the connection (section 4.3).
     @inline(__always)
     private mutating func receiveBlock(
         _ block: RawSpan, streamID: UInt32, endsStream: Bool
@@ -159,7 +159,7 @@ extension ClientConnectionStateMachine {
         }
     }
 
-    /// Reads a block that is like none before.
+    /// Decodes a block that is not in the cache.
     @inline(never)
     private mutating func read(_ block: RawSpan) throws(ConnectionError) -> ResponseHeaders {
         var headers = ResponseHeaders()
@@ -180,12 +180,12 @@ extension ClientConnectionStateMachine {
 
     // MARK: Errors
 
-    /// A frame that brings no request any further.
+    /// Counts a frame that makes no request progress.
     mutating func countIdleFrame() -> Event? {
         flood.idleFrame() ? nil : fail(.enhanceYourCalm, "too many frames that serve no request")
     }
 
-    /// A connection error (section 5.4.1).
+    /// Fails with a connection error (section 5.4.1).
     mutating func fail(_ code: ErrorCode, _ message: StaticString) -> Event? {
         fail(ConnectionError(code, message))
     }

@@ -1,4 +1,4 @@
-/// Responses: their headers, their bodies, and what becomes of their streams.
+/// Responses: headers, bodies, and the ends of their streams.
 extension ClientConnectionStateMachine {
     @inline(__always)
     mutating func receiveResponse(
@@ -6,13 +6,13 @@ extension ClientConnectionStateMachine {
     ) -> Event? {
         if headers.isMalformed { return resetMalformed(slot) }
         if streams[slot].status != 0 {
-            // Trailers: the end of the stream, and no pseudo-header fields (section 8.1).
+            // Trailers: they end the stream and have no pseudo-header fields (section 8.1).
             guard endsStream, headers.status == 0 else { return resetMalformed(slot) }
             return finish(slot)
         }
         guard headers.status >= 200 else {
-            // An interim response is followed by the final one; 101 has no meaning in HTTP/2
-            // (section 8.6), and without a status it is none at all.
+            // A final response follows an interim one. 101 has no meaning in HTTP/2 (section 8.6),
+            // and a response needs a status.
             guard headers.status >= 100, headers.status != 101, !endsStream else {
                 return resetMalformed(slot)
             }
@@ -33,7 +33,7 @@ extension ClientConnectionStateMachine {
             return fail(.protocolError, "DATA on stream 0")
         }
         // "The entire DATA frame payload is included in flow control, including the Pad Length and
-        // Padding fields" (section 6.1), and on whatever stream it came (section 6.9).
+        // Padding fields" (section 6.1), on any stream (section 6.9).
         receiveWindow.take(payload.byteCount)
         if let increment = receiveWindow.takeIncrement() {
             queueWindowUpdate(streamID: 0, increment: increment)
@@ -87,7 +87,7 @@ extension ClientConnectionStateMachine {
         return nil
     }
 
-    /// Adds to the body that is kept of a response in several frames.
+    /// Appends to the kept body of a response that has several frames.
     private mutating func keep(_ body: RawSpan, slot: Int) {
         let count = Int(streams[slot].bodyCount)
         assert(count <= BodyPool.keptCount, "a body stays in its place")
@@ -96,8 +96,8 @@ extension ClientConnectionStateMachine {
         if streams[slot].bodySlot == BodyPool.none {
             streams[slot].bodySlot = bodies.takeSlot()
         }
-        // SAFETY: the stream holds the place, which has `keptCount` bytes; `taken`, not 0, was cut
-        // to what is left of them.
+        // SAFETY: the stream has the slot, which has `keptCount` bytes; `taken`, not 0, is limited
+        // to the remaining ones.
         let memory = unsafe bodies.bytes(of: streams[slot].bodySlot)
         unsafe body.withUnsafeBytes { bytes in
             unsafe (memory + count).copyMemory(
@@ -106,12 +106,12 @@ extension ClientConnectionStateMachine {
         streams[slot].bodyCount = UInt16(count + taken)
     }
 
-    /// Makes `body` the answer's, for the caller to read.
+    /// Keeps `body` as the response for the caller to read.
     @inline(__always)
     private mutating func keepResponse(_ body: RawSpan) {
         responseByteCount = min(body.byteCount, BodyPool.keptCount)
-        // SAFETY: `responseByteCount` is at most the body's count and the `keptCount` bytes of the first
-        // half of `kept`.
+        // SAFETY: `responseByteCount` is at most the body's count and the `keptCount` bytes of the
+        // first half of `kept`.
         unsafe body.withUnsafeBytes { bytes in
             guard let source = bytes.baseAddress else { return }
             unsafe kept.copyMemory(from: source, byteCount: responseByteCount)
@@ -120,13 +120,13 @@ extension ClientConnectionStateMachine {
 
     // MARK: Ends
 
-    /// The stream's response is complete.
+    /// Completes the response of a stream.
     @inline(__always)
     private mutating func finish(_ slot: Int, responseIsKept: Bool = false) -> Event? {
         let stream = streams[slot]
         assert(stream.state == .open && stream.status != 0, "a response has a status")
-        // "A response is malformed if the value of content-length does not equal the sum of the DATA
-        // frame payload lengths" (section 8.1.1), none of which some responses may have.
+        // "A response is malformed if the value of content-length does not equal the sum of the
+        // DATA frame payload lengths" (section 8.1.1), except responses that have no content.
         if stream.contentLength >= 0, stream.contentLength != stream.receivedCount,
             stream.status != 204, stream.status != 304
         {
@@ -135,7 +135,7 @@ extension ClientConnectionStateMachine {
         if !responseIsKept { responseByteCount = 0 }
         if stream.bodySlot != BodyPool.none {
             responseByteCount = Int(stream.bodyCount)
-            // SAFETY: the stream holds the place, of which `bodyCount` bytes are set; both have
+            // SAFETY: the stream has the slot, of which `bodyCount` bytes are set; both have
             // `keptCount`.
             unsafe kept.copyMemory(
                 from: bodies.bytes(of: stream.bodySlot), byteCount: responseByteCount)
@@ -143,7 +143,8 @@ extension ClientConnectionStateMachine {
         responseRetryAfter = stream.retryAfter
         assert(stream.sentCount <= stream.payloadCount, "no more is sent than the request has")
         if stream.sentCount < stream.payloadCount {
-            // Answered before the request was complete (section 8.1): the rest is of no use.
+            // The response came before the request was complete (section 8.1): the rest is not
+            // needed.
             queueReset(streamID: stream.id, .cancel)
             close(slot, .closedByUs)
         } else {
@@ -154,7 +155,7 @@ extension ClientConnectionStateMachine {
         return .response(tag: stream.tag, status: stream.status)
     }
 
-    /// Forgets an open stream and what is kept of its body.
+    /// Closes an open stream and frees its kept body.
     @inline(__always)
     mutating func close(_ slot: Int, _ state: Stream.State) {
         assert(streams[slot].state == .open, "a stream is closed once")
@@ -165,13 +166,13 @@ extension ClientConnectionStateMachine {
         streams.close(slot: slot, state)
     }
 
-    /// "For malformed responses the client MUST NOT accept them" and the error is the stream's,
-    /// PROTOCOL_ERROR (section 8.1.1).
+    /// Resets a stream with PROTOCOL_ERROR: "For malformed responses the client MUST NOT accept
+    /// them" (section 8.1.1).
     private mutating func resetMalformed(_ slot: Int) -> Event? {
         resetStream(slot, .protocolError)
     }
 
-    /// A stream error found here (section 5.4.2): what became of the request is unknown.
+    /// Resets a stream after a stream error (section 5.4.2); the request is in doubt.
     mutating func resetStream(_ slot: Int, _ code: ErrorCode) -> Event? {
         let tag = streams[slot].tag
         queueReset(streamID: streams[slot].id, code)

@@ -1,14 +1,14 @@
-/// Streams whose request body is sent in pieces, as the windows let it go.
+/// Streams whose request body is sent in pieces, as the windows permit.
 @safe struct PartialStreams: ~Copyable {
-    /// How many may be under way at once. Servers with windows below a payload are rare, and each
-    /// piece that waits is looked at every turn.
+    /// Limit on such streams. Servers with windows smaller than a payload are rare, and each
+    /// waiting piece is checked in each iteration.
     static let limit = 64
 
     // SAFETY: `init` allocates `limit` elements and sets them, `deinit` frees them; `count` is at
-    // most as many.
+    // most `limit`.
     private let ids: UnsafeMutablePointer<UInt32>
     private(set) var count = 0
-    /// Whose turn it is, so that none starves.
+    /// Position of the next stream to serve, so that none starves.
     var next = 0
 
     init() {
@@ -17,7 +17,7 @@
         unsafe ids.initialize(repeating: 0, count: Self.limit)
     }
 
-    // SAFETY: reached only through this value; numbers need no deinitialisation.
+    // SAFETY: accessed only through this value; numbers need no deinitialization.
     deinit { unsafe ids.deallocate() }
 
     subscript(position: Int) -> UInt32 {
@@ -36,23 +36,23 @@
     mutating func remove(at position: Int) {
         precondition(position >= 0 && position < count, "no such stream")
         count -= 1
-        // SAFETY: both are below the old count, as checked; the last takes the place of the removed
+        // SAFETY: both are below the old count, as checked; the last element replaces the removed
         // one.
         unsafe ids[position] = ids[count]
     }
 }
 
-/// What we send: requests, and the ends of them.
+/// Sending of requests.
 extension ClientConnectionStateMachine {
-    /// The streams that may be opened now, whatever they carry.
+    /// Number of streams that may be opened now, regardless of their payloads.
     private var freeStreams: Int {
         guard phase == .running, !isGoingAway else { return 0 }
         let limit = isGateOpen ? streamLimit : min(1, streamLimit)
         return min(limit - streams.openCount, streams.remainingIDs)
     }
 
-    /// How many requests may start now with a whole payload of `payloadCount` bytes each: by the
-    /// gate, both stream limits, both windows, the frame size and the ids that are left.
+    /// Number of requests with a whole payload of `payloadCount` bytes each that may start now,
+    /// limited by the gate, both stream limits, both windows, the frame size and the remaining IDs.
     public func requestCapacity(payloadCount: Int) -> Int {
         let free = freeStreams
         guard free > 0 else { return 0 }
@@ -63,9 +63,9 @@ extension ClientConnectionStateMachine {
         return min(free, sendWindow.available / payloadCount)
     }
 
-    /// Opens a stream for the request `tag`, whose payload of `payloadCount` bytes goes out whole,
-    /// and returns its id. The caller writes HEADERS and DATA with END_STREAM at once, before those
-    /// of the next stream. There must be capacity for it.
+    /// Opens a stream for the request `tag`, whose payload of `payloadCount` bytes is sent whole,
+    /// and returns its ID. The caller writes HEADERS and DATA with END_STREAM immediately, before
+    /// those of the next stream. Requires capacity.
     public mutating func openStream(tag: UInt32, payloadCount: Int) -> UInt32 {
         precondition(freeStreams > 0, "no stream may be opened now")
         precondition(
@@ -77,9 +77,9 @@ extension ClientConnectionStateMachine {
         return streams[slot].id
     }
 
-    /// Whether a payload of `payloadCount` bytes has to go in pieces: a stream is free, but the
-    /// stream's window can't hold it, or the connection's can't and no answer is awaited that could
-    /// move the server to widen it.
+    /// Whether a payload of `payloadCount` bytes has to be sent in pieces: a stream is free, but
+    /// the stream's window can't hold the payload, or the connection's can't and no response is
+    /// awaited that could cause the server to widen it.
     public func mustSendInParts(payloadCount: Int) -> Bool {
         guard freeStreams > 0, partial.count < PartialStreams.limit, sendWindow.available > 0,
             payloadCount > 0
@@ -90,8 +90,8 @@ extension ClientConnectionStateMachine {
 
     /// Opens a stream for the request `tag` although the windows may not hold its payload of
     /// `payloadCount` bytes. The caller writes HEADERS without END_STREAM and, if `allowed` is not
-    /// 0, as many bytes of DATA; the rest goes as `nextContinuation` says. END_STREAM goes with the
-    /// last of them. Nil: not now.
+    /// 0, that many bytes of DATA; `nextContinuation` returns the remaining pieces, the last with
+    /// END_STREAM. nil: not possible now.
     public mutating func openPartialStream(
         tag: UInt32, payloadCount: Int
     ) -> (streamID: UInt32, allowed: Int)? {
@@ -108,22 +108,22 @@ extension ClientConnectionStateMachine {
         return (streams[slot].id, allowed)
     }
 
-    /// A piece of a payload that the windows let go.
+    /// Piece of a payload that the windows permit.
     public struct Continuation: Sendable, Equatable {
-        /// Whose payload.
+        /// Tag of the request.
         public var tag: UInt32
-        /// The stream it goes on.
+        /// ID of the stream.
         public var streamID: UInt32
-        /// Where the piece starts in the payload.
+        /// Offset of the piece in the payload.
         public var offset: Int
-        /// The bytes of the piece, at least 1.
+        /// Bytes of the piece, at least 1.
         public var count: Int
-        /// DATA has END_STREAM.
+        /// Whether DATA has END_STREAM.
         public var isLast: Bool
     }
 
-    /// The next piece to send of the payloads that are under way; nil while no window lets any go.
-    /// The caller writes its DATA at once.
+    /// Returns the next piece to send of the payloads in progress; nil if no window permits any.
+    /// The caller writes its DATA immediately.
     public mutating func nextContinuation() -> Continuation? {
         guard phase == .running, sendWindow.available > 0 else { return nil }
         var checked = 0
@@ -135,7 +135,7 @@ extension ClientConnectionStateMachine {
                 continue
             }
             let stream = streams[slot]
-            // Below zero after the initial size was lowered: "A sender MUST track the negative
+            // Negative after the initial size was lowered: "A sender MUST track the negative
             // flow-control window" (section 6.9.2).
             let window = Int(settings.initialWindowSize) + Int(stream.windowDelta)
             let rest = Int(stream.payloadCount - stream.sentCount)
@@ -156,7 +156,7 @@ extension ClientConnectionStateMachine {
         return nil
     }
 
-    /// Queues a PING; `pong` brings `opaque` back.
+    /// Queues a PING; the event `pong` returns `opaque`.
     public mutating func ping(_ opaque: UInt64) {
         guard phase != .failed else { return }
         pingsAwaited += 1

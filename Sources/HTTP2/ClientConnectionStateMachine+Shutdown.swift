@@ -1,7 +1,7 @@
-/// The ends of requests and of the connection that come from the caller.
+/// Ends of requests and of the connection that the caller initiates.
 extension ClientConnectionStateMachine {
-    /// Gives the request on `streamID` up: RST_STREAM with CANCEL, and no event for it any more.
-    /// False if that stream is not open.
+    /// Cancels the request on `streamID` with RST_STREAM (CANCEL); no event for it follows. Returns
+    /// false if that stream is not open.
     @discardableResult
     public mutating func cancelStream(_ streamID: UInt32) -> Bool {
         guard case .open(let slot) = streams.lookUp(streamID) else { return false }
@@ -10,30 +10,30 @@ extension ClientConnectionStateMachine {
         return true
     }
 
-    /// The request that waits the longest for its answer; nil if none is open. All calls together
-    /// look at each stream once.
+    /// Returns the oldest request without a response; nil if none is open. All calls together visit
+    /// each stream once.
     public mutating func oldestOpenStream() -> (streamID: UInt32, tag: UInt32)? {
         guard let slot = streams.oldestSlot() else { return nil }
         return (streams[slot].id, streams[slot].tag)
     }
 
-    /// Calls `body` with the tag of each request that has no answer, in no order. Looks at every slot.
+    /// Calls `body` with the tag of each request without a response, in no order. Visits each slot.
     public func forEachOpenStream(_ body: (_ tag: UInt32) -> Void) {
         for slot in 0..<streams.slotCount where streams[slot].state == .open {
             body(streams[slot].tag)
         }
     }
 
-    /// After the transport died: forgets the oldest request that has no answer and returns its tag.
-    /// Nil: there are no more.
+    /// After the transport failed: removes the oldest request without a response and returns its
+    /// tag; nil if there is none.
     public mutating func takeOpenStream() -> UInt32? {
         guard let slot = streams.oldestSlot() else { return nil }
         close(slot, .closedByUs)
         return streams[slot].tag
     }
 
-    /// Our own orderly end: a GOAWAY with NO_ERROR. Open streams go on, no new ones start. Once is
-    /// enough.
+    /// Ends the connection in an orderly way: sends one GOAWAY with NO_ERROR. Open streams
+    /// continue, no new ones start.
     public mutating func shutdown() {
         guard phase != .failed, !isShuttingDown else { return }
         isShuttingDown = true

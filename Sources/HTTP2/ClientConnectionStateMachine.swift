@@ -10,32 +10,33 @@ internal import Synchronization
 ///
 /// A request, once the caller has room for it (`requestCapacity`):
 ///
-///     openStream ----------> sent --- HEADERS ---> answered --- END_STREAM ---> response
+///     openStream ----------> sent --- HEADERS ---> response  --- END_STREAM ---> response
 ///     openPartialStream       |                       |
 ///        | nextContinuation   +-- RST_STREAM ---------+--> notProcessed, or reset: in doubt
 ///        +----> sent          +-- GOAWAY below its id ---> notProcessed
 ///                             +-- cancelStream, takeOpenStream --> forgotten
 ///
-/// Requests are written by the caller, HEADERS and DATA, right behind `openStream`. Everything that
-/// the connection itself has to say waits in a buffer (`takeOutput`). A turn is: all input, then
-/// `takeOutput`, then requests. The order matters: an acknowledgement of SETTINGS must be on its way
-/// before anything that uses what they allow, or the server still measures by the old limits
-/// (RFC 9113 section 6.5.3). After input or `openStream` windows and limits may have changed, so
-/// `requestCapacity` and `nextContinuation` are asked anew each turn; there is no event for them.
+/// The caller writes the requests, HEADERS and DATA, right after `openStream`. Control frames of
+/// the connection wait in a buffer (`takeOutput`). An iteration processes all input, then calls
+/// `takeOutput`, then writes requests. The order matters: an acknowledgement of SETTINGS must be
+/// sent before anything that depends on them, because the server still applies the old limits
+/// before it (RFC 9113 section 6.5.3). Input and `openStream` may change windows and limits without
+/// an event, so `requestCapacity` and `nextContinuation` are called again in each iteration.
 @safe public struct ClientConnectionStateMachine: ~Copyable {
-    /// What a connection is made with.
+    /// Configuration of a connection.
     public struct Configuration: Sendable {
-        /// The most streams we ever open at once, whatever the server allows: 1...16,384.
+        /// Our own limit on open streams, in addition to the server's: 1...16,384.
         var maxStreams: Int
-        /// With provider tokens one request goes first; the others follow after any answer but 403.
+        /// Whether one request is sent first and the others follow after any response but 403, as
+        /// with provider tokens.
         var gateUntilFirstResponse: Bool
-        /// The bytes of DATA that the server may send ahead on the connection: 65,535...2^31-1.
+        /// Window for DATA from the server on the connection, in bytes: 65,535...2^31-1.
         var connectionReceiveWindow: Int
-        /// The bytes of control frames that may wait for `takeOutput`. A server that makes us
-        /// exceed it, by not reading what it asked for, is disconnected.
+        /// Limit on bytes of control frames that wait for `takeOutput`. A server that makes us
+        /// exceed it, by not reading the replies that it requests, is disconnected.
         public var outputLimit: Int
 
-        /// The defaults are those of the engine.
+        /// Defaults of the engine.
         public init(
             maxStreams: Int = 1000, gateUntilFirstResponse: Bool = false,
             connectionReceiveWindow: Int = 16 << 20, outputLimit: Int = 32 << 10
@@ -47,38 +48,38 @@ internal import Synchronization
         }
     }
 
-    /// What the server's bytes mean to the caller.
+    /// Events for the caller.
     public enum Event: Sendable, Equatable {
-        /// The server's first SETTINGS are here: requests may start.
+        /// The server's first SETTINGS arrived: requests may start.
         case ready
-        /// Later SETTINGS: stream limit, windows, `headerTableSize` may have changed.
+        /// Later SETTINGS arrived: stream limit, windows and `headerTableSize` may have changed.
         case settingsChanged
-        /// The request `tag` is answered and its stream closed. Until the next call `responseBody`
-        /// and `retryAfter` belong to it.
+        /// The response to the request `tag` is complete and its stream closed. Until the next call
+        /// `responseBody` and `retryAfter` refer to it.
         case response(tag: UInt32, status: UInt16)
-        /// The request `tag` was surely not acted on (RFC 9113 section 8.7).
+        /// The server did not act on the request `tag` (RFC 9113 section 8.7).
         case notProcessed(tag: UInt32)
-        /// The stream of `tag` ended without a whole, valid answer: in doubt.
+        /// The stream of `tag` ended without a complete, valid response: in doubt.
         case reset(tag: UInt32, ErrorCode)
-        /// The server wants no more streams; those above `lastStreamID` follow as `notProcessed`.
-        /// `goAwayDebugData` belongs to it.
+        /// The server accepts no more streams; those above `lastStreamID` follow as `notProcessed`.
+        /// `goAwayDebugData` refers to it.
         case goAway(ErrorCode, lastStreamID: UInt32)
-        /// The server answered our PING with this opaque value.
+        /// The server acknowledged our PING with this opaque value.
         case pong(UInt64)
-        /// The server broke the protocol. A GOAWAY waits in the output; flush it and close. Open
-        /// streams are in doubt (`takeOpenStream`). Nothing comes after this.
+        /// The server violated the protocol. A GOAWAY is pending; flush the output and close. Open
+        /// streams are in doubt (`takeOpenStream`). No event follows.
         case failed(ConnectionError)
     }
 
     enum Phase: UInt8 { case awaitingSettings, running, failed }
 
-    /// Bytes of a stream's body that the server may send ahead. Not announced, so the initial value
-    /// of RFC 9113 section 6.5.2.
+    /// Window for DATA from the server per stream, in bytes: not announced, so the initial value of
+    /// RFC 9113 section 6.5.2.
     static let streamReceiveWindow: Int32 = 65_535
 
-    /// Never used. An atomic ties the machine to its place in memory, so that a call that borrows it
-    /// passes its address; without one each such call copies all of it to the stack first, which took
-    /// longer than opening a stream.
+    /// Never used. An atomic pins the value in memory, so that a call that borrows it passes its
+    /// address; without one each such call first copies all of it to the stack, which took longer
+    /// than opening a stream.
     private let pin = Atomic<Bool>(false)
 
     let configuration: Configuration
@@ -96,29 +97,30 @@ internal import Synchronization
     var settingsAcknowledged = false
     var sendWindow = FlowControlWindow(available: 65_535)
     var receiveWindow: ReceiveWindow
-    /// No stream ever had a larger `windowDelta`.
+    /// Largest `windowDelta` that any stream ever had.
     var largestWindowDelta: Int32 = 0
     var partial = PartialStreams()
     var isGateOpen: Bool
     var pingsAwaited = 0
 
-    /// Both directions of GOAWAY: the server's, or ours by `shutdown`.
+    /// Whether a GOAWAY was received, or sent by `shutdown`.
     var isGoingAway = false
     var isShuttingDown = false
     var lastProcessedID = StreamTable.lastID
-    /// How many slots are still to be looked at for streams that a GOAWAY disowned.
+    /// Number of slots to be checked for streams that a GOAWAY left unprocessed.
     var slotsToCheck = 0
 
     // SAFETY: `init` allocates two halves of `BodyPool.keptCount` bytes, and `deinit` frees them;
     // `responseByteCount` bytes of the first and `debugCount` of the second are set.
-    /// The body of the last response in the first `BodyPool.keptCount` bytes, the debug data of the
-    /// last GOAWAY behind.
+    /// Body of the last response in the first `BodyPool.keptCount` bytes, debug data of the last
+    /// GOAWAY in the second.
     let kept: UnsafeMutableRawPointer
     var responseByteCount = 0
     var debugCount = 0
     var responseRetryAfter = RetryAfter.none
 
-    /// A connection whose transport and TLS are up, with h2 negotiated.
+    /// Creates the state machine for a connection whose TLS session is established, with h2
+    /// negotiated.
     public init(configuration: Configuration = .init()) {
         precondition(
             (65_535...FlowControlWindow.limit).contains(configuration.connectionReceiveWindow),
@@ -132,17 +134,16 @@ internal import Synchronization
         unsafe kept = .allocate(byteCount: 2 * BodyPool.keptCount, alignment: 16)
     }
 
-    // SAFETY: spans of it borrow this value, so that none is left.
+    // SAFETY: spans of it borrow this value, so none exists.
     deinit { unsafe kept.deallocate() }
 
-    /// Queues the preface: its 24 bytes, our SETTINGS and the window of the connection
-    /// (RFC 9113 section 3.4). Once, before anything else.
+    /// Queues the preface: its 24 bytes, our SETTINGS and the connection's window (RFC 9113 section
+    /// 3.4). Call once, before anything else.
     public mutating func start() {
         output.appendPreface()
         queue(.settings, length: 12) { output in
-            // No dynamic table for responses: then nothing that a response says can shift what a
-            // later one means. A server that does not obey costs time, nothing else
-            // (`ResponseInflater`).
+            // No dynamic table for responses, so that no response can change the meaning of a later
+            // one. A server that ignores this only costs time (`ResponseInflater`).
             output.append(SettingIdentifier.headerTableSize)
             output.append(UInt32(0))
             output.append(SettingIdentifier.enablePush)
@@ -152,64 +153,65 @@ internal import Synchronization
         if increment > 0 { queueWindowUpdate(streamID: 0, increment: UInt32(increment)) }
     }
 
-    /// The bytes of control frames that wait for `takeOutput`.
+    /// Bytes of control frames that wait for `takeOutput`.
     public var pendingOutputCount: Int { output.count }
 
-    /// Moves waiting control bytes into `output`, in order and as many as fit. A frame may be cut;
-    /// its rest has to be the next that goes out.
+    /// Moves waiting control bytes into `output`, in order, as many as fit. A frame may be split;
+    /// its rest must be sent next.
     public mutating func takeOutput(into output: inout OutputRawSpan) {
         self.output.take(into: &output)
     }
 
-    /// The body of the response that was the last event: its first 512 bytes.
+    /// First 512 bytes of the body of the response in the last event.
     public var responseBody: RawSpan {
         @_lifetime(borrow self)
         get {
-            // SAFETY: `responseByteCount` bytes are set, and change only in calls that no borrower
-            // allows.
+            // SAFETY: `responseByteCount` bytes are set, and only calls that are impossible during
+            // a borrow change them.
             let body = unsafe RawSpan(_unsafeStart: kept, byteCount: responseByteCount)
             return unsafe _overrideLifetime(body, borrowing: self)
         }
     }
 
-    /// The debug data of the last GOAWAY: its first 512 bytes. Not always JSON.
+    /// First 512 bytes of the debug data of the last GOAWAY; not always JSON.
     public var goAwayDebugData: RawSpan {
         @_lifetime(borrow self)
         get {
-            // SAFETY: `debugCount` bytes of the second half are set, and change only in calls that
-            // no borrower allows.
+            // SAFETY: `debugCount` bytes of the second half are set, and only calls that are
+            // impossible during a borrow change them.
             let data = unsafe RawSpan(
                 _unsafeStart: kept + BodyPool.keptCount, byteCount: debugCount)
             return unsafe _overrideLifetime(data, borrowing: self)
         }
     }
 
-    /// `retry-after` of the response that was the last event.
+    /// `retry-after` of the response in the last event.
     public var retryAfter: RetryAfter { responseRetryAfter }
 
-    /// The streams that are open now.
+    /// Number of open streams.
     public var openStreamCount: Int { streams.openCount }
 
-    /// The streams that may be open now: the server's limit or ours. The gate isn't counted in.
+    /// Limit on open streams, the server's or ours, without the gate.
     public var streamLimit: Int {
         min(configuration.maxStreams, Int(clamping: settings.maxConcurrentStreams))
     }
 
-    /// A GOAWAY came or went, or the ids are used up: open streams end, no new ones start.
+    /// Whether a GOAWAY was received or sent, or the IDs are used up: open streams end, no new ones
+    /// start.
     public var isDraining: Bool { isGoingAway || streams.remainingIDs == 0 }
 
     /// Whether requests may start now or later.
     public var isUsable: Bool { phase == .running && !isDraining }
 
-    /// The limit in bytes for the encoder's mirror of the server's table: the lowest
+    /// Limit in bytes for the encoder's mirror of the server's table: the lowest
     /// SETTINGS_HEADER_TABLE_SIZE so far, at most 4,096.
     public var headerTableSize: UInt32 { settings.headerTableSize }
 
     /// The server's SETTINGS_MAX_FRAME_SIZE in bytes.
     public var maxFrameSize: UInt32 { settings.maxFrameSize }
 
-    /// How full is what could grow, and the most of it where no other number here says so: bytes of
-    /// control frames, requests in parts, and places of bodies that come in parts.
+    /// Fill levels of bounded tables, with limits that no other property states: bytes of control
+    /// frames, requests in parts, and body buffers.
     package var occupancy:
         (controlBytes: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)
     {

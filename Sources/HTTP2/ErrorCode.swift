@@ -1,42 +1,42 @@
 /// An error code of RST_STREAM and GOAWAY (RFC 9113 section 7). Unknown ones are kept.
 public struct ErrorCode: RawRepresentable, Hashable, Sendable {
-    /// The code as it goes over the wire.
+    /// The code on the wire.
     public var rawValue: UInt32
 
-    /// The code `rawValue`, known or not.
+    /// Creates a code, known or not.
     @inlinable
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// A graceful end.
+    /// Orderly end.
     public static var noError: Self { Self(rawValue: 0x0) }
-    /// An error without a more specific code.
+    /// Error without a more specific code.
     public static var protocolError: Self { Self(rawValue: 0x1) }
-    /// The endpoint failed within.
+    /// Internal failure of the endpoint.
     public static var internalError: Self { Self(rawValue: 0x2) }
-    /// Flow control was violated.
+    /// Violation of flow control.
     public static var flowControlError: Self { Self(rawValue: 0x3) }
-    /// SETTINGS were not acknowledged in time.
+    /// SETTINGS without a timely acknowledgement.
     public static var settingsTimeout: Self { Self(rawValue: 0x4) }
-    /// A frame came for a stream that is closed.
+    /// Frame for a closed stream.
     public static var streamClosed: Self { Self(rawValue: 0x5) }
-    /// A frame has an invalid size.
+    /// Frame with an invalid size.
     public static var frameSizeError: Self { Self(rawValue: 0x6) }
-    /// The stream was not processed; in a GOAWAY of APNs, the stream limit was exceeded.
+    /// Stream that was not processed; in a GOAWAY from APNs, exceeded stream limit.
     public static var refusedStream: Self { Self(rawValue: 0x7) }
-    /// The stream is no longer needed.
+    /// Stream that is no longer needed.
     public static var cancel: Self { Self(rawValue: 0x8) }
-    /// The two header tables can no longer be known to agree.
+    /// Header tables that may no longer agree.
     public static var compressionError: Self { Self(rawValue: 0x9) }
-    /// The tunnel of a CONNECT failed.
+    /// Failed tunnel of a CONNECT.
     public static var connectError: Self { Self(rawValue: 0xa) }
-    /// The peer makes more work than it should.
+    /// Excessive load by the peer.
     public static var enhanceYourCalm: Self { Self(rawValue: 0xb) }
-    /// The transport is not secure enough.
+    /// Insufficiently secure transport.
     public static var inadequateSecurity: Self { Self(rawValue: 0xc) }
-    /// HTTP/1.1 is asked for.
+    /// Request for HTTP/1.1.
     public static var http11Required: Self { Self(rawValue: 0xd) }
 
-    /// Whether it says that one side broke the protocol.
+    /// Whether the code reports a protocol violation by one side.
     public var isProtocolError: Bool {
         switch self {
         case .protocolError, .flowControlError, .streamClosed, .frameSizeError, .compressionError,
@@ -46,7 +46,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
         }
     }
 
-    /// The name in RFC 9113 section 7; nil for a code that it doesn't know.
+    /// Name in RFC 9113 section 7; nil for an unknown code.
     public var name: StaticString? {
         switch rawValue {
         case 0x0: "NO_ERROR"
@@ -68,14 +68,14 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// A violation that ends the connection (RFC 9113 section 5.4.1).
+/// Violation that ends the connection (RFC 9113 section 5.4.1).
 public struct ConnectionError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What our GOAWAY says.
+    /// Code in our GOAWAY.
     public var code: ErrorCode
-    /// What the peer did, in one line.
+    /// One line that says what the peer did.
     public var message: StaticString
 
-    /// A violation that ends the connection.
+    /// Creates a violation.
     public init(_ code: ErrorCode, _ message: StaticString) {
         self.code = code
         self.message = message
@@ -86,7 +86,7 @@ public struct ConnectionError: Error, Sendable, Equatable, CustomStringConvertib
         "\(code.name?.description ?? "error \(code.rawValue)"): \(message)"
     }
 
-    /// Whether both say the same.
+    /// Whether both have the same code and message.
     public static func == (one: Self, other: Self) -> Bool {
         one.code == other.code && one.message.description == other.message.description
     }

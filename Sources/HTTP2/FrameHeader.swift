@@ -1,40 +1,40 @@
-/// The type of a frame (RFC 9113 section 6). Unknown ones are kept and ignored (section 5.5).
+/// Type of a frame (RFC 9113 section 6). Unknown types are kept and ignored (section 5.5).
 public struct FrameType: RawRepresentable, Hashable, Sendable {
-    /// The type as it goes over the wire.
+    /// The type on the wire.
     public var rawValue: UInt8
 
-    /// The type `rawValue`, known or not.
+    /// Creates a type, known or not.
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The body of a request or response.
+    /// Body of a request or response.
     @inlinable public static var data: Self { Self(rawValue: 0x0) }
-    /// The header block of a request or response, or its start.
+    /// Header block of a request or response, or its start.
     @inlinable public static var headers: Self { Self(rawValue: 0x1) }
     /// Deprecated; ignored.
     @inlinable public static var priority: Self { Self(rawValue: 0x2) }
-    /// One stream ends at once.
+    /// Immediate end of a stream.
     @inlinable public static var resetStream: Self { Self(rawValue: 0x3) }
-    /// What the sender of the frame allows.
+    /// Limits set by the sender of the frame.
     @inlinable public static var settings: Self { Self(rawValue: 0x4) }
     /// Never valid here: push is off.
     @inlinable public static var pushPromise: Self { Self(rawValue: 0x5) }
-    /// Is the peer alive?
+    /// Liveness probe.
     @inlinable public static var ping: Self { Self(rawValue: 0x6) }
-    /// No more streams.
+    /// Announcement that no more streams are accepted.
     @inlinable public static var goAway: Self { Self(rawValue: 0x7) }
-    /// More bytes of DATA may be sent.
+    /// Credit for more bytes of DATA.
     @inlinable public static var windowUpdate: Self { Self(rawValue: 0x8) }
-    /// More of a header block.
+    /// Continuation of a header block.
     @inlinable public static var continuation: Self { Self(rawValue: 0x9) }
 }
 
-/// The flags of a frame; what a bit means depends on the type (RFC 9113 section 6).
+/// Flags of a frame; the meaning of a bit depends on the type (RFC 9113 section 6).
 public struct FrameFlags: OptionSet, Hashable, Sendable {
-    /// The bits as they go over the wire.
+    /// The bits on the wire.
     public var rawValue: UInt8
 
-    /// The flags with these bits.
+    /// Creates flags from bits.
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
@@ -50,24 +50,24 @@ public struct FrameFlags: OptionSet, Hashable, Sendable {
     @inlinable public static var priority: Self { Self(rawValue: 0x20) }
 }
 
-/// The nine bytes that every frame starts with (RFC 9113 section 4.1).
+/// The nine bytes at the start of each frame (RFC 9113 section 4.1).
 ///
 ///     0        3      4       5          9
 ///     length   type   flags   stream id  payload ...
 public struct FrameHeader: Equatable, Sendable {
-    /// The bytes of a header.
+    /// Size of a header in bytes.
     @inlinable public static var byteCount: Int { 9 }
 
-    /// The bytes of the payload, below 2^24.
+    /// Size of the payload in bytes, below 2^24.
     public var length: Int
-    /// What the frame is.
+    /// Type of the frame.
     public var type: FrameType
-    /// What its type makes of them.
+    /// Flags, whose meaning depends on the type.
     public var flags: FrameFlags
-    /// The stream, 31 bits; 0 is the connection itself.
+    /// The stream, 31 bits; 0 for the connection itself.
     public var streamID: UInt32
 
-    /// A header with these fields.
+    /// Creates a header.
     @inlinable
     public init(length: Int, type: FrameType, flags: FrameFlags, streamID: UInt32) {
         self.length = length
@@ -76,7 +76,7 @@ public struct FrameHeader: Equatable, Sendable {
         self.streamID = streamID
     }
 
-    /// The header in the nine bytes of `bytes` from `offset` on.
+    /// Parses the header in the nine bytes from `offset` on.
     @inline(__always)
     init(_ bytes: RawSpan, at offset: Int) {
         let word = bytes.uint32(at: offset)

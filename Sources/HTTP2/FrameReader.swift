@@ -1,25 +1,25 @@
-/// Finds whole frames in the input.
+/// Finds complete frames in the input.
 ///
 ///     input   [frame][frame][fra          -> the first two are read where they are
 ///     carry                 [fra]         -> kept until the next input brings the rest
 ///     input   [me][frame]...
 ///
-/// Only a frame that is torn over two inputs is ever copied, so the carry is as large as the largest
-/// frame that we allow.
+/// Only a frame that is split over two inputs is copied, so the carry has the size of the largest
+/// permitted frame.
 @safe struct FrameReader: ~Copyable {
-    /// The largest payload we take: SETTINGS_MAX_FRAME_SIZE as it is when not announced
-    /// (RFC 9113 section 6.5.2).
+    /// Largest permitted payload: SETTINGS_MAX_FRAME_SIZE if it is not announced (RFC 9113 section
+    /// 6.5.2).
     static let maxPayloadCount = 16_384
 
-    /// What is next in the input.
+    /// Result of a search.
     enum Found {
-        /// No whole frame; the input is consumed.
+        /// No complete frame; the input is consumed.
         case nothing
         /// A frame whose payload starts at `payloadOffset` of the input.
         case inInput(FrameHeader, payloadOffset: Int)
-        /// A frame whose payload is in the carry, until the next call.
+        /// A frame whose payload is in the carry, valid until the next call.
         case inCarry(FrameHeader)
-        /// A frame is larger than allowed.
+        /// A frame larger than permitted.
         case tooLarge(FrameHeader)
     }
 
@@ -34,16 +34,16 @@
             byteCount: FrameHeader.byteCount + Self.maxPayloadCount, alignment: 8)
     }
 
-    // SAFETY: reached only through this value; bytes need no deinitialisation.
+    // SAFETY: accessed only through this value; bytes need no deinitialization.
     deinit { unsafe carry.deallocate() }
 
-    /// Where the payload of a frame in the carry starts.
+    /// Start of the payload of a frame in the carry.
     var carriedPayload: UnsafeRawPointer {
         // SAFETY: `carry` is longer than a header.
         unsafe UnsafeRawPointer(carry + FrameHeader.byteCount)
     }
 
-    /// Looks for the next frame of `bytes` from `offset` on and moves `offset` behind it.
+    /// Finds the next frame of `bytes` from `offset` on and advances `offset` past it.
     @inline(__always)
     mutating func next(in bytes: RawSpan, at offset: inout Int) -> Found {
         let available = bytes.byteCount - offset
@@ -61,11 +61,11 @@
         return .inInput(header, payloadOffset: payloadOffset)
     }
 
-    /// The same for a frame that is not whole in the input.
+    /// Finds a frame that is not complete in the input.
     private mutating func nextTorn(in bytes: RawSpan, at offset: inout Int) -> Found {
         fill(upTo: FrameHeader.byteCount, from: bytes, at: &offset)
         guard carryCount >= FrameHeader.byteCount else { return .nothing }
-        // SAFETY: at least a header of the carry is set; the span doesn't outlive this call.
+        // SAFETY: at least a header of the carry is set; the span does not outlive this call.
         let start = unsafe RawSpan(_unsafeStart: carry, byteCount: FrameHeader.byteCount)
         let header = FrameHeader(start, at: 0)
         guard header.length <= Self.maxPayloadCount else { return .tooLarge(header) }

@@ -1,33 +1,34 @@
-/// A frame as a trace tells it.
+/// A frame for a trace.
 public struct TracedFrame: Sendable {
     /// Type, flags, stream and length.
     public var header: FrameHeader
-    /// Of a whole header block; nil for other frames, or where the block could not be read.
+    /// Fields of a complete header block; nil for other frames or if the block could not be
+    /// decoded.
     public var fields: [(name: [UInt8], value: [UInt8])]?
-    /// The frame's bytes; of long ones the beginning.
+    /// Bytes of the frame; only the start of long ones.
     public var payload: [UInt8]
 }
 
-/// Reads along with one direction of a connection and tells each frame: for traces alone, it
-/// allocates as it likes. Errors end the reading, never the connection.
+/// Decodes one direction of a connection for traces. Not for the hot path: it allocates. An error
+/// ends the trace, never the connection.
 public struct FrameTracer: ~Copyable {
-    /// Bytes that are kept of a frame.
+    /// Limit on bytes kept of a frame.
     private static let payloadLimit = 1 << 16
 
     private var pending: [UInt8] = []
     private let inflater = HeaderInflater()
     private var block: [UInt8] = []
     private var isReadable: Bool
-    /// Bytes of the preface that are still to come (RFC 9113 section 3.4).
+    /// Bytes of the preface still to come (RFC 9113 section 3.4).
     private var prefaceCount: Int
 
-    /// - Parameter isClient: Whether it is the client's direction, which begins with the preface.
+    /// - Parameter isClient: Whether it is the client's direction, which starts with the preface.
     public init(isClient: Bool) {
         prefaceCount = isClient ? 24 : 0
         isReadable = true
     }
 
-    /// Takes the next bytes of the direction.
+    /// Processes the next bytes of the direction.
     public mutating func take(_ bytes: RawSpan, _ report: (TracedFrame) -> Void) {
         guard isReadable else { return }
         let skipped = min(prefaceCount, bytes.byteCount)
@@ -52,7 +53,7 @@ public struct FrameTracer: ~Copyable {
         pending.removeFirst(offset)
     }
 
-    /// The fields of a block that ends with this frame.
+    /// Fields of a block that ends with this frame.
     private mutating func fields(
         _ header: FrameHeader, _ payload: [UInt8]
     ) -> [(name: [UInt8], value: [UInt8])]? {
@@ -69,7 +70,7 @@ public struct FrameTracer: ~Copyable {
             block = Array(payload[start..<end])
         case .continuation:
             guard block.count + payload.count <= Self.payloadLimit else {
-                // Without this block the table of all that follow is unknown.
+                // Without this block the table for all later ones is unknown.
                 isReadable = false
                 return nil
             }

@@ -1,6 +1,6 @@
-/// Writes frame headers (RFC 9113 section 4.1) in front of what the caller writes itself.
+/// Writes frame headers (RFC 9113 section 4.1) for payloads that the caller writes.
 enum FrameWriter {
-    /// Appends the nine bytes of `header`. There must be room for them.
+    /// Appends the nine bytes of `header`. Requires room for them.
     @inlinable
     public static func write(_ header: FrameHeader, into output: inout OutputRawSpan) {
         precondition(header.length >= 0 && header.length < 1 << 24, "a length has 24 bits")
@@ -25,20 +25,20 @@ enum FrameWriter {
     }
 }
 
-/// The frames that the connection itself has to say, in order, until the caller takes them.
+/// Control frames of the connection, in order, until the caller takes them.
 ///
-/// Its capacity is fixed. A peer that makes us answer without reading our answers runs it full, and
-/// that is an error of the peer (RFC 9113 section 10.5); the last bytes are kept for the GOAWAY that
-/// says so.
+/// The capacity is fixed. A peer that requests replies without reading them fills it, which is an
+/// error of the peer (RFC 9113 section 10.5); the last bytes are reserved for the GOAWAY that
+/// reports it.
 @safe struct ControlOutput: ~Copyable {
-    /// The bytes kept for a GOAWAY: its header, two fields, and our message.
+    /// Bytes reserved for a GOAWAY: header, two fields and message.
     static let reserve = 160
 
     // SAFETY: `init` allocates it, `deinit` frees it; `start..<end` is set, and `end` stays within.
     private let storage: UnsafeMutableRawBufferPointer
     private var start = 0
     private var end = 0
-    /// A frame did not fit and was dropped.
+    /// Whether a frame did not fit and was dropped.
     private(set) var isOverrun = false
 
     init(capacity: Int) {
@@ -47,13 +47,13 @@ enum FrameWriter {
         unsafe storage = .allocate(byteCount: capacity, alignment: 8)
     }
 
-    // SAFETY: reached only through this value; bytes need no deinitialisation.
+    // SAFETY: accessed only through this value; bytes need no deinitialization.
     deinit { unsafe storage.deallocate() }
 
-    /// The bytes that wait.
+    /// Number of waiting bytes.
     var count: Int { end - start }
 
-    /// Moves what waits, as much as fits, behind what `output` has.
+    /// Moves waiting bytes to the end of `output`, as many as fit.
     mutating func take(into output: inout OutputRawSpan) {
         let taken = min(count, output.freeCapacity)
         assert(start <= end, "what was taken was there")
@@ -68,14 +68,15 @@ enum FrameWriter {
         }
     }
 
-    /// Makes room for a frame of `length` payload bytes and writes its header. False: no room.
+    /// Makes room for a frame with `length` payload bytes and writes its header; returns false if
+    /// there is no room.
     mutating func begin(
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int
     ) -> Bool {
         assert(length >= 0 && streamID >> 31 == 0, "a frame header that can be written")
         let size = FrameHeader.byteCount + length
-        // SAFETY: what waits is within the storage, and so is the same count from its beginning on;
-        // memmove copes with their overlap.
+        // SAFETY: the waiting bytes are within the storage, and so is the same count from its
+        // start; memmove permits the overlap.
         let limit = unsafe storage.count - (type == .goAway ? 0 : Self.reserve)
         if end + size > limit, start > 0 {
             unsafe storage.baseAddress.unsafelyUnwrapped.copyMemory(
@@ -93,25 +94,26 @@ enum FrameWriter {
         return true
     }
 
-    /// Appends an integer in network order. Only after `begin` made room.
+    /// Appends an integer in network byte order. Call only after `begin` made room.
     mutating func append<Integer: FixedWidthInteger & BitwiseCopyable>(_ value: Integer) {
-        // SAFETY: `begin` has checked that the whole frame fits, and callers append no more than
-        // the length that they gave it; the preface comes first, into storage that has room for it.
+        // SAFETY: `begin` has checked that the whole frame fits, and callers append at most the
+        // length that they passed to it; the preface comes first, into storage with room for it.
         unsafe storage.storeBytes(of: value.bigEndian, toByteOffset: end, as: Integer.self)
         end += MemoryLayout<Integer>.size
     }
 
-    /// Appends the bytes of `text`. Only after `begin` made room.
+    /// Appends the bytes of `text`. Call only after `begin` made room.
     mutating func append(_ text: StaticString) {
         for offset in 0..<text.utf8CodeUnitCount {
-            // SAFETY: a static string has that many bytes, which live for ever.
+            // SAFETY: a static string has that many bytes, for the life of the process.
             append(unsafe text.utf8Start[offset])
         }
     }
 }
 
 extension ControlOutput {
-    /// "PRI * HTTP/2.0" and so on, the first bytes of every connection (RFC 9113 section 3.4).
+    /// Appends the first bytes of each connection, "PRI * HTTP/2.0" and so on (RFC 9113 section
+    /// 3.4).
     mutating func appendPreface() {
         precondition(count == 0, "the preface comes first")
         append("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" as StaticString)
@@ -120,7 +122,7 @@ extension ControlOutput {
 
 extension ClientConnectionStateMachine {
     /// Queues a frame whose payload of `length` bytes `body` appends. Without room it is dropped,
-    /// and the next look at the input ends the connection.
+    /// and the next call of `nextEvent` ends the connection.
     mutating func queue(
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int,
         _ body: (inout ControlOutput) -> Void
@@ -141,7 +143,7 @@ extension ClientConnectionStateMachine {
         queue(.resetStream, streamID: streamID, length: 4) { $0.append(code.rawValue) }
     }
 
-    /// Our GOAWAY. The last stream is 0 always: the server opens none.
+    /// Queues our GOAWAY. Its last stream is always 0, because the server opens none.
     mutating func queueGoAway(_ code: ErrorCode, _ message: StaticString) {
         queue(.goAway, length: 8 + message.utf8CodeUnitCount) { output in
             output.append(UInt32(0))

@@ -1,27 +1,28 @@
-/// Header blocks that were read before, so that one like them need not be read again: a server's
-/// responses differ in little but their apns-id.
+/// Cache of decoded header blocks, so that similar ones need no decoding: a server's responses
+/// differ in little but their apns-id.
 ///
 ///     block   88  00 07 "apns-id" 24  EABEAE54-14A8-...
 ///     fixed   ff  ff ff  ff...    ff  00000000 00000        bytes that have to be the same
 ///     free    00  00 00  00...    00  ffffffff fffff        bytes that may be any of a value
 ///
-/// Of a Huffman-coded identifier no byte is looked at, as `readOrdinary` does not decode it. Only for
-/// blocks that need no dynamic table: what they say depends on nothing but their bytes. One is kept
-/// for each of the last three bits of a length, as Huffman-coded identifiers have several.
+/// Bytes of a Huffman-coded identifier are ignored, because `readOrdinary` does not decode it. Only
+/// for blocks that need no dynamic table, whose meaning depends only on their bytes. One block is
+/// kept for each value of the last three bits of a length, because Huffman-coded identifiers have
+/// several lengths.
 @safe struct HeaderBlockCache: ~Copyable {
-    /// Shorter blocks are read as fast, longer ones are no ordinary responses.
+    /// Shorter blocks are decoded as fast; longer ones are no ordinary responses.
     static let byteCounts = 16...128
     private static let entryCount = 8
     private static let vector = 16
 
     private struct Entry {
-        /// The block's length; -1: none is known.
+        /// Length of the block; -1: none.
         var byteCount = -1
         var headers = ResponseHeaders()
     }
 
-    // SAFETY: `init` allocates and sets `entryCount` entries, and three rows of `byteCounts`'s
-    // largest number of bytes for each; `deinit` frees them. Entries are plain values.
+    // SAFETY: `init` allocates and sets `entryCount` entries, and for each of them three rows of
+    // the largest length in `byteCounts`; `deinit` frees them. Entries are plain values.
     private let entries: UnsafeMutablePointer<Entry>
     private let rows: UnsafeMutableRawPointer
 
@@ -36,13 +37,13 @@
         unsafe rows.initializeMemory(as: UInt8.self, repeating: 0, count: byteCount)
     }
 
-    // SAFETY: reached only through this value.
+    // SAFETY: accessed only through this value.
     deinit {
         unsafe entries.deallocate()
         unsafe rows.deallocate()
     }
 
-    /// What a block says, if it is known.
+    /// Decoded headers of a block, if it matches one in the cache.
     @inline(__always)
     func headers(of block: RawSpan) -> ResponseHeaders? {
         let byteCount = block.byteCount
@@ -53,8 +54,8 @@
         var wrong = SIMD16<UInt8>(repeating: 0)
         var offset = 0
         while true {
-            // SAFETY: a known block has at least a vector's bytes and at most a row's, and `offset` leaves
-            // a whole vector before its end.
+            // SAFETY: a cached block has at least the bytes of a vector and at most those of a row,
+            // and `offset` leaves a whole vector before its end.
             let bytes = unsafe block.unsafeLoadUnaligned(
                 fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self)
             let (pattern, fixed, free) = unsafe (
@@ -63,19 +64,19 @@
             )
             wrong |= (bytes ^ pattern) & fixed | Self.forbidden(bytes) & free
             if offset == byteCount - Self.vector { break }
-            // The last vector overlaps the one before it.
+            // The last vector overlaps the previous one.
             offset = min(offset + Self.vector, byteCount - Self.vector)
         }
-        // SAFETY: both have sixteen bytes, and any bits are a value of the second type.
+        // SAFETY: both have sixteen bytes, and any bits are valid for the second type.
         let halves = unsafe unsafeBitCast(wrong, to: SIMD2<UInt64>.self)
         guard halves.x | halves.y == 0 else { return nil }
         // SAFETY: as above.
         return unsafe entries[index].headers
     }
 
-    /// Keeps what a block says, in the place of another one.
+    /// Stores the headers of a block, replacing another one.
     ///
-    /// - Parameter headers: read from `block` alone, and well formed.
+    /// - Parameter headers: Decoded from `block` alone, and well formed.
     @inline(never)
     mutating func remember(_ block: RawSpan, _ headers: ResponseHeaders) {
         let byteCount = block.byteCount
@@ -87,7 +88,7 @@
         for offset in 0..<byteCount {
             let isFree = headers.identifier?.contains(offset) ?? false
             let isChecked = isFree && !headers.isIdentifierHuffman
-            // SAFETY: `index` is below `entryCount`, and `offset` below a row's count.
+            // SAFETY: `index` is below `entryCount`, and `offset` below the length of a row.
             let first = unsafe rows + (index * 3 * Self.rowByteCount + offset)
             unsafe first.storeBytes(of: block.byte(at: offset), as: UInt8.self)
             unsafe first.storeBytes(
@@ -101,17 +102,17 @@
 
     @inline(__always)
     private static func load(_ row: UnsafeMutableRawPointer, _ offset: Int) -> SIMD16<UInt8> {
-        // SAFETY: the caller vouches for sixteen bytes from `offset` on.
+        // SAFETY: the caller guarantees sixteen bytes from `offset` on.
         unsafe row.loadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
     }
 
-    /// 0xff for each byte that a field's value must not have (RFC 9113 section 8.2.1).
+    /// Returns 0xff for each byte that must not occur in a field value (RFC 9113 section 8.2.1).
     @inline(__always)
     private static func forbidden(_ bytes: SIMD16<UInt8>) -> SIMD16<UInt8> {
         let found =
             bytes .== SIMD16<UInt8>(repeating: 0x00) .| bytes .== SIMD16<UInt8>(repeating: 0x0a)
             .| bytes .== SIMD16<UInt8>(repeating: 0x0d)
-        // SAFETY: a mask's lanes are bytes, all of whose bits are set or none.
+        // SAFETY: the lanes of a mask are bytes with all bits set or none.
         return unsafe unsafeBitCast(found, to: SIMD16<UInt8>.self)
     }
 }

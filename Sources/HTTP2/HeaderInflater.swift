@@ -1,9 +1,9 @@
 internal import BroadsideHPACK
 internal import CBroadsideNghttp2
 
-/// nghttp2's inflater of one direction's header blocks, with the dynamic table.
+/// nghttp2's decoder for the header blocks of one direction, with the dynamic table.
 @safe struct HeaderInflater: ~Copyable {
-    // SAFETY: an inflater that `init` makes and `deinit` frees; the value can't be copied.
+    // SAFETY: a decoder that `init` creates and `deinit` frees; the value can't be copied.
     private let inflater: OpaquePointer
 
     /// nil if memory runs out.
@@ -14,25 +14,25 @@ internal import CBroadsideNghttp2
         unsafe inflater = made
     }
 
-    // SAFETY: made in `init`, and reached only through this value.
+    // SAFETY: created in `init`, and accessed only through this value.
     deinit { unsafe nghttp2_hd_inflate_del(inflater) }
 
-    /// Bytes in the dynamic table, as RFC 7541 section 4.1 counts them.
+    /// Bytes in the dynamic table, as counted by RFC 7541 section 4.1.
     var tableByteCount: Int {
-        // SAFETY: the inflater lives as long as this value.
+        // SAFETY: the decoder lives as long as this value.
         unsafe nghttp2_hd_inflate_get_dynamic_table_size(inflater)
     }
 
-    /// Inflates a whole block, a field after the other.
+    /// Decodes a complete block, field by field.
     ///
-    /// - Parameter take: Takes name and value, which it copies if they are to stay.
-    /// - Returns: false where the tables no longer agree, or a field was not taken.
+    /// - Parameter take: Receives name and value, and copies them if it keeps them.
+    /// - Returns: False if the tables no longer agree, or a field was refused.
     @inline(__always)
     func inflate(
         _ block: RawSpan, _ take: (RawSpan, RawSpan) throws(HPACKError) -> Void
     ) -> Bool {
-        // SAFETY: `offset` stays within the bytes, as the inflater reads no more than it is given.
-        // Name and value live until it is called again.
+        // SAFETY: `offset` stays within the bytes, because the decoder reads no more than it is
+        // given. Name and value are valid until its next call.
         unsafe block.withUnsafeBytes { bytes in
             let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
             var offset = 0

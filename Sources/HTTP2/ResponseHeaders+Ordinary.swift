@@ -1,11 +1,12 @@
 internal import BroadsideHPACK
 
 extension ResponseHeaders {
-    /// Reads a block as servers write it: static entries, and literals that are not inserted, whose
-    /// integers take a byte or two. False where anything else comes, or nothing sensible: the walk
-    /// in full knows what to say of it.
+    /// Decodes a block of the usual form: static entries, and literals without insertion, whose
+    /// integers take one or two bytes. Returns false for anything else or invalid, which the full
+    /// decoder then judges.
     ///
-    /// `readAnything` without its descriptions of fields, which cost more than reading them.
+    /// Equivalent to `readAnything` without descriptions of fields, which would cost more than
+    /// decoding them.
     mutating func readOrdinary(_ block: RawSpan) -> Bool {
         var offset = 0
         while offset < block.byteCount {
@@ -57,14 +58,14 @@ extension ResponseHeaders {
     }
 }
 
-/// A string of a header block whose length is in one byte (RFC 7541 section 5.2).
+/// String of a header block whose length takes one byte (RFC 7541 section 5.2).
 private struct ShortText {
     var offset: Int
     var count: Int
     var isHuffman: Bool
 
-    /// The string at `offset`, which moves behind it; nil if it is longer than 126 bytes or is not
-    /// all there.
+    /// Parses the string at `offset` and advances past it; nil if it is longer than 126 bytes or
+    /// incomplete.
     @inline(__always)
     init?(_ block: RawSpan, _ offset: inout Int) {
         guard offset < block.byteCount else { return nil }
@@ -82,8 +83,8 @@ private struct ShortText {
         block.extracting(offset..<offset + count)
     }
 
-    /// Whether it is `apns-id`, raw or Huffman-coded: the one literal name of APNs' ordinary answer,
-    /// told apart at a glance.
+    /// Whether it is `apns-id`, raw or Huffman-coded: the only literal name in an ordinary response
+    /// of APNs, recognized by comparing integers.
     @inline(__always)
     func isIdentifierName(in block: RawSpan) -> Bool {
         if isHuffman {

@@ -1,30 +1,31 @@
 internal import BroadsideHPACK
 
-/// What a response's header block says, as far as anyone here wants to know, and whether it is well
-/// formed (RFC 9113 sections 8.2 and 8.3.2).
+/// Relevant values of a response's header block, and whether it is well formed (RFC 9113 sections
+/// 8.2 and 8.3.2).
 ///
-/// `read` is the way that every ordinary response takes: static entries and literals that are not
-/// inserted, walked to the end of the block. Bytes that nobody reads are not decoded: what a
-/// Huffman-coded value that doesn't matter would say is of no consequence.
+/// `read` handles each ordinary response: static entries and literals without insertion, to the end
+/// of the block. Huffman-coded values that are not needed are not decoded.
 struct ResponseHeaders {
-    /// `:status`, 0 while there is none.
+    /// `:status`; 0 if there is none yet.
     private(set) var status: UInt16 = 0
-    /// `content-length`, -1 while there is none.
+    /// `content-length`; -1 if there is none.
     private(set) var contentLength: Int32 = -1
     /// `retry-after`.
     private(set) var retryAfter = RetryAfter.none
-    /// The response "MUST be treated as a stream error of type PROTOCOL_ERROR" (section 8.1.1).
+    /// Whether the response "MUST be treated as a stream error of type PROTOCOL_ERROR" (section
+    /// 8.1.1).
     private(set) var isMalformed = false
     var sawRegularField = false
-    /// Where the value of apns-id is in the block, and whether it is Huffman-coded; nil where it was
-    /// not looked for, and where there is none.
+    /// Range of the apns-id value in the block, and whether it is Huffman-coded; nil if it was not
+    /// searched for or there is none.
     var identifier: Range<Int>?
     var isIdentifierHuffman = false
 
-    /// The bytes for a decoded name or number. Longer names are none that we look for.
+    /// Buffer size for a decoded name or number. No relevant name is longer.
     private static let decodedCount = 64
 
-    /// Reads all of `block`. False if it needs a dynamic table; what was read is worthless then.
+    /// Decodes all of `block`. Returns false if that needs a dynamic table; then the result is
+    /// invalid.
     mutating func read(_ block: RawSpan) throws(HPACKError) -> Bool {
         var ordinary = self
         if ordinary.readOrdinary(block) {
@@ -34,7 +35,7 @@ struct ResponseHeaders {
         return try readAnything(block)
     }
 
-    /// Reads any block, by the walker.
+    /// Decodes any block with the walker.
     mutating func readAnything(_ block: RawSpan) throws(HPACKError) -> Bool {
         var walker = BlockWalker()
         while let field = try walker.next(block) {
@@ -62,7 +63,7 @@ struct ResponseHeaders {
         return true
     }
 
-    /// A field that is a static entry as a whole.
+    /// Handles a field that is entirely a static entry.
     mutating func takeStatic(_ index: Int) {
         assert((1...StaticTable.count).contains(index), "an index of the static table")
         switch index {
@@ -79,7 +80,7 @@ struct ResponseHeaders {
         }
     }
 
-    /// A literal whose name is a static entry.
+    /// Handles a literal whose name is a static entry.
     mutating func takeNamed(
         _ index: Int, _ value: RawSpan, isHuffman: Bool
     ) throws(HPACKError) {
@@ -100,14 +101,14 @@ struct ResponseHeaders {
         }
     }
 
-    /// A literal with its name in the block.
+    /// Handles a literal with its name in the block.
     mutating func takeLiteral(
         _ name: RawSpan, isHuffman: Bool, _ value: RawSpan, isHuffmanValue: Bool
     ) throws(HPACKError) {
         if isHuffman {
             var failure: HPACKError?
-            // SAFETY: only the output reaches the temporary storage, within the closure; it counts
-            // what is set.
+            // SAFETY: only the output accesses the temporary storage, within the closure; it counts
+            // the bytes that are set.
             unsafe withUnsafeTemporaryAllocation(
                 byteCount: Self.decodedCount, alignment: 8
             ) { storage in
@@ -129,7 +130,7 @@ struct ResponseHeaders {
         }
     }
 
-    /// A field whose name is known in full; also what nghttp2's inflater hands over.
+    /// Handles a field with a decoded name; also used for fields from nghttp2's decoder.
     mutating func takeField(
         _ name: RawSpan, _ value: RawSpan, isHuffmanValue: Bool = false
     ) throws(HPACKError) {
@@ -167,8 +168,8 @@ struct ResponseHeaders {
 
     private mutating func takeStatus(_ value: UInt16) {
         assert((100...999).contains(value), "a status has three digits")
-        // Once, and "all pseudo-header fields MUST appear in a field block before all regular field
-        // lines" (section 8.3).
+        // Only once, and "all pseudo-header fields MUST appear in a field block before all regular
+        // field lines" (section 8.3).
         if status != 0 || sawRegularField { isMalformed = true }
         status = value
     }
@@ -190,13 +191,13 @@ struct ResponseHeaders {
         try withDecoded(value) { text in retryAfter = RetryAfter(text) }
     }
 
-    /// "A field value MUST NOT contain the zero value, line feed, or carriage return at any position"
-    /// (section 8.2.1).
+    /// Checks a value: "A field value MUST NOT contain the zero value, line feed, or carriage
+    /// return at any position" (section 8.2.1).
     @inline(__always)
     mutating func checkValue(_ value: RawSpan) {
         var found: UInt64 = 0
         if value.byteCount >= 8 {
-            // The last word overlaps the one before it, so that no byte is left over.
+            // The last word overlaps the previous one, so that no byte is left over.
             var offset = 0
             while offset < value.byteCount - 8 {
                 found |= Self.forbidden(value.uint64(at: offset))
@@ -212,20 +213,21 @@ struct ResponseHeaders {
         if found != 0 { isMalformed = true }
     }
 
-    /// Not zero if and only if a byte of `word` may not be in a field value.
+    /// Nonzero if and only if a byte of `word` must not occur in a field value.
     @inline(__always)
     private static func forbidden(_ word: UInt64) -> UInt64 {
         zeros(word) | zeros(word ^ 0x0a0a_0a0a_0a0a_0a0a) | zeros(word ^ 0x0d0d_0d0d_0d0d_0d0d)
     }
 
-    /// Not zero if and only if a byte of `word` is zero.
+    /// Nonzero if and only if a byte of `word` is zero.
     @inline(__always)
     private static func zeros(_ word: UInt64) -> UInt64 {
         (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
     }
 
-    /// "A field name MUST NOT contain characters in the ranges 0x00-0x20, 0x41-0x5a, or 0x7f-0xff",
-    /// nor a colon, which only pseudo-header fields start with (section 8.2.1).
+    /// Whether a name is valid: "A field name MUST NOT contain characters in the ranges 0x00-0x20,
+    /// 0x41-0x5a, or 0x7f-0xff", nor a colon, with which only pseudo-header fields start (section
+    /// 8.2.1).
     private static func isValidName(_ name: RawSpan) -> Bool {
         guard name.byteCount > 0 else { return false }
         for offset in 0..<name.byteCount {
@@ -237,7 +239,7 @@ struct ResponseHeaders {
         return true
     }
 
-    /// The decimal number that `text` is; nil if it isn't one of so many digits.
+    /// Parses a decimal number; nil if `text` is not one with that many digits.
     private func number(
         _ text: RawSpan, isHuffman: Bool, digits: ClosedRange<Int> = 1...9
     ) throws(HPACKError) -> UInt32? {
@@ -247,13 +249,13 @@ struct ResponseHeaders {
         return number
     }
 
-    /// Hands over what a Huffman-coded string says, unless it is longer than anything that matters.
+    /// Calls `take` with a decoded Huffman string, unless it is longer than any relevant value.
     private func withDecoded(
         _ text: RawSpan, _ take: (RawSpan) -> Void
     ) throws(HPACKError) {
         var failure: HPACKError?
-        // SAFETY: only the output reaches the temporary storage, within the closure; it counts what
-        // is set.
+        // SAFETY: only the output accesses the temporary storage, within the closure; it counts the
+        // bytes that are set.
         unsafe withUnsafeTemporaryAllocation(
             byteCount: Self.decodedCount, alignment: 8
         ) { storage in
@@ -281,11 +283,11 @@ struct ResponseHeaders {
 }
 
 extension RawSpan {
-    /// Whether these are the bytes of `text`.
+    /// Whether the span equals `text`.
     fileprivate func matches(_ text: StaticString) -> Bool {
         guard byteCount == text.utf8CodeUnitCount else { return false }
         for offset in 0..<byteCount {
-            // SAFETY: a static string has as many bytes as it says: `byteCount`, as checked.
+            // SAFETY: a static string has the stated number of bytes: `byteCount`, as checked.
             guard unsafe byte(at: offset) == text.utf8Start[offset] else { return false }
         }
         return true

@@ -1,4 +1,4 @@
-/// The identifiers of RFC 9113 section 6.5.2 that mean something here.
+/// Identifiers of RFC 9113 section 6.5.2 that are used here.
 enum SettingIdentifier {
     static let headerTableSize: UInt16 = 0x1
     static let enablePush: UInt16 = 0x2
@@ -7,28 +7,28 @@ enum SettingIdentifier {
     static let maxFrameSize: UInt16 = 0x5
 }
 
-/// What the server allows, as of its latest SETTINGS.
+/// Limits of the server, by its latest SETTINGS.
 struct PeerSettings: Sendable {
-    /// The most streams where none is announced. RFC 9113 sets no limit then; this one is what APNs
-    /// announces nowadays.
+    /// Stream limit if none is announced. RFC 9113 sets no limit then; this is the limit that APNs
+    /// announces.
     static let assumedStreamLimit: UInt32 = 1000
 
-    /// The lowest so far. An encoder has to go below a limit that was in force between two of its
-    /// blocks, even if it was raised again (RFC 7541 section 4.2), and ours never grows back.
+    /// The lowest so far. An encoder must apply a limit that was valid between two of its blocks,
+    /// even if it was raised again (RFC 7541 section 4.2), and ours never grows back.
     var headerTableSize: UInt32 = 4096
     var maxConcurrentStreams: UInt32 = PeerSettings.assumedStreamLimit
     var initialWindowSize: UInt32 = 65_535
     var maxFrameSize: UInt32 = 16_384
 
-    /// Takes one setting. "An endpoint that receives a SETTINGS frame with any unknown or unsupported
-    /// identifier MUST ignore that setting."
+    /// Applies one setting. "An endpoint that receives a SETTINGS frame with any unknown or
+    /// unsupported identifier MUST ignore that setting."
     mutating func apply(_ identifier: UInt16, _ value: UInt32) throws(ConnectionError) {
         switch identifier {
         case SettingIdentifier.headerTableSize:
             headerTableSize = min(headerTableSize, value)
         case SettingIdentifier.enablePush:
-            // "A client MUST treat receipt of a SETTINGS frame with SETTINGS_ENABLE_PUSH set to 1 as
-            // a connection error of type PROTOCOL_ERROR"; other values are one anyway.
+            // "A client MUST treat receipt of a SETTINGS frame with SETTINGS_ENABLE_PUSH set to 1
+            // as a connection error of type PROTOCOL_ERROR"; other nonzero values are one anyway.
             guard value == 0 else {
                 throw ConnectionError(.protocolError, "a server must not enable push")
             }
@@ -45,7 +45,8 @@ struct PeerSettings: Sendable {
             }
             maxFrameSize = value
         default:
-            // SETTINGS_MAX_HEADER_LIST_SIZE is advisory, and requests stay far below any that makes sense.
+            // SETTINGS_MAX_HEADER_LIST_SIZE is advisory, and requests stay far below any sensible
+            // value.
             break
         }
     }

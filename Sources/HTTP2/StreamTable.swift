@@ -1,81 +1,84 @@
-/// A stream that is open, or the memory of how it ended.
+/// An open stream, or the record of how it ended.
 struct Stream {
     enum State: UInt8 {
         /// Never used.
         case unused
-        /// The response is awaited or under way.
+        /// The response is awaited or incomplete.
         case open
-        /// The server ended it; nothing more may come.
+        /// Ended by the server; no frame may follow.
         case closedByServer
-        /// We reset it; what the server had sent before it knew is ignored (RFC 9113 section 5.1).
+        /// Reset by us; frames that the server sent before it knew are ignored (RFC 9113 section
+        /// 5.1).
         case closedByUs
     }
 
     var id: UInt32 = 0
-    /// The caller's name for the request.
+    /// Identifier of the request, chosen by the caller.
     var tag: UInt32 = 0
-    /// The final status, 0 until it is known.
+    /// Final status; 0 until it is known.
     var status: UInt16 = 0
     var state = State.unused
-    /// An interim response came: the request is being processed.
+    /// Whether an interim response came, so that the request is being processed.
     var isBegun = false
-    /// The place of the body in the pool, if it has one, and how much of it is kept.
+    /// Slot of the body in the pool, if any, and number of bytes kept.
     var bodySlot = BodyPool.none
     var bodyCount: UInt16 = 0
-    /// The request's body: what of it was sent, and all of it.
+    /// Sent bytes and size of the request's body.
     var sentCount: Int32 = 0
     var payloadCount: Int32 = 0
-    /// The send window is the initial size, as of now, and this (RFC 9113 section 6.9.2).
+    /// Difference of the send window from the current initial size (RFC 9113 section 6.9.2).
     var windowDelta: Int32 = 0
-    /// The response's body so far, its announced length, and what is not given back to its window.
+    /// Received bytes of the response's body, its announced length, and bytes whose credit was not
+    /// returned.
     var receivedCount: Int32 = 0
     var contentLength: Int32 = -1
     var receiveUsed: Int32 = 0
     var retryAfter = RetryAfter.none
 
-    /// A response came, or a part of one: the request was processed, whatever the server says later.
+    /// Whether a response or part of one came: the request was processed, whatever the server sends
+    /// later.
     var hasResponse: Bool { status != 0 || isBegun }
 }
 
-/// The streams of a connection.
+/// Streams of a connection.
 ///
 ///     id        1   3   5   7   9  ...
 ///     slot      0   1   2   3   0  ...     (id >> 1) & mask, here of four
 ///
-/// A ring at least twice as large as the streams that are open. It doubles as they become more:
-/// most connections never use all that they might. Where the slot of the next id is still taken
-/// by a slow stream, that id is skipped: ids need not be consecutive (RFC 9113 section 5.1.1). So
-/// there is neither a hash nor a search.
+/// A ring at least twice as large as the number of open streams. It doubles on demand, because most
+/// connections never use all permitted streams. If the slot of the next ID is still taken by a slow
+/// stream, that ID is skipped: IDs need not be consecutive (RFC 9113 section 5.1.1). This needs
+/// neither hashing nor searching.
 @safe struct StreamTable: ~Copyable {
-    /// What an id of a frame from the server stands for.
+    /// State of an ID in a frame from the server.
     enum Lookup {
         case open(slot: Int)
         /// Never opened.
         case idle
         /// Ended by the server.
         case closedByServer
-        /// Reset by us, skipped, or so long ago that its slot is another stream's.
+        /// Reset by us, skipped, or so old that its slot belongs to another stream.
         case forgotten
     }
 
     /// "Unique 31-bit identifier."
     static let lastID: UInt32 = 0x7fff_ffff
 
-    // SAFETY: `init` and `grow` allocate `slotCount` streams and set them all; `grow` frees those
-    // before, `deinit` the last. Streams are plain values, without deinitialisation.
+    // SAFETY: `init` and `grow` allocate `slotCount` streams and set them all; `grow` frees the
+    // previous ones, `deinit` the last. Streams are plain values without deinitialization.
     private var streams: UnsafeMutablePointer<Stream>
     private var mask: Int
-    /// The slots of the largest ring.
+    /// Number of slots of the largest ring.
     private let slotLimit: Int
     private(set) var openCount = 0
-    /// The id that the next stream gets, unless its slot is taken.
+    /// ID of the next stream, unless its slot is taken.
     var nextID: UInt32 = 1
-    /// No stream below is open.
+    /// Lower bound of the IDs of open streams.
     private var oldestID: UInt32 = 1
 
     private static let firstSlotCount = 256
 
-    /// A table for at most `limit` open streams.
+    /// Creates a table for at most `limit` open streams.
     init(limit: Int) {
         precondition(limit >= 1 && limit <= 16_384, "1 to 16,384 streams")
         var slotLimit = 2
@@ -88,13 +91,13 @@ struct Stream {
         unsafe streams.initialize(repeating: Stream(), count: slotCount)
     }
 
-    // SAFETY: reached only through this value.
+    // SAFETY: accessed only through this value.
     deinit { unsafe streams.deallocate() }
 
     var slotCount: Int { mask + 1 }
 
-    /// How many streams may surely still be opened. Opening one uses up its id and those skipped
-    /// before it, of which there are fewer than slots.
+    /// Lower bound on the number of streams that can still be opened. Opening one uses its ID and
+    /// the skipped ones before it, of which there are fewer than slots.
     var remainingIDs: Int {
         let remaining = (Int(Self.lastID) - Int(nextID)) / 2 + 1
         return max(0, remaining - slotLimit)
@@ -102,11 +105,11 @@ struct Stream {
 
     subscript(slot: Int) -> Stream {
         @inline(__always) unsafeAddress {
-            // SAFETY: the mask keeps every slot within the allocation, of which all slots are set.
+            // SAFETY: the mask keeps each slot within the allocation, and all slots are set.
             unsafe UnsafePointer(streams + (slot & mask))
         }
         @inline(__always) unsafeMutableAddress {
-            // SAFETY: the mask keeps every slot within the allocation, of which all slots are set.
+            // SAFETY: the mask keeps each slot within the allocation, and all slots are set.
             unsafe streams + (slot & mask)
         }
     }
@@ -117,7 +120,7 @@ struct Stream {
     @inline(__always)
     func lookUp(_ id: UInt32) -> Lookup {
         let slot = slot(of: id)
-        // Even ids are the server's, which never opens any: push is off.
+        // Even IDs belong to the server, which never opens any: push is off.
         guard id < nextID, id & 1 == 1 else { return .idle }
         guard self[slot].id == id else { return .forgotten }
         switch self[slot].state {
@@ -151,15 +154,15 @@ struct Stream {
         return slot
     }
 
-    /// Makes the ring twice as large. Streams that shared no slot of the smaller ring share none of
-    /// the larger one, so each has its own again, and so has the memory of those that ended.
+    /// Doubles the ring. Streams that did not share a slot of the smaller ring do not share one of
+    /// the larger, and the same holds for the records of ended ones.
     @inline(never)
     private mutating func grow() {
         precondition(slotCount < slotLimit, "more streams than the table was made for")
         let larger = 2 * slotCount
         let moved = UnsafeMutablePointer<Stream>.allocate(capacity: larger)
-        // SAFETY: all slots of the new allocation are set, and its mask keeps each place within it.
-        // An access to a slot holds the whole table, so that none is open while the old one is
+        // SAFETY: all slots of the new allocation are set, and its mask keeps each index within it.
+        // An access to a slot borrows the whole table, so none is in progress when the old one is
         // freed.
         unsafe moved.initialize(repeating: Stream(), count: larger)
         for slot in 0...mask where self[slot].state != .unused {
@@ -177,8 +180,8 @@ struct Stream {
         openCount -= 1
     }
 
-    /// The slot of the open stream with the lowest id. The cursor only moves on, so that all calls
-    /// together look at each id once; far behind, one look at every slot takes its place.
+    /// Slot of the open stream with the lowest ID. The cursor only advances, so that all calls
+    /// together visit each ID once; if it is far behind, one pass over all slots replaces that.
     mutating func oldestSlot() -> Int? {
         guard openCount > 0 else { return nil }
         if Int(nextID - oldestID) > 4 * slotCount {
