@@ -1,32 +1,32 @@
 /// Walks a header block field by field without decoding anything and without a table.
 ///
-/// It says how each field is represented, so that the response path can tell the blocks that touch
-/// no table from the rest, and a server can check the discipline of a client.
+/// It reports how each field is represented, so that the response path can separate blocks that use
+/// no table from others, and a server can check the indexing policy of a client.
 public struct BlockWalker: Sendable {
-    /// How a field is written (RFC 7541 section 6).
+    /// Representation of a field (RFC 7541 section 6).
     public enum Representation: Sendable, Equatable {
         /// Section 6.1: name and value come from a table.
         case indexed
-        /// Section 6.2.1: a literal that is inserted into the dynamic table.
+        /// Section 6.2.1: literal inserted into the dynamic table.
         case incremental
-        /// Section 6.2.2: a literal that leaves the table alone.
+        /// Section 6.2.2: literal that is not inserted.
         case withoutIndexing
-        /// Section 6.2.3: the same, and binding for every hop.
+        /// Section 6.2.3: literal that no hop may insert.
         case neverIndexed
-        /// Section 6.3: no field; the new limit of the dynamic table.
+        /// Section 6.3: not a field, but the new limit of the dynamic table.
         case sizeUpdate
     }
 
-    /// A string of the block, as it stands there.
+    /// Encoded string of the block.
     public struct Text: Sendable, Equatable {
-        /// Where its bytes start, from the start of the block.
+        /// Offset of its bytes in the block.
         public var offset: Int
-        /// How many bytes it has in the block.
+        /// Number of its bytes in the block.
         public var count: Int
-        /// Whether those bytes are Huffman-coded.
+        /// Whether the bytes are Huffman-coded.
         public var isHuffman: Bool
 
-        /// No string: what the table has instead.
+        /// No string, because it is in the table.
         @usableFromInline static let none = Text(offset: 0, count: 0, isHuffman: false)
 
         @inlinable
@@ -37,16 +37,16 @@ public struct BlockWalker: Sendable {
         }
     }
 
-    /// A field as it stands in the block.
+    /// Field in its encoded form.
     public struct Field: Sendable, Equatable {
-        /// How it is written.
+        /// Representation of the field.
         public var representation: Representation
-        /// Static index up to 61, dynamic above; 0 where `name` is in the block. For a size update
+        /// Static index up to 61, dynamic above; 0 if `name` is in the block. For a size update,
         /// the new limit in bytes.
         public var index: Int
-        /// The name, where `index` is 0.
+        /// Name, if `index` is 0.
         public var name: Text
-        /// The value, unless the field is indexed or a size update.
+        /// Value, unless the field is indexed or a size update.
         public var value: Text
 
         @inlinable
@@ -58,17 +58,17 @@ public struct BlockWalker: Sendable {
         }
     }
 
-    /// The bytes walked so far.
+    /// Number of bytes walked so far.
     @inlinable public var offset: Int { position }
 
     @usableFromInline var position = 0
     @usableFromInline var sawField = false
 
-    /// A walk from the start of a block.
+    /// Creates a walker at the start of a block.
     public init() {}
 
-    /// The next field of `block`, which must be the same block each time; nil at its end. Throws at
-    /// the first byte that makes no sense. Whether a dynamic index exists it cannot know.
+    /// Returns the next field of `block`, which must be the same block each time; nil at its end.
+    /// Throws at the first invalid byte. Does not check whether a dynamic index exists.
     @inlinable
     public mutating func next(_ block: RawSpan) throws(HPACKError) -> Field? {
         guard position < block.byteCount else { return nil }
@@ -105,7 +105,7 @@ public struct BlockWalker: Sendable {
         return Field(representation, index: index, name: name, value: value)
     }
 
-    /// A string (RFC 7541 section 5.2), of which all bytes are there.
+    /// Parses a complete string (RFC 7541 section 5.2).
     @inlinable @inline(__always)
     mutating func text(_ block: RawSpan) throws(HPACKError) -> Text {
         guard position < block.byteCount else {

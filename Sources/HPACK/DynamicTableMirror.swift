@@ -1,68 +1,67 @@
-/// Our encoder's view of the dynamic table that the peer's decoder keeps for a connection.
+/// The encoder's copy of the dynamic table that the peer's decoder keeps for a connection.
 ///
 ///     index   62          63          64
 ///           newest  ...           oldest         entry = 32 + name + value bytes (RFC 7541 4.1)
 ///
-/// Under the strict discipline only the three names that are indexed once ever get into it, each at
-/// most once; under the compact one the constant fields do too, and each new provider token. The
-/// encoder evicts nothing: an insertion that does not fit is not made. Entries are lost only when
-/// the peer lowers its limit.
+/// Under the strict policy it contains only the three names that are indexed once, each at most
+/// once; under the compact policy also the constant fields and each new provider token. The encoder
+/// never evicts: an insertion that does not fit is not made. Entries are lost only if the peer
+/// lowers its limit.
 public struct DynamicTableMirror: Sendable {
-    /// Which entry has which index, as one small value.
+    /// Assignment of entries to indices, as one small value.
     ///
-    /// Two connections with the same layout take the same header blocks, so a request that was laid
-    /// out for one of them can be sent on the other: entries are found by name, and of entries with
-    /// the same name only the newest counts.
+    /// Two connections with the same layout accept the same header blocks, so that a request
+    /// encoded for one can be sent on the other: entries are found by name, and of entries with the
+    /// same name only the newest counts.
     public struct Layout: Hashable, Sendable {
-        /// Four bits an entry, the oldest lowest: the name's number and one.
+        /// Four bits per entry, the oldest lowest: the number of the name plus one.
         fileprivate var names: UInt128
-        /// Which of the provider tokens over time is in the table, if one is: the newest.
+        /// Revision of the newest provider token in the table, if any.
         fileprivate var revision: UInt32
     }
 
     private struct Entry {
         var name: RequestFieldName
-        /// Which of the field's values over time it is; nil where it can't be referred to.
+        /// Revision of the field's value; nil if it can't be referred to.
         var revision: UInt32?
         var size: Int
     }
 
-    /// The most entries that the encoder makes: the fields, and provider tokens for half a day.
+    /// Limit on entries that the encoder creates: the fields, and provider tokens for half a day.
     static let entriesLimit = 32
 
     /// Oldest first.
     private var entries: InlineArray<32, Entry>
     private var count = 0
 
-    /// The bytes that the entries count for (RFC 7541 section 4.1).
+    /// Size of the entries in bytes (RFC 7541 section 4.1).
     private(set) var size = 0
-    /// The most that `size` may be.
+    /// Limit on `size`.
     public private(set) var capacity: Int
-    /// Changes whenever an index changes or a size update starts or stops being due, so that a block
-    /// laid out under one generation may be repeated only while that generation lasts.
+    /// Changes whenever an index changes or a size update becomes or stops being due. A block that
+    /// was encoded under one generation may be repeated only while that generation lasts.
     public private(set) var generation: UInt32 = 0
-    /// The new capacity that the next block has to start with, if the peer's decoder does not know
-    /// it yet (RFC 7541 section 4.2).
+    /// New capacity at the start of the next block, if the peer's decoder does not know it yet (RFC
+    /// 7541 section 4.2).
     private(set) var pendingSizeUpdate: Int?
 
     private var names: UInt128 = 0
     private var tokenRevision: UInt32 = 0
 
-    /// An empty table of `capacity` bytes; 4,096 is where every HTTP/2 connection starts
-    /// (RFC 9113 section 6.5.2).
+    /// Creates an empty table of `capacity` bytes; each HTTP/2 connection starts with 4,096 (RFC
+    /// 9113 section 6.5.2).
     public init(capacity: Int = 4096) {
         self.capacity = capacity
         entries = .init(repeating: Entry(name: .identifier, revision: nil, size: 0))
     }
 
-    /// The index that stands for `name` in a block that starts now: the newest entry's; nil while
-    /// there is none.
+    /// Index of the newest entry with this name, for a block that starts now; nil if there is none.
     public func index(of name: RequestFieldName) -> Int? {
         position(of: name).map(index)
     }
 
-    /// The index that stands for the whole field, name and value; nil while its newest entry has
-    /// another value, or there is none.
+    /// Index of the whole field, name and value; nil if its newest entry has another value or there
+    /// is none.
     func index(of name: RequestFieldName, revision: UInt32) -> Int? {
         guard let position = position(of: name), entries[position].revision == revision else {
             return nil
@@ -79,14 +78,14 @@ public struct DynamicTableMirror: Sendable {
         return nil
     }
 
-    /// 62 + n - k for the k-th of n insertions, counted from 1 (RFC 7541 section 2.3.3).
+    /// Index of the k-th of n insertions, counted from 1: 62 + n - k (RFC 7541 section 2.3.3).
     private func index(_ position: Int) -> Int { StaticTable.count + count - position }
 
-    /// Inserts `name` with a value of `valueCount` bytes, if it fits without an eviction, and says
+    /// Inserts `name` with a value of `valueCount` bytes, if it fits without an eviction; returns
     /// whether it did.
     ///
-    /// - Parameter revision: Which of the field's values over time it is; nil for a value that no
-    ///   other request has.
+    /// - Parameter revision: Revision of the field's value; nil for a value that no other request
+    ///   has.
     @discardableResult
     mutating func insert(
         _ name: RequestFieldName, valueCount: Int, revision: UInt32? = nil
@@ -119,10 +118,10 @@ public struct DynamicTableMirror: Sendable {
         }
     }
 
-    /// Takes note of the peer's SETTINGS_HEADER_TABLE_SIZE.
+    /// Applies the peer's SETTINGS_HEADER_TABLE_SIZE.
     ///
-    /// A lower limit drops what no longer fits, oldest first as the peer's decoder will, and makes a
-    /// size update due. A higher one is an offer that is not taken: what is inserted is tiny.
+    /// A lower limit drops entries that no longer fit, oldest first like the peer's decoder, and
+    /// makes a size update due. A higher one is ignored, because the inserted entries are tiny.
     public mutating func limit(capacity newCapacity: Int) {
         assert(newCapacity >= 0, "a table has a capacity")
         guard newCapacity < capacity else { return }
@@ -136,7 +135,8 @@ public struct DynamicTableMirror: Sendable {
         changed()
     }
 
-    /// The size update that the next block starts with, if one is due; it counts as sent from here.
+    /// Returns the size update for the start of the next block, if one is due, and counts it as
+    /// sent.
     mutating func takeSizeUpdate() -> Int? {
         guard let update = pendingSizeUpdate else { return nil }
         pendingSizeUpdate = nil
@@ -144,8 +144,7 @@ public struct DynamicTableMirror: Sendable {
         return update
     }
 
-    /// Which fields have which index; nil while a size update is due, as the block that carries it
-    /// can't be repeated.
+    /// Current layout; nil while a size update is due, because its block can't be repeated.
     public var layout: Layout? {
         guard pendingSizeUpdate == nil else { return nil }
         return Layout(names: names, revision: tokenRevision)

@@ -1,9 +1,9 @@
-/// What is wrong with a header block.
+/// Error in a header block.
 ///
 /// In HTTP/2 each of these is a connection error COMPRESSION_ERROR (RFC 9113 section 4.3), because
-/// the two tables can no longer be known to agree.
+/// the two tables may no longer agree.
 public struct HPACKError: Error, Equatable, Sendable {
-    /// The rule of RFC 7541 that a block breaks.
+    /// Violated rule of RFC 7541.
     public enum Code: Sendable, Equatable {
         /// The block ends inside an integer or a string.
         case truncated
@@ -11,23 +11,23 @@ public struct HPACKError: Error, Equatable, Sendable {
         case integerTooLarge
         /// Index 0 is used where it has no meaning (RFC 7541 section 6.1).
         case indexZero
-        /// A size update stands after a field (RFC 7541 section 4.2).
+        /// A size update follows a field (RFC 7541 section 4.2).
         case sizeUpdateNotFirst
-        /// Padding of a Huffman-coded string that is longer than 7 bits or is not all ones
-        /// (RFC 7541 section 5.2).
+        /// The padding of a Huffman-coded string is longer than 7 bits or not all ones (RFC 7541
+        /// section 5.2).
         case huffmanPadding
         /// A Huffman-coded string contains EOS (RFC 7541 section 5.2).
         case huffmanEndOfString
-        /// A Huffman-coded string is longer than the room that its reader set aside.
+        /// A Huffman-coded string is longer than the reader's buffer.
         case stringTooLong
     }
 
-    /// Which rule.
+    /// The violated rule.
     public var code: Code
-    /// Where: bytes from the start of the block or string that was read.
+    /// Offset in bytes from the start of the block or string.
     public var offset: Int
 
-    /// Says that the rule `code` is broken at `offset`.
+    /// Creates an error for a violation of `code` at `offset`.
     @inlinable
     public init(code: Code, offset: Int) {
         self.code = code

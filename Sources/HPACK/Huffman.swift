@@ -1,18 +1,18 @@
-/// The Huffman code of header strings (RFC 7541 section 5.2 and Appendix B).
+/// Huffman code of header strings (RFC 7541 section 5.2 and Appendix B).
 public enum Huffman {
-    /// How many bytes `bytes` takes when it is coded.
+    /// Number of bytes of the encoded form of `bytes`.
     public static func encodedCount(of bytes: [UInt8]) -> Int {
         var bits = 0
         for byte in bytes { bits += Int(HuffmanTable.lengths[Int(byte)]) }
         return (bits + 7) / 8
     }
 
-    /// Appends the code of `bytes`, padded to a byte with ones.
+    /// Appends the encoded form of `bytes`, padded to a whole byte with ones.
     public static func encode(_ bytes: [UInt8], into coded: inout [UInt8]) {
         var bits: UInt64 = 0
         var bitCount = 0
         for byte in bytes {
-            // At most 7 bits wait and a code has at most 30, so 64 hold them.
+            // At most 7 bits are pending and a code has at most 30, so 64 bits suffice.
             let length = Int(HuffmanTable.lengths[Int(byte)])
             bits = bits << UInt64(length) | UInt64(HuffmanTable.codes[Int(byte)])
             bitCount += length
@@ -30,8 +30,8 @@ public enum Huffman {
         }
     }
 
-    /// Appends the string whose code is `coded` to `bytes`. Throws `huffmanPadding`,
-    /// `huffmanEndOfString`, or `stringTooLong` when `bytes` has no room left.
+    /// Decodes `coded` and appends the string to `bytes`. Throws `huffmanPadding`,
+    /// `huffmanEndOfString`, or `stringTooLong` if `bytes` has no room left.
     public static func decode(
         _ coded: RawSpan, into bytes: inout OutputRawSpan
     ) throws(HPACKError) {
@@ -72,8 +72,8 @@ public enum Huffman {
     /// EOS, thirty ones, aligned to the highest bit.
     private static let endOfString: UInt32 = 0xffff_fffc
 
-    /// The lowest `count` bits of `bits` aligned to the highest bit, with ones behind the last of
-    /// them: valid padding looks like the start of EOS then.
+    /// Lowest `count` bits of `bits`, aligned to the highest bit and followed by ones, so that
+    /// valid padding looks like the start of EOS.
     @inline(__always)
     private static func nextBits(_ bits: UInt64, count: Int) -> UInt32 {
         if count >= 32 { return UInt32(truncatingIfNeeded: bits >> UInt64(count - 32)) }

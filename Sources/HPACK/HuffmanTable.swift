@@ -1,10 +1,10 @@
 /// The code of RFC 7541 Appendix B, once by symbol and once by code.
 ///
-/// It is a canonical code: sorted by length, then by symbol, the codes count upwards. Decoding needs
-/// therefore only where each length starts, not a tree. Everything here is a literal, so that it is
-/// data of the binary and no access runs an initialiser.
+/// It is a canonical code: sorted by length, then by symbol, the codes count upwards. Decoding
+/// therefore needs only the start of each length instead of a tree. All values are literals, so
+/// that they are static data and no access runs an initializer.
 enum HuffmanTable {
-    /// The length of each symbol's code in bits.
+    /// Length of each symbol's code in bits.
     static let lengths: [UInt8] = [
         13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28,
         28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11,
@@ -21,7 +21,7 @@ enum HuffmanTable {
         26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
     ]
 
-    /// Each symbol's code, aligned to the lowest bit.
+    /// Code of each symbol, aligned to the lowest bit.
     static let codes: [UInt32] = [
         0x1ff8, 0x7fffd8, 0xfffffe2, 0xfffffe3, 0xfffffe4, 0xfffffe5, 0xfffffe6, 0xfffffe7,
         0xfffffe8, 0xffffea, 0x3ffffffc, 0xfffffe9, 0xfffffea, 0x3ffffffd, 0xfffffeb, 0xfffffec,
@@ -57,7 +57,7 @@ enum HuffmanTable {
         0x7ffffeb, 0xffffffe, 0x7ffffec, 0x7ffffed, 0x7ffffee, 0x7ffffef, 0x7fffff0, 0x3ffffee,
     ]
 
-    /// The symbols in the order of their codes, without EOS, which is the last code of all.
+    /// Symbols in the order of their codes, without EOS, which is the last code.
     static let symbols: [UInt8] = [
         0x30, 0x31, 0x32, 0x61, 0x63, 0x65, 0x69, 0x6f, 0x73, 0x74, 0x20, 0x25, 0x2d, 0x2e, 0x2f,
         0x33,
@@ -93,13 +93,13 @@ enum HuffmanTable {
         0x16,
     ]
 
-    /// The lengths that occur, shortest first. The next three arrays have one element for each.
+    /// Lengths that occur, shortest first. The next three arrays have one element for each.
     static let distinctLengths: [UInt8] = [
         5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30,
     ]
 
-    /// The first code that is longer than this length, aligned to the highest bit. For the last
-    /// length it would be 2^32; EOS is looked for beforehand, so the largest value does instead.
+    /// First code longer than this length, aligned to the highest bit. For the last length it would
+    /// be 2^32; the largest value suffices because EOS is checked before.
     static let limits: [UInt32] = [
         0x50000000, 0xb8000000, 0xf8000000, 0xfe000000, 0xff400000, 0xffa00000,
         0xffc00000, 0xfff00000, 0xfff80000, 0xfffe0000, 0xfffe6000, 0xfffee000,
@@ -107,7 +107,7 @@ enum HuffmanTable {
         0xfffffe20, 0xfffffff0, 0xffffffff,
     ]
 
-    /// The first code of this length, aligned to the highest bit.
+    /// First code of this length, aligned to the highest bit.
     static let firstCodes: [UInt32] = [
         0x00000000, 0x50000000, 0xb8000000, 0xf8000000, 0xfe000000, 0xff400000,
         0xffa00000, 0xffc00000, 0xfff00000, 0xfff80000, 0xfffe0000, 0xfffe6000,
@@ -115,7 +115,7 @@ enum HuffmanTable {
         0xfffffbc0, 0xfffffe20, 0xfffffff0,
     ]
 
-    /// Where the symbols of this length start in `symbols`.
+    /// Index in `symbols` of the first symbol of this length.
     static let firstSymbols: [UInt8] = [
         0, 10, 36, 68, 74, 79, 82, 84, 90, 92, 95, 98, 106, 119, 145, 174, 186, 190, 205, 224, 253,
     ]

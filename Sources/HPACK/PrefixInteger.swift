@@ -1,10 +1,10 @@
 /// Integers that share their first byte with a pattern (RFC 7541 section 5.1).
 public enum PrefixInteger {
-    /// The largest value that is read. RFC 7541 section 5.1 asks implementations for a limit; this
-    /// one is above any string or table that a peer of ours could mean.
+    /// Largest value that is decoded. RFC 7541 section 5.1 requires implementations to set a limit;
+    /// this one is above any sensible string or table size.
     static let limit = 1 << 24
 
-    /// Appends `value`, whose first byte has `pattern` in the bits above the lowest `prefixBits`.
+    /// Appends `value` with `pattern` in the first byte, in the bits above the lowest `prefixBits`.
     public static func encode(
         _ value: Int, prefixBits: Int, pattern: UInt8, into bytes: inout [UInt8]
     ) {
@@ -24,8 +24,8 @@ public enum PrefixInteger {
         bytes.append(UInt8(rest))
     }
 
-    /// Reads the integer at `offset`, whose first byte has `prefixBits` bits of it, and moves
-    /// `offset` behind it. Throws `truncated` or `integerTooLarge`.
+    /// Decodes the integer at `offset`, which has `prefixBits` bits in the first byte, and advances
+    /// `offset` past it. Throws `truncated` or `integerTooLarge`.
     @inlinable @inline(__always)
     public static func decode(
         _ block: RawSpan, at offset: inout Int, prefixBits: Int
@@ -40,8 +40,8 @@ public enum PrefixInteger {
         return try decodeContinuation(block, at: &offset, first: first)
     }
 
-    /// The bytes behind a prefix that is all ones. Apart, so that the short form stays small where
-    /// it is inlined.
+    /// Decodes the bytes after a prefix of all ones. Separate, so that the short form stays small
+    /// when inlined.
     @usableFromInline
     static func decodeContinuation(
         _ block: RawSpan, at offset: inout Int, first: Int
@@ -53,8 +53,8 @@ public enum PrefixInteger {
                 throw HPACKError(code: .truncated, offset: offset)
             }
             let byte = block.byte(at: offset)
-            // Four bytes hold 28 bits. A fifth can only be padding with zeros or too large: no
-            // encoder of integers this small has a reason to write it.
+            // Four bytes hold 28 bits. A fifth would be zero padding or too large, and no encoder
+            // has a reason to write it for integers this small.
             guard shift <= 21 else {
                 throw HPACKError(code: .integerTooLarge, offset: offset)
             }

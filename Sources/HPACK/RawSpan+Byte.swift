@@ -1,5 +1,5 @@
 extension RawSpan {
-    /// The byte at `offset`; traps outside of the span.
+    /// Returns the byte at `offset`; traps outside the span.
     @usableFromInline @inline(__always)
     func byte(at offset: Int) -> UInt8 {
         // SAFETY: a UInt8 has no invalid bit pattern and no alignment, and the load checks its

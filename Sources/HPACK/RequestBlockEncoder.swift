@@ -1,49 +1,49 @@
-/// Which fields go into the peer's dynamic table.
+/// Policy that decides which fields enter the peer's dynamic table.
 public enum IndexingPolicy: String, Sendable, CaseIterable {
-    /// apns-id, apns-expiration and apns-collapse-id where they first occur; nothing else, ever.
+    /// apns-id, apns-expiration and apns-collapse-id on their first occurrence; no other field.
     ///
     /// Apple asks for the three to be indexed once and for later ones to be literals without
     /// indexing, so that its small table neither overflows nor turns over.
     case strict
-    /// The constant fields too, the provider token among them, with their values: Apple's newer
+    /// Also the constant fields with their values, including the provider token: Apple's newer
     /// advice ("Establishing a connection to APNs"). Later requests refer to the whole field. A
     /// renewed provider token is inserted as well while there is room.
     case compact
 }
 
-/// A header block with room for the values that differ from request to request.
+/// Header block with holes for values that differ per request.
 public struct EncodedBlock: Sendable, Equatable {
-    /// Where one value goes.
+    /// Position of one value.
     struct Hole: Sendable, Equatable {
-        /// The field whose value it is.
+        /// Field of the value.
         var name: RequestFieldName
-        /// The bytes of the value in the block, after its length.
+        /// Range of the value's bytes in the block, after its length.
         var range: Range<Int>
     }
 
-    /// The block. Holes are filled with zeros until a request writes its own bytes there.
+    /// Bytes of the block. Holes are zeros until a request writes its own bytes there.
     public var bytes: [UInt8]
-    /// The holes in the order of the block.
+    /// Holes in block order.
     var holes: [Hole]
 
-    /// Where the value of `name` goes; nil if it is not a hole.
+    /// Range of the hole for `name`; nil if it is not a hole.
     public func hole(_ name: RequestFieldName) -> Range<Int>? {
         holes.first { $0.name == name }?.range
     }
 }
 
-/// Lays out the header block of a request (RFC 7541 section 6).
+/// Encodes the header block of a request (RFC 7541 section 6).
 ///
-/// `:method` and `:scheme` are indexed static entries. The fields of the discipline are literals with
-/// incremental indexing (6.2.1) the first time; where it inserted a constant, that is an index from
-/// then on (6.1). All others are literals without indexing (6.2.2), with the index of their name
-/// wherever there is one.
+/// `:method` and `:scheme` are indexed static entries. Fields of the policy are literals with
+/// incremental indexing (6.2.1) the first time; an inserted constant is an index from then on
+/// (6.1). All others are literals without indexing (6.2.2), with the index of their name if there
+/// is one.
 public enum RequestBlockEncoder {
-    /// The block of `fields` in their order, and in `mirror` what it does to the peer's table.
+    /// Encodes `fields` in order and updates `mirror` with the effects on the peer's table.
     ///
-    /// Constants and names are Huffman-coded when `huffman` says so and it makes them no longer;
-    /// holes are always raw, so that writing them is a copy. A size update that is due comes first
-    /// (RFC 7541 section 4.2). The block must be sent before any that is encoded later.
+    /// Constants and names are Huffman-coded if `huffman` is set and it does not make them longer;
+    /// holes are always raw, so that filling them is a copy. A due size update comes first (RFC
+    /// 7541 section 4.2). The block must be sent before any that is encoded later.
     public static func encode(
         _ fields: [RequestField], mirror: inout DynamicTableMirror,
         indexingPolicy: IndexingPolicy = .strict, huffman: Bool
@@ -68,7 +68,7 @@ public enum RequestBlockEncoder {
         return block
     }
 
-    /// The entry that stands for the whole field.
+    /// Index of the entry for the whole field.
     private static func wholeFieldIndex(
         _ field: RequestField, _ mirror: DynamicTableMirror, _ indexingPolicy: IndexingPolicy
     ) -> Int? {
@@ -87,7 +87,7 @@ public enum RequestBlockEncoder {
         _ field: RequestField, mirror: inout DynamicTableMirror, indexingPolicy: IndexingPolicy,
         huffman: Bool, to bytes: inout [UInt8]
     ) {
-        // The index is the one from before an insertion by this very field.
+        // The index from before this field's own insertion.
         let index = field.name.staticIndex ?? mirror.index(of: field.name)
         let inserts = inserts(field, into: &mirror, indexingPolicy)
         if let index {
@@ -99,7 +99,7 @@ public enum RequestBlockEncoder {
         appendString(field.name.bytes, huffman: huffman, to: &bytes)
     }
 
-    /// Whether the field goes into the table now.
+    /// Inserts the field into the table if the policy requires it; returns whether it did.
     private static func inserts(
         _ field: RequestField, into mirror: inout DynamicTableMirror,
         _ indexingPolicy: IndexingPolicy
@@ -112,7 +112,7 @@ public enum RequestBlockEncoder {
         case .indexedOnce:
             guard mirror.index(of: field.name) == nil else { return false }
         case .constant:
-            // What is different in each request is not worth a place in the table.
+            // A value that differs per request is not worth an entry.
             guard indexingPolicy == .compact, revision != nil else { return false }
         }
         return mirror.insert(

@@ -1,4 +1,4 @@
-/// The fields that a request to APNs may have.
+/// Fields that a request to APNs may have.
 public enum RequestFieldName: Int, CaseIterable, Sendable {
     case method
     case scheme
@@ -18,10 +18,10 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
     case priority
     /// `apns-collapse-id`
     case collapseIdentifier
-    /// `content-length`: APNs does not need it, some relays insist on it.
+    /// `content-length`: APNs does not need it, but some relays require it.
     case contentLength
 
-    /// The name as it goes over the wire.
+    /// The name on the wire.
     public var text: StaticString {
         switch self {
         case .method: ":method"
@@ -40,7 +40,7 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
         }
     }
 
-    /// The first index of the name in the static table of RFC 7541; nil for the names of Apple.
+    /// First index of the name in the static table of RFC 7541; nil for Apple's names.
     public var staticIndex: Int? {
         switch self {
         case .method: 2
@@ -54,15 +54,15 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
         }
     }
 
-    /// What the disciplines do with the field.
+    /// Treatment of the field by the indexing policies.
     enum Kind {
         /// `:method` and `:scheme`: static entries.
         case pseudo
-        /// Another one each time, never inserted.
+        /// Different in each request, never inserted.
         case path
-        /// The three names that Apple asks to be indexed once and referred to from then on.
+        /// The three names that Apple asks to be indexed once and referred to afterwards.
         case indexedOnce
-        /// The same in many requests.
+        /// Equal in many requests.
         case constant
     }
 
@@ -80,16 +80,16 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
     var bytes: [UInt8] { Array(text.description.utf8) }
 }
 
-/// One field of a request: what it is called, and its value or the room for it.
+/// A field of a request: its name, and its value or a hole for it.
 public struct RequestField: Sendable, Equatable {
-    /// A value, known when the block is laid out or patched in later.
+    /// A value that is known at encoding or written later.
     public enum Value: Sendable, Equatable {
-        /// These bytes in every request.
+        /// These bytes in each request.
         case constant([UInt8])
-        /// `count` bytes, written raw, that each request fills in for itself.
+        /// `count` bytes, written raw, that each request fills in.
         case hole(count: Int)
 
-        /// The bytes of the value, before any coding.
+        /// Bytes of the value, before any coding.
         var count: Int {
             switch self {
             case .constant(let bytes): bytes.count
@@ -98,12 +98,12 @@ public struct RequestField: Sendable, Equatable {
         }
     }
 
-    /// Which field.
+    /// Name of the field.
     public var name: RequestFieldName
     /// Its value.
     public var value: Value
-    /// Which of the constants that the field has over time, one after the other: a provider token's
-    /// version, 0 for what never changes. Equal revisions of a field have equal bytes.
+    /// Revision of the field's constant value: the version of a provider token, 0 for values that
+    /// never change. Equal revisions of a field have equal bytes.
     var revision: UInt32
 
     /// A field of a request.
@@ -113,7 +113,7 @@ public struct RequestField: Sendable, Equatable {
         self.revision = revision
     }
 
-    /// A field with the same value in every request; its bytes are those of `text`.
+    /// Creates a field with the same value, the bytes of `text`, in each request.
     public init(_ name: RequestFieldName, _ text: StaticString) {
         self.init(name, .constant(Array(text.description.utf8)))
     }

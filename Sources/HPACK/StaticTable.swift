@@ -1,15 +1,15 @@
 /// The static table of RFC 7541 Appendix A.
 public enum StaticTable {
-    /// The highest static index. The newest entry of the dynamic table has the next one.
+    /// Highest static index. The newest entry of the dynamic table has the next one.
     public static let count = 61
 
-    /// The field name at `index`, which must be in 1...61.
+    /// Field name at `index`, which must be in 1...61.
     public static func name(at index: Int) -> StaticString {
         precondition(index >= 1 && index <= count, "the static table has the indexes 1 to 61")
         return entries[index - 1].name
     }
 
-    /// The field value at `index`, which must be in 1...61; empty where the table has a name only.
+    /// Field value at `index`, which must be in 1...61; empty if the entry is a name only.
     public static func value(at index: Int) -> StaticString {
         precondition(index >= 1 && index <= count, "the static table has the indexes 1 to 61")
         return entries[index - 1].value
