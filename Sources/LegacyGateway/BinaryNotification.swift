@@ -1,4 +1,4 @@
-/// One notification as the legacy gateway reads it.
+/// A notification in the legacy gateway's protocol.
 ///
 ///     simple    00 | token length 2 | token | payload length 2 | payload
 ///     enhanced  01 | identifier 4 | expiry 4 | token length 2 | token | payload length 2 | payload
@@ -6,20 +6,20 @@
 ///
 /// Numbers are big-endian. Source: Apple, "Binary Provider API" (archived).
 public struct BinaryNotification: Sendable, Equatable {
-    /// Which form.
+    /// Form of the notification.
     public var command: BinaryCommand
-    /// Opaque, echoed in errors; nil where the form or the frame has none.
+    /// Opaque, echoed in errors; nil if the form or the frame has none.
     public var identifier: UInt32?
-    /// Unix seconds; 0: not stored; nil where the form or the frame has none.
+    /// Unix seconds; 0: not stored; nil if the form or the frame has none.
     public var expiration: UInt32?
     /// 10 or 5; nil: 10.
     public var priority: UInt8?
-    /// Bytes, not digits.
+    /// Bytes of the token, not digits.
     public var token: [UInt8]
-    /// JSON.
+    /// JSON of the payload.
     public var payload: [UInt8]
 
-    /// A notification of these parts; those that the command does not have are not written.
+    /// Creates a notification; values that the command does not have are not written.
     public init(
         command: BinaryCommand, identifier: UInt32? = nil, expiration: UInt32? = nil,
         priority: UInt8? = nil, token: [UInt8], payload: [UInt8]

@@ -1,25 +1,26 @@
-/// Reads what a provider writes to the legacy gateway, however the stream is cut.
+/// Parses a provider's byte stream to the legacy gateway, in pieces of any size.
 public struct BinaryNotificationReader: Sendable {
-    /// What the bytes say next.
+    /// Result of parsing.
     public enum Event: Sendable, Equatable {
         case notification(BinaryNotification)
-        /// A notification with a mistake of form: the status, and its identifier where it was read.
+        /// A malformed notification: the status, and its identifier if it was read.
         case malformed(BinaryStatus, identifier: UInt32?)
     }
 
-    /// The most bytes of a frame's items; more is not a notification. A payload of any length that its
-    /// item can say has room, so that one that is too long is told as such.
+    /// Maximum bytes of a frame's items; a larger frame is not a notification. There is room for a
+    /// payload of any length that its item can have, so that one that is too long is reported as
+    /// such.
     static let frameLimit = 69_632
-    /// The command of the latest event; nil where it was none of the three.
+    /// Command of the latest event; nil if it was none of the three.
     public private(set) var command: BinaryCommand?
 
     private var pending: [UInt8] = []
     private var offset = 0
 
-    /// Nothing was read yet.
+    /// Creates a reader at the start of a stream.
     public init() {}
 
-    /// Takes bytes in.
+    /// Appends received bytes.
     public mutating func append(_ bytes: some Sequence<UInt8>) {
         if offset > 0 {
             pending.removeFirst(offset)
@@ -28,8 +29,8 @@ public struct BinaryNotificationReader: Sendable {
         pending.append(contentsOf: bytes)
     }
 
-    /// The next whole notification; nil where more bytes are needed. After `malformed` the stream
-    /// means nothing any more.
+    /// Returns the next complete notification; nil if more bytes are needed. After `malformed` the
+    /// rest of the stream has no meaning.
     public mutating func next() -> Event? {
         guard offset < pending.count else { return nil }
         command = BinaryCommand(rawValue: pending[offset])
@@ -121,7 +122,7 @@ public struct BinaryNotificationReader: Sendable {
         return .notification(result)
     }
 
-    /// - Returns: False where the item is none that a frame may hold.
+    /// - Returns: False if the item is not valid in a frame.
     private static func take(
         _ number: UInt8, _ data: [UInt8], into result: inout BinaryNotification
     ) -> Bool {

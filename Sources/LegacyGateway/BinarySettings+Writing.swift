@@ -1,5 +1,5 @@
 extension BinarySettings {
-    /// Writes one notification: see `BinaryNotification` for its form.
+    /// Writes one notification; see `BinaryNotification` for its form.
     package func write(
         token: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer, identifier: UInt32,
         into output: inout OutputRawSpan
@@ -17,7 +17,8 @@ extension BinarySettings {
         func tokenBytes(_ output: inout OutputRawSpan) {
             count(tokenCount, &output)
             for index in 0..<tokenCount {
-                // SAFETY: `2 * index + 1` is below the token's count, which the caller keeps alive.
+                // SAFETY: `2 * index + 1` is below the token's count; the caller keeps the token
+                // alive.
                 let high = unsafe Self.digit(token[2 * index])
                 let low = unsafe Self.digit(token[2 * index + 1])
                 output.append(high << 4 | low)
@@ -25,7 +26,7 @@ extension BinarySettings {
         }
         func payloadBytes(_ output: inout OutputRawSpan) {
             count(payload.count, &output)
-            // SAFETY: below the payload's count, which the caller keeps alive.
+            // SAFETY: below the payload's count; the caller keeps the payload alive.
             for index in 0..<payload.count { output.append(unsafe payload[index]) }
         }
         output.append(command.rawValue)
@@ -59,7 +60,7 @@ extension BinarySettings {
         }
     }
 
-    /// The slab's digits are lower case and checked.
+    /// Converts a digit; those in the slab are lower case and checked.
     private static func digit(_ byte: UInt8) -> UInt8 {
         byte < 0x3a ? byte - 0x30 : byte - 0x57
     }

@@ -1,21 +1,21 @@
-/// How a campaign goes to a legacy gateway.
+/// Settings of a campaign for a legacy gateway.
 package struct BinarySettings: Sendable {
     package var command: BinaryCommand
-    /// Unix seconds; nil: as long as the gateway keeps notifications.
+    /// Unix seconds; nil: as long as the gateway stores notifications.
     package var expiration: UInt32?
     /// 10 or 5; only a frame carries it.
     package var priority: UInt8
-    /// The gateway says nothing of what it took: a notification of which it has said nothing for so
-    /// long, nanoseconds, counts as accepted.
+    /// Nanoseconds without an error after which a notification counts as accepted, because the
+    /// gateway does not respond to those that it accepts.
     package var silence: UInt64
 
-    /// `silence` is such a part of the request timeout: 5 s where that is 30 s, as by default. Apple's
-    /// own gateway was reported to say what is wrong within a second or two; one that may be slower is
-    /// given more time.
+    /// Divisor of the request timeout for `silence`: 5 s for the default of 30 s. Apple's own
+    /// gateway reportedly sent errors within a second or two; this leaves more time for slower
+    /// ones.
     package static var silenceDivisor: UInt64 { 6 }
 
-    /// What an enhanced notification carries where the campaign has no expiration: its field must
-    /// hold something, and 0 would forbid storing. The last second of 2037 is far enough.
+    /// Expiration of an enhanced notification if the campaign has none: the field is mandatory, and
+    /// 0 would forbid storing. The last second of 2037 is far enough.
     package static var farFuture: UInt32 { 2_145_916_799 }
 
     package init(
@@ -27,7 +27,7 @@ package struct BinarySettings: Sendable {
         self.silence = silence
     }
 
-    /// The most bytes that one notification takes.
+    /// Maximum bytes of one notification.
     package func countLimit(payloadCount: Int) -> Int {
         command.count(
             tokenCount: BinaryCommand.tokenLimit, payloadCount: payloadCount, hasPriority: true)

@@ -1,9 +1,9 @@
 public import BroadsideAPNs
 
-/// Why the legacy gateway closes a connection: the status of its error packet.
+/// Reason for which the legacy gateway closes a connection: the status in its error packet.
 ///
-/// What each means for the notification that the packet names; all that was written behind it on
-/// the connection was discarded, all before it was accepted.
+/// Each has a meaning for the notification that the packet names. All notifications written later
+/// on the connection were discarded; all earlier ones were accepted.
 ///
 ///     status  meaning                  row                     campaign
 ///     1       processing error         after a delay           -
@@ -18,8 +18,8 @@ public import BroadsideAPNs
 ///     128     protocol error           rejected                refusesRequest
 ///     255     unknown                  after a delay           -
 ///
-/// A number that is none of these is taken for 255. Source: Apple, "Binary Provider API", table of
-/// error codes; 10 came in 2013, 128 later.
+/// Any other number is treated like 255. Source: Apple, "Binary Provider API", table of error
+/// codes; 10 was added in 2013, 128 later.
 public enum BinaryStatus: UInt8, Sendable, CaseIterable {
     case noError = 0
     case processingError = 1
@@ -34,7 +34,7 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
     case protocolError = 128
     case unknown = 255
 
-    /// How ledgers and exports name it: the provider API's word where it has one for the same.
+    /// Reason in ledgers and exports: the provider API's if it has an equivalent.
     public var reason: Reason {
         switch self {
         case .noError, .unknown: .unknownError
@@ -51,7 +51,7 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// What becomes of the row that the packet names.
+    /// Action for the row that the packet names.
     public var row: ResponseClass.RowAction {
         switch self {
         case .noError, .processingError, .unknown: .retryAfterDelay
@@ -63,7 +63,7 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// What the campaign learns.
+    /// Signal for the campaign.
     public var campaign: ResponseClass.CampaignSignal {
         switch self {
         case .missingTopic, .invalidTopicSize: .refusesCredential
@@ -76,25 +76,25 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
     }
 }
 
-/// The six bytes that the gateway says before it closes: 8, a status, an identifier.
+/// The six bytes that the gateway sends before it closes: 8, a status, an identifier.
 public struct BinaryErrorPacket: Sendable, Equatable {
     /// Its length on the wire.
     public static let count = 6
     /// Its first byte.
     static let command: UInt8 = 8
 
-    /// The status as it came.
+    /// The status as received.
     public var status: UInt8
-    /// Which notification; 0 may mean none.
+    /// Identifier of the notification; 0 may mean none.
     public var identifier: UInt32
 
-    /// A packet of these parts.
+    /// Creates an error packet.
     public init(status: UInt8, identifier: UInt32) {
         self.status = status
         self.identifier = identifier
     }
 
-    /// Reads six bytes; nil if they are not an error packet.
+    /// Parses six bytes; nil if they are not an error packet.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.count, bytes[0] == Self.command else { return nil }
         status = bytes[1]
@@ -106,6 +106,6 @@ public struct BinaryErrorPacket: Sendable, Equatable {
         [Self.command, status] + BinaryNotification.bigEndian(identifier)
     }
 
-    /// What the status means.
+    /// Meaning of the status.
     public var meaning: BinaryStatus { BinaryStatus(rawValue: status) ?? .unknown }
 }

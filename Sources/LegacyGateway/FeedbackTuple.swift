@@ -1,15 +1,15 @@
-/// What the feedback service says of one device: the app is gone since then.
+/// Record of the feedback service: the app is no longer on a device.
 ///
 ///     time 4 (Unix seconds) | token length 2 | token
 ///
 /// Source: Apple, "Binary Provider API", section on the feedback service (archived).
 public struct FeedbackTuple: Sendable, Equatable {
-    /// When APNs found that the app no longer exists on the device.
+    /// Time at which APNs found that the app no longer exists on the device.
     public var unixSeconds: UInt32
-    /// Bytes, not digits.
+    /// Bytes of the token, not digits.
     public var token: [UInt8]
 
-    /// A tuple of these parts.
+    /// Creates a tuple.
     public init(unixSeconds: UInt32, token: [UInt8]) {
         self.unixSeconds = unixSeconds
         self.token = token
@@ -22,14 +22,14 @@ public struct FeedbackTuple: Sendable, Equatable {
     }
 }
 
-/// Reads tuples from a stream, however it is cut.
+/// Parses tuples from a stream, in pieces of any size.
 public struct FeedbackReader: Sendable {
-    /// A tuple cannot be one.
+    /// Error for bytes that cannot be a tuple.
     public struct Problem: Error, Sendable, Equatable {
-        /// The bytes that its token would have: none, or more than any token has.
+        /// Length that its token would have: 0, or more than any token has.
         public var tokenCount: Int
 
-        /// A problem with a token of so many bytes.
+        /// Creates an error for a token of `tokenCount` bytes.
         init(tokenCount: Int) {
             self.tokenCount = tokenCount
         }
@@ -38,10 +38,10 @@ public struct FeedbackReader: Sendable {
     private var pending: [UInt8] = []
     private var offset = 0
 
-    /// Nothing was read yet.
+    /// Creates a reader at the start of a stream.
     public init() {}
 
-    /// Takes bytes in.
+    /// Appends received bytes.
     public mutating func append(_ bytes: some Sequence<UInt8>) {
         if offset > 0 {
             pending.removeFirst(offset)
@@ -50,10 +50,10 @@ public struct FeedbackReader: Sendable {
         pending.append(contentsOf: bytes)
     }
 
-    /// Bytes of a tuple that is not whole yet.
+    /// Bytes of a tuple that is not complete yet.
     public var pendingCount: Int { pending.count - offset }
 
-    /// The next whole tuple; nil where more bytes are needed.
+    /// Returns the next complete tuple; nil if more bytes are needed.
     public mutating func next() throws(Problem) -> FeedbackTuple? {
         guard pendingCount >= 6 else { return nil }
         let count = Int(pending[offset + 4]) << 8 | Int(pending[offset + 5])

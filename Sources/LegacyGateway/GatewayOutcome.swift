@@ -1,30 +1,31 @@
-/// What received bytes, or time, mean to the notifications of a connection; a row is its tag.
+/// Effect of received bytes, or of elapsed time, on the notifications of a connection; a tag
+/// identifies the row.
 package enum GatewayOutcome {
-    /// What an error packet is about.
+    /// Notification that an error packet names.
     package enum Subject {
-        /// A notification that was written and not settled.
+        /// A notification that was written and is not settled.
         case inFlight(UInt32)
-        /// One that silence has settled before.
+        /// A notification that was already settled by silence.
         case settled
         /// None: 0, or one that was never written.
         case nothing
     }
 
-    /// The gateway said nothing against it.
+    /// Accepted, because no error came in time.
     case confirmed(UInt32)
-    /// An error packet names it.
+    /// Named by an error packet.
     case refused(UInt32, BinaryErrorPacket)
-    /// It was written behind the one that ended the connection: surely not acted on.
+    /// Written after the one that ended the connection, so the gateway did not act on it.
     case discarded(UInt32)
-    /// The gateway began to say why it ends the connection: nothing that is written now counts.
+    /// The gateway began to send an error packet: later writes are ignored by it.
     case errorPacketBegan
-    /// It ends the connection for this reason. What that means for each notification that is in flight
-    /// follows.
+    /// The gateway ends the connection for this reason. Outcomes of the notifications in flight
+    /// follow.
     case errorPacket(BinaryErrorPacket, Subject)
-    /// All that the last word says was told: the connection is over.
+    /// All outcomes of the error packet were returned: the connection is over.
     case over
-    /// The last word is not one of the protocol.
+    /// The gateway sent something that is not an error packet.
     case unreadable
-    /// The gateway reads no more, and did not say why within `GatewaySession.brokenLimit`.
+    /// The gateway stopped reading and did not send a reason within `GatewaySession.brokenLimit`.
     case unexplained
 }

@@ -1,5 +1,6 @@
-/// What is out on one connection to a legacy gateway: rows in the order written, numbered from 1 by
-/// the identifier that errors name. What a row is, is its owner's matter: here it is a number, its tag.
+/// Notifications in flight on one connection to a legacy gateway, in the order written, numbered
+/// from 1 by the identifier in errors. A row is only a number here, its tag; the owner gives it
+/// meaning.
 ///
 ///     written --- silence for long enough, or an error that names a later one ---> accepted
 ///        |------- an error names it ---> what its status means
@@ -7,73 +8,73 @@
 ///        '------- the connection ends without an error packet, or within one ---> in doubt
 @safe package struct GatewaySession: ~Copyable {
     package let settings: BinarySettings
-    // SAFETY: `capacity` places, freed in `deinit`, and reached only through this value. An
-    // identifier's place is its remainder by the capacity; `append` set it for each that is out,
-    // and no more than `capacity` are.
+    // SAFETY: `capacity` elements, freed in `deinit`, and accessed only through this value. The
+    // index of an identifier is its remainder by the capacity; `append` has set it for each
+    // notification in flight, of which there are at most `capacity`.
     private let tags: UnsafeMutablePointer<UInt32>
     package let capacity: Int
-    /// The identifier of the oldest row that is out.
+    /// Identifier of the oldest notification in flight.
     package private(set) var firstIdentifier: UInt32 = 1
     package private(set) var count = 0
-    /// The first identifier that was not handed to the kernel as a whole yet.
+    /// First identifier that was not completely passed to the kernel.
     private(set) var unsentIdentifier: UInt32 = 1
     private var packet: [UInt8] = []
-    /// The packet, while not all of what it says was told.
+    /// The error packet, until all of its outcomes were returned.
     private var errorPacket: BinaryErrorPacket?
-    /// Nothing can be written any more; what the gateway says about it, or the rest of it, may still
+    /// Whether nothing can be written anymore; an error packet, or the rest of it, may still
     /// arrive.
     private var isBroken = false
 
-    /// A connection that takes nothing any more gets so long to say why, to the end.
+    /// Time that the gateway has to send a reason after it stopped accepting bytes.
     package static var brokenLimit: UInt64 { 2_000_000_000 }
 
-    /// - Parameter capacity: The most rows that may be out.
+    /// - Parameter capacity: Limit on notifications in flight.
     package init(_ settings: BinarySettings, capacity: Int) {
         self.settings = settings
         self.capacity = capacity
-        // SAFETY: a place is set by `append` before it is read.
+        // SAFETY: `append` sets an element before it is read.
         unsafe tags = .allocate(capacity: capacity)
     }
 
     // SAFETY: allocated in `init`, of a trivial type.
     deinit { unsafe tags.deallocate() }
 
-    /// Rows that may still be written.
+    /// Number of notifications that may still be written.
     package var room: Int { capacity - count }
 
-    /// The identifier behind the last that was given.
+    /// Identifier of the next notification.
     package var nextIdentifier: UInt32 { firstIdentifier + UInt32(count) }
 
-    /// Takes a row that is written next; returns its identifier.
+    /// Adds a row that is written next; returns its identifier.
     package mutating func append(_ tag: UInt32) -> UInt32 {
         precondition(count < capacity)
         let identifier = nextIdentifier
-        // SAFETY: a remainder by the capacity is a place.
+        // SAFETY: a remainder by the capacity is a valid index.
         unsafe tags[Int(identifier) % capacity] = tag
         count += 1
         return identifier
     }
 
-    /// A row that is out.
+    /// Tag of a notification in flight.
     func tag(_ identifier: UInt32) -> UInt32 {
         precondition(identifier >= firstIdentifier && identifier < nextIdentifier)
-        // SAFETY: checked to be out: `append` set its place.
+        // SAFETY: checked to be in flight, so `append` set its element.
         return unsafe tags[Int(identifier) % capacity]
     }
 
-    /// The oldest row that is out.
+    /// Tag of the oldest notification in flight.
     package var oldest: UInt32? {
-        // SAFETY: one is out, and `append` set its place.
+        // SAFETY: there is one, and `append` set its element.
         count > 0 ? unsafe tags[Int(firstIdentifier) % capacity] : nil
     }
 
-    /// True where the kernel has the oldest.
+    /// Whether the oldest one was passed to the kernel.
     package var isOldestSent: Bool { firstIdentifier < unsentIdentifier }
 
-    /// Calls `body` with each row that is out, oldest first.
+    /// Calls `body` with each tag in flight, oldest first.
     package func forEach(_ body: (UInt32) -> Void) {
         for offset in 0..<count {
-            // SAFETY: as many are out, from the first on, and `append` set their places.
+            // SAFETY: `count` are in flight, from the first on, and `append` set their elements.
             unsafe body(tags[(Int(firstIdentifier) + offset) % capacity])
         }
     }
@@ -85,11 +86,11 @@
         return tag
     }
 
-    /// All that was written so far is with the kernel.
+    /// Records that everything written so far was passed to the kernel.
     package mutating func markFlushed() { unsentIdentifier = nextIdentifier }
 
-    /// The gateway reads no more, and its packet may be on its way: only the stream's end says that
-    /// none comes.
+    /// Records that the gateway stopped reading. Its error packet may be on its way; only the end
+    /// of the stream shows that none comes.
     package mutating func handleUnwritable() -> Bool {
         isBroken = true
         return true
@@ -97,12 +98,12 @@
 
     // MARK: Outcomes
 
-    /// What received bytes mean: an error packet is the last word of a connection. All that was
-    /// written before the one that it names was accepted, all behind it was discarded.
+    /// Returns the next outcome of received bytes. An error packet ends a connection: notifications
+    /// written before the one that it names were accepted, later ones were discarded.
     ///
     /// - Parameters:
-    ///   - bytes: What was received.
-    ///   - offset: The first of them that was not looked at.
+    ///   - bytes: Received bytes.
+    ///   - offset: Offset of the first unprocessed byte.
     package mutating func nextOutcome(in bytes: RawSpan, at offset: inout Int) -> GatewayOutcome? {
         if offset < bytes.byteCount {
             take(bytes, from: offset)
@@ -119,12 +120,12 @@
             return .over
         }
         if identifier > parsed.identifier { return .discarded(tag) }
-        // The one that a shutdown names is the last that was taken.
+        // The notification that a shutdown names is the last accepted one.
         let isTaken = identifier < parsed.identifier || parsed.meaning == .shutdown
         return isTaken ? .confirmed(tag) : .refused(tag, parsed)
     }
 
-    /// Takes received bytes in. What follows the packet means nothing.
+    /// Collects received bytes. Bytes after the packet have no meaning.
     private mutating func take(_ bytes: RawSpan, from start: Int) {
         for offset in start..<bytes.byteCount where packet.count < BinaryErrorPacket.count {
             // SAFETY: any eight bits are a byte, and the load checks its bounds.
@@ -132,7 +133,8 @@
         }
     }
 
-    /// The gateway has begun to say what is wrong: it discards what else it gets, and its silence is over.
+    /// Handles the first bytes of an error packet: the gateway discards whatever it gets from now
+    /// on, and silence no longer means acceptance.
     private mutating func awaitPacket() -> GatewayOutcome? {
         guard !isBroken else { return nil }
         isBroken = true
@@ -141,19 +143,19 @@
 
     private func subject(of parsed: BinaryErrorPacket) -> GatewayOutcome.Subject {
         guard parsed.identifier > 0, parsed.identifier < nextIdentifier else { return .nothing }
-        // An error about one that silence has settled came too late to change it.
+        // An error for a notification that silence has settled came too late to change it.
         guard parsed.identifier >= firstIdentifier else { return .settled }
         return .inFlight(tag(parsed.identifier))
     }
 
-    /// Notifications that the kernel has and of which the gateway has said nothing for long enough
-    /// were accepted.
+    /// Returns the next outcome of elapsed time: notifications that the kernel has and that got no
+    /// error in time were accepted.
     ///
     /// - Parameters:
-    ///   - now: Monotonic nanoseconds, as all of them.
-    ///   - phaseSince: Since when the connection is in its phase.
-    ///   - isFlushed: Nothing that was written waits in our buffer.
-    ///   - oldestSent: When the oldest row that is out was sent; nil if none is.
+    ///   - now: Monotonic nanoseconds, like all times here.
+    ///   - phaseSince: Start of the connection's phase.
+    ///   - isFlushed: Whether the buffer contains no unsent bytes.
+    ///   - oldestSent: Time at which the oldest one in flight was sent; nil if there is none.
     package mutating func nextExpired(
         now: UInt64, phaseSince: UInt64, isFlushed: Bool, oldestSent: UInt64?
     ) -> GatewayOutcome? {
