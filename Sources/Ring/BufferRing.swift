@@ -1,22 +1,22 @@
 internal import CBroadsideLiburing
 import Glibc
 
-/// The buffers that multishot receives take from, registered with the kernel as one group.
+/// Provided buffers for multishot receives, registered with the kernel as one group.
 ///
-/// Two areas: the ring of 16-byte descriptors that the kernel reads, page-aligned as
-/// io_uring_register_buf_ring(3) demands, and the buffers themselves.
+/// Two areas: the ring of 16-byte descriptors that the kernel reads, page-aligned as required by
+/// io_uring_register_buf_ring(3), and the buffers themselves.
 @safe struct BufferRing {
-    /// Any number; a ring has one group.
+    /// Arbitrary number; a ring has one group.
     static let group: UInt16 = 0
 
     // SAFETY: `init` allocates both areas, for `count` descriptors and for `count` buffers of
-    // `size` bytes. The `Ring` that has them registered frees them, in `deallocate`.
+    // `size` bytes. The `Ring` that registered them frees them with `deallocate`.
     let descriptors: UnsafeMutablePointer<io_uring_buf_ring>
     let memory: UnsafeMutableRawPointer
     let count: Int
     let size: Int
 
-    /// Allocates and registers; frees what it allocated where the kernel refuses.
+    /// Allocates and registers the buffers; frees them if the kernel refuses.
     init(
         registeringWith ring: UnsafeMutablePointer<io_uring>, count: Int, size: Int
     ) throws(RingError) {
@@ -25,8 +25,8 @@ import Glibc
         let page = Int(sysconf(Int32(_SC_PAGESIZE)))
         let raw = UnsafeMutableRawPointer.allocate(
             byteCount: count * MemoryLayout<io_uring_buf>.stride, alignment: page)
-        // SAFETY: a ring of `count` descriptors is the array that was allocated; the kernel has
-        // seen both areas only if it took the registration, so that they are freed if it did not.
+        // SAFETY: the allocated array is a ring of `count` descriptors. The kernel knows both areas
+        // only if it accepted the registration; otherwise they are freed.
         unsafe descriptors = unsafe raw.assumingMemoryBound(to: io_uring_buf_ring.self)
         unsafe memory = .allocate(byteCount: count * size, alignment: page)
         self.count = count
@@ -47,9 +47,9 @@ import Glibc
         unsafe io_uring_buf_ring_advance(descriptors, Int32(count))
     }
 
-    /// After the ring is gone: the kernel no longer writes here.
+    /// Frees the buffers after the ring has ended and the kernel no longer writes to them.
     func deallocate() {
-        // SAFETY: called once, by `Ring.deinit`, behind io_uring_queue_exit: the kernel fills
+        // SAFETY: called once, by `Ring.deinit`, after io_uring_queue_exit: the kernel fills
         // buffers only while the ring's thread waits in it.
         unsafe memory.deallocate()
         unsafe UnsafeMutableRawPointer(descriptors).deallocate()
@@ -57,18 +57,18 @@ import Glibc
 
     private func add(_ identifier: UInt16, offset: Int) {
         assert(Int(identifier) < count, "only the ring's own buffers are lent")
-        // SAFETY: `identifier` is below `count` in both callers; liburing masks the place of the
+        // SAFETY: `identifier` is below `count` in both callers; liburing masks the index of the
         // descriptor.
         unsafe io_uring_buf_ring_add(
             descriptors, memory + Int(identifier) * size, UInt32(size), identifier,
             io_uring_buf_ring_mask(UInt32(count)), Int32(offset))
     }
 
-    /// Hands one buffer to the kernel again.
+    /// Returns one buffer to the kernel.
     func giveBack(_ identifier: UInt16) {
         add(identifier, offset: 0)
         // SAFETY: `descriptors` lives until `deallocate`, and `add` has set the one that the kernel
-        // now sees.
+        // sees now.
         unsafe io_uring_buf_ring_advance(descriptors, 1)
     }
 }

@@ -1,15 +1,15 @@
-/// One answer of the kernel, copied out of the completion queue.
+/// One completion from the kernel, copied out of the completion queue.
 ///
 /// Source: `struct io_uring_cqe` of linux/io_uring.h.
 public struct Completion: Equatable, Sendable {
-    /// The value that the operation was submitted with.
+    /// User data of the submitted operation.
     public var userData: UInt64
     /// Non-negative: the operation's count or file descriptor. Negative: minus an `errno` value.
     public var result: Int32
     /// IORING_CQE_F_ bits.
     public var flags: UInt32
 
-    /// A completion as a driver other than the kernel would make it.
+    /// Creates a completion, for drivers other than the kernel.
     @inlinable
     public init(userData: UInt64, result: Int32, flags: UInt32 = 0) {
         self.userData = userData
@@ -17,32 +17,32 @@ public struct Completion: Equatable, Sendable {
         self.flags = flags
     }
 
-    /// The provided buffer that holds the received bytes (IORING_CQE_F_BUFFER); give it back.
+    /// Provided buffer with the received bytes (IORING_CQE_F_BUFFER), to be returned.
     @inlinable
     public var bufferID: UInt16? {
         flags & 1 != 0 ? UInt16(truncatingIfNeeded: flags >> 16) : nil
     }
 
-    /// A multishot operation is still armed (IORING_CQE_F_MORE). Where it is false after a
-    /// multishot operation's completion, that operation has ended and may be armed again.
+    /// Whether a multishot operation is still armed (IORING_CQE_F_MORE). If not, it has ended and
+    /// may be armed again.
     @inlinable
     public var hasMore: Bool { flags & 2 != 0 }
 }
 
-/// A fixed number of completions, copied out in one go and acted on afterwards.
+/// A fixed number of completions, copied out of the queue before any is processed.
 ///
-/// Reap before act: acting on a completion submits operations, and a full submission queue enters
-/// the kernel, which may add completions while a loop over the queue itself would be running.
+/// Processing a completion submits operations, and a full submission queue enters the kernel, which
+/// may add completions; a loop over the queue itself would then be disturbed.
 @safe public struct CompletionBatch: ~Copyable {
     // SAFETY: `init` allocates `capacity` elements, `deinit` frees them, and the batch can't be
     // copied.
     @usableFromInline let storage: UnsafeMutablePointer<Completion>
-    /// The most completions it takes at once.
+    /// Maximum number of completions.
     let capacity: Int
-    /// How many it holds.
+    /// Current number of completions.
     public internal(set) var count = 0
 
-    /// An empty batch; its storage is allocated here and freed with it.
+    /// Creates an empty batch; it allocates its storage and frees it at its end.
     public init(capacity: Int) {
         precondition(capacity > 0, "a batch of completions holds at least one")
         self.capacity = capacity
@@ -50,10 +50,10 @@ public struct Completion: Equatable, Sendable {
         unsafe storage = .allocate(capacity: capacity)
     }
 
-    // SAFETY: reached only through this value; completions need no deinitialisation.
+    // SAFETY: accessed only through this value; completions need no deinitialization.
     deinit { unsafe storage.deallocate() }
 
-    /// The completion at a position in `0..<count`, in the order the kernel posted them.
+    /// Completion at a position in `0..<count`, in the order of the kernel.
     @inlinable
     public subscript(position: Int) -> Completion {
         precondition(position >= 0 && position < count, "no such completion")

@@ -1,13 +1,13 @@
 internal import CBroadsideLiburing
 import Glibc
 
-/// A counter in the kernel that wakes a waiting ring from another thread: the ring reads or polls
+/// Kernel counter that wakes a waiting ring from another thread: the ring reads or polls
 /// `descriptor`, any thread calls `signal`.
 public struct EventDescriptor: ~Copyable, Sendable {
     /// The eventfd, for `Ring.read` (8 bytes) or `Ring.poll`.
     public let descriptor: Int32
 
-    /// A counter at zero, closed on exec.
+    /// Creates a counter at zero, closed on exec.
     public init() throws(RingError) {
         descriptor = eventfd(0, Int32(EFD_CLOEXEC))
         guard descriptor >= 0 else { throw RingError(.eventDescriptor, code: errno) }
@@ -15,7 +15,8 @@ public struct EventDescriptor: ~Copyable, Sendable {
 
     deinit { _ = Glibc.close(descriptor) }
 
-    /// Adds one to the counter. Never waits in practice: the counter would have to reach 2^64 - 1.
+    /// Adds one to the counter. Does not block in practice, because the counter would have to reach
+    /// 2^64 - 1.
     public func signal() { Self.signal(descriptor) }
 
     /// Adds one to the counter behind a descriptor; safe in a signal handler.

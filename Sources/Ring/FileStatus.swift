@@ -1,14 +1,14 @@
 internal import CBroadsideLiburing
 
-/// Memory for what the kernel says about an open file: a `struct statx`.
+/// Memory for the kernel's status of an open file: a `struct statx`.
 @safe public struct FileStatus: ~Copyable {
-    // SAFETY: zeros, or what the kernel filled in; freed in `deinit`.
+    // SAFETY: zeros, or written by the kernel; freed in `deinit`.
     let memory: UnsafeMutableRawBufferPointer
 
-    /// The size of `struct statx`, which is part of the kernel's interface.
+    /// Size of `struct statx`, which is part of the kernel's interface.
     private static var byteCount: Int { 256 }
 
-    /// Memory that nothing is known about yet.
+    /// Creates zeroed memory.
     public init() {
         // SAFETY: the memory is set to zeros before anything reads it.
         unsafe memory = .allocate(byteCount: Self.byteCount, alignment: 8)
@@ -16,13 +16,13 @@ internal import CBroadsideLiburing
     }
 
     deinit {
-        // SAFETY: nobody else frees it, and the kernel is done with it (see `Ring.status`).
+        // SAFETY: not freed elsewhere, and the kernel no longer uses it (see `Ring.write`).
         unsafe memory.deallocate()
     }
 
-    /// Under how many names the file is; 0: it was removed.
+    /// Number of the file's names; 0: it was removed.
     public var linkCount: UInt32 {
-        // SAFETY: the memory has the bytes of a whole `struct statx`.
+        // SAFETY: the memory has the size of a `struct statx`.
         unsafe ring_link_count(memory.baseAddress)
     }
 

@@ -1,20 +1,20 @@
-// What <sys/socket.h> declares is found under whichever of the two the compiler read first.
+// Declarations of <sys/socket.h> belong to whichever of the two modules the compiler read first.
 internal import CBroadsideLiburing
 import Glibc
 
-/// Names to addresses.
+/// Resolves names to addresses.
 public enum Resolver {
-    /// The TCP addresses of a host, in the order that the system prefers them (RFC 6724).
+    /// TCP addresses of a host, in the system's order of preference (RFC 6724).
     ///
-    /// Waits for the name server: call it on a thread of its own, never on a reactor's. Numeric
-    /// addresses, bracketed or not, come back without any look-up.
+    /// Blocks on the name server: call it on a separate thread, never on a reactor's. Numeric
+    /// addresses, with or without brackets, are returned without a lookup.
     public static func resolve(
         _ host: String, port: UInt16
     ) throws(RingError) -> [SocketAddress] {
         if let numeric = SocketAddress(numeric: host, port: port) { return [numeric] }
-        // SAFETY: the hints and the host's text outlive the call. The list is getaddrinfo's until
-        // `freeaddrinfo`; each entry of it has `ai_addrlen` bytes at `ai_addr`, copied here, and a
-        // next one or none.
+        // SAFETY: the hints and the host's text outlive the call. The list belongs to getaddrinfo
+        // until `freeaddrinfo`; each entry has `ai_addrlen` bytes at `ai_addr`, which are copied
+        // here, and a successor or none.
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -1,25 +1,25 @@
 import Glibc
 
-/// What the system lets this process have.
+/// Resource limits of this process.
 public enum ResourceLimits {
-    /// Raises two limits as far as this process may: open files, of which each connection is one,
-    /// and locked memory, which a ring's queues count as where CAP_IPC_LOCK is missing (about
-    /// 200 KiB for one of 1024 entries). What cannot be raised stays as it is.
+    /// Raises two limits as far as permitted: open files, because each connection is one, and
+    /// locked memory, which includes a ring's queues without CAP_IPC_LOCK (about 200 KiB for one of
+    /// 1024 entries). Limits that cannot be raised stay unchanged.
     public static func raise() {
         raise(__rlimit_resource_t(RLIMIT_NOFILE.rawValue))
         raise(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue))
     }
 
-    /// The most files that this process may open once its limit is raised.
+    /// Maximum number of open files after the limit is raised.
     public static var openFiles: UInt64 {
         var limit = rlimit()
         // SAFETY: `limit` is a local that getrlimit sets during the call.
         let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        // What POSIX systems allowed of old, where there is no telling.
+        // The traditional limit of POSIX systems, if it is unknown.
         return result == 0 ? UInt64(limit.rlim_max) : 1024
     }
 
-    /// The memory that this process may lock, bytes; nil: as much as it wants.
+    /// Memory that this process may lock, in bytes; nil: unlimited.
     public static var lockedMemory: UInt64? {
         var limit = rlimit()
         // SAFETY: `limit` is a local that getrlimit sets during the call.

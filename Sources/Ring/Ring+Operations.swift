@@ -1,10 +1,10 @@
 internal import CBroadsideLiburing
 import Glibc
 
-/// What can be asked of the kernel. Each call queues one operation, and each operation completes
-/// with its `userData`; nothing here waits.
+/// Operations for the kernel. Each call queues one operation, which completes with its `userData`;
+/// no call blocks.
 extension Ring {
-    /// Has a free submission queue entry filled, then notes whose operation it is.
+    /// Fills a free submission queue entry and sets its user data.
     @safe @inline(__always)
     private mutating func queue(
         _ userData: UInt64, _ prepare: (UnsafeMutablePointer<io_uring_sqe>) -> Void
@@ -18,12 +18,12 @@ extension Ring {
 
     // MARK: Sockets
 
-    /// Connects a socket. Result: 0, or minus ECONNREFUSED and its kin.
+    /// Connects a socket. Result: 0, or a negative errno such as -ECONNREFUSED.
     public mutating func connect(_ descriptor: Int32, to address: SocketAddress, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
-        // SAFETY: the entry is this thread's until the next submission, and its slot has 32 bytes,
-        // more than the address; the kernel copies the address when it takes the entry, before the
-        // slot is used again.
+        // SAFETY: the entry belongs to this thread until the next submission, and its slot has 32
+        // bytes, more than the address; the kernel copies the address when it takes the entry,
+        // before the slot is reused.
         let entry = unsafe entry()
         let slot = unsafe slot(of: entry)
         let count = unsafe address.write(to: slot)
@@ -36,21 +36,21 @@ extension Ring {
     public mutating func acceptMultishot(_ descriptor: Int32, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
-            // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
+            // SAFETY: only this call uses the entry (see `queue`); it refers to no memory.
             unsafe io_uring_prep_multishot_accept(
                 entry, descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
         }
     }
 
-    /// Receives into provided buffers until the peer closes, an error, or no buffer is left.
+    /// Receives into provided buffers until the peer closes, an error occurs, or no buffer is left.
     ///
-    /// Result: bytes in the buffer `bufferID`; 0 when the peer closed; minus ENOBUFS when the
-    /// buffers ran out. Where a completion lacks `hasMore`, arm again.
+    /// Result: bytes in the buffer `bufferID`; 0 when the peer closed; -ENOBUFS when the buffers
+    /// ran out. If a completion lacks `hasMore`, arm it again.
     public mutating func receiveMultishot(_ descriptor: Int32, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
         precondition(bufferCount > 0, "this ring has no buffers")
         queue(userData) { entry in
-            // SAFETY: the entry is this call's alone (see `queue`); the kernel receives into the
+            // SAFETY: only this call uses the entry (see `queue`); the kernel receives into the
             // ring's own buffers, which live as long as the ring.
             unsafe io_uring_prep_recv_multishot(entry, descriptor, nil, 0, 0)
             unsafe entry.pointee.flags |= UInt8(1 << IOSQE_BUFFER_SELECT_BIT)
@@ -58,11 +58,11 @@ extension Ring {
         }
     }
 
-    /// Sends bytes that stay unchanged until the completion. Result: bytes sent, which may be
-    /// fewer than asked; the caller sends the rest again. Never raises SIGPIPE.
+    /// Sends bytes that stay unchanged until the completion. Result: number of bytes sent, possibly
+    /// fewer than requested; the caller sends the rest. Never raises SIGPIPE.
     ///
-    /// - Parameter waitForAll: The kernel goes on by itself after a short send (MSG_WAITALL), so
-    ///   that a short result means an error or a cancellation came between.
+    /// - Parameter waitForAll: Whether the kernel continues after a short send (MSG_WAITALL), so
+    ///   that a short result means an error or a cancellation.
     public mutating func send(
         _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, waitForAll: Bool = true,
         userData: UInt64
@@ -70,45 +70,47 @@ extension Ring {
         assert(descriptor >= 0, "the kernel gets an open file")
         let flags = MSG_NOSIGNAL | (waitForAll ? MSG_WAITALL : 0)
         queue(userData) { entry in
-            // SAFETY: the entry is this call's alone (see `queue`); the caller keeps the bytes as
-            // they are until the completion.
+            // SAFETY: only this call uses the entry (see `queue`); the caller keeps the bytes
+            // unchanged until the completion.
             unsafe io_uring_prep_send(
                 entry, descriptor, bytes.baseAddress, bytes.count, Int32(flags))
         }
     }
 
-    /// Shuts one direction down, or both: `SHUT_WR`, `SHUT_RDWR`. Result: 0 or minus an errno.
+    /// Shuts down one direction or both: `SHUT_WR`, `SHUT_RDWR`. Result: 0 or a negative errno.
     mutating func shutdown(_ descriptor: Int32, how: Int32, userData: UInt64) {
-        // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
+        // SAFETY: only this call uses the entry (see `queue`); it refers to no memory.
         queue(userData) { unsafe io_uring_prep_shutdown($0, descriptor, how) }
     }
 
-    /// Closes a descriptor. Operations still in flight on it keep the file open until they end:
-    /// cancel them first. Result: 0 or minus an errno; the descriptor is gone either way.
+    /// Closes a descriptor. Operations in flight keep the file open until they end: cancel them
+    /// first. Result: 0 or a negative errno; the descriptor is closed either way.
     public mutating func close(_ descriptor: Int32, userData: UInt64) {
-        // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
+        // SAFETY: only this call uses the entry (see `queue`); it refers to no memory.
         queue(userData) { unsafe io_uring_prep_close($0, descriptor) }
     }
 
     // MARK: Files
 
-    /// Writes bytes that stay unchanged until the completion. Result: bytes, maybe fewer.
+    /// Writes bytes that stay unchanged until the completion. Result: number of bytes, possibly
+    /// fewer.
     ///
     /// - Parameter offset: Bytes from the file's start; `UInt64.max` writes at the file's own
-    ///   position, which an eventfd or pipe needs.
+    ///   position, as an eventfd or pipe requires.
     public mutating func write(
         _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, userData: UInt64
     ) {
         precondition(bytes.count <= Int(Int32.max), "one write is shorter than 2 GiB")
         queue(userData) { entry in
-            // SAFETY: the entry is this call's alone (see `queue`); the caller keeps the bytes as
-            // they are until the completion, and their count was checked to fit into 32 bits.
+            // SAFETY: only this call uses the entry (see `queue`); the caller keeps the bytes
+            // unchanged until the completion, and their count was checked to fit into 32 bits.
             unsafe io_uring_prep_write(
                 entry, descriptor, bytes.baseAddress, UInt32(bytes.count), offset)
         }
     }
 
-    /// Reads into memory that stays reserved until the completion. Result: bytes, 0 at the end.
+    /// Reads into memory that stays reserved until the completion. Result: number of bytes, 0 at
+    /// the end.
     ///
     /// - Parameter offset: As for `write`.
     public mutating func read(
@@ -118,70 +120,70 @@ extension Ring {
         assert(descriptor >= 0, "the kernel gets an open file")
         precondition(memory.count <= Int(Int32.max), "one read is shorter than 2 GiB")
         queue(userData) { entry in
-            // SAFETY: the entry is this call's alone (see `queue`); the caller leaves the memory to
+            // SAFETY: only this call uses the entry (see `queue`); the caller leaves the memory to
             // the kernel until the completion, and its size was checked to fit into 32 bits.
             unsafe io_uring_prep_read(
                 entry, descriptor, memory.baseAddress, UInt32(memory.count), offset)
         }
     }
 
-    /// Makes what earlier *completed* writes wrote durable; writes in flight are not covered.
+    /// Makes earlier *completed* writes durable; writes in flight are not included.
     ///
-    /// - Parameter dataOnly: fdatasync: leaves out times, keeps what reading back needs.
+    /// - Parameter dataOnly: fdatasync: omits times, keeps what is needed to read the data.
     public mutating func fsync(_ descriptor: Int32, dataOnly: Bool, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
-            // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
+            // SAFETY: only this call uses the entry (see `queue`); it refers to no memory.
             unsafe io_uring_prep_fsync(entry, descriptor, dataOnly ? IORING_FSYNC_DATASYNC : 0)
         }
     }
 
-    /// Writes bytes to an open file and then, whether they were written or not, asks for its status, as its
-    /// server knows it. `FileStatus` holds it; it and the bytes stay until the completion, of which there
-    /// is one, and a second one only if the bytes were not written. Result: 0, or a negative errno.
+    /// Writes bytes to an open file and then, whether they were written or not, reads its status
+    /// from its server. The `FileStatus` and the bytes must stay until the completion, of which
+    /// there is one, and a second only if the bytes were not written. Result: 0 or a negative
+    /// errno.
     ///
     /// - Parameters:
     ///   - descriptor: The open file.
     ///   - offset: Bytes from the file's start.
-    ///   - status: What is filled in.
-    ///   - failure: The `userData` of a completion that says that the bytes were not written.
+    ///   - status: Receives the status.
+    ///   - failure: `userData` of the completion that reports that the bytes were not written.
     public mutating func write(
         _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64,
         thenStatusInto status: borrowing FileStatus, userData: UInt64, failure: UInt64
     ) {
-        // Both are submitted together, else the second would not wait for the first.
+        // Both are submitted together; otherwise the second would not wait for the first.
         makeRoom(for: 2)
         queue(failure) { entry in
-            // SAFETY: as in `write`; so few bytes fit into 32 bits.
+            // SAFETY: as in `write`; the few bytes fit into 32 bits.
             unsafe io_uring_prep_write(
                 entry, descriptor, bytes.baseAddress, UInt32(bytes.count), offset)
             unsafe entry.pointee.flags |= UInt8(
                 1 << IOSQE_IO_HARDLINK_BIT | 1 << IOSQE_CQE_SKIP_SUCCESS_BIT)
         }
         queue(userData) { entry in
-            // SAFETY: the entry is this call's alone (see `queue`); the caller leaves the status to the
-            // kernel until the completion, and it has as many bytes as a `struct statx`.
+            // SAFETY: only this call uses the entry (see `queue`); the caller leaves the status to
+            // the kernel until the completion, and it has the size of a `struct statx`.
             unsafe ring_prep_file_status(entry, descriptor, status.memory.baseAddress)
         }
     }
 
-    // MARK: Waiting for things
+    // MARK: Waiting
 
-    /// Completes once when the descriptor is ready. Result: the poll(2) events that hold.
+    /// Completes once when the descriptor is ready. Result: the current poll(2) events.
     public mutating func poll(_ descriptor: Int32, events: Int16 = 1, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
-            // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
+            // SAFETY: only this call uses the entry (see `queue`); it refers to no memory.
             unsafe io_uring_prep_poll_add(entry, descriptor, UInt32(UInt16(bitPattern: events)))
         }
     }
 
-    /// Completes when the time has passed since submission. Result: minus ETIME, or minus
-    /// ECANCELED.
+    /// Completes when the time has passed since submission. Result: -ETIME or -ECANCELED.
     mutating func timeout(nanoseconds: UInt64, userData: UInt64) {
-        // SAFETY: the entry is this thread's until the next submission, and its slot has 32 bytes,
-        // more than a timespec, aligned to 16; the kernel copies the time when it takes the entry
-        // (see `slot`).
+        // SAFETY: the entry belongs to this thread until the next submission, and its slot has 32
+        // bytes, more than a timespec, aligned to 16; the kernel copies the time when it takes the
+        // entry (see `slot`).
         let entry = unsafe entry()
         let slot = unsafe slot(of: entry)
         unsafe slot.storeBytes(of: Self.timespec(nanoseconds), as: __kernel_timespec.self)
@@ -190,34 +192,34 @@ extension Ring {
         unsafe entry.pointee.user_data = userData
     }
 
-    /// Cancels one operation by its `userData`; it then completes with minus ECANCELED. Result
-    /// of the cancellation itself: 0, minus ENOENT (nothing found) or minus EALREADY (running).
+    /// Cancels one operation by its `userData`; it then completes with -ECANCELED. Result of the
+    /// cancellation itself: 0, -ENOENT (not found) or -EALREADY (running).
     public mutating func cancel(_ target: UInt64, userData: UInt64) {
-        // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
+        // SAFETY: only this call uses the entry (see `queue`); it refers to no memory.
         queue(userData) { unsafe io_uring_prep_cancel64($0, target, 0) }
     }
 
-    /// Cancels every operation on a descriptor. Result: how many were found.
+    /// Cancels each operation on a descriptor. Result: the number found.
     public mutating func cancelAll(on descriptor: Int32, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
-            // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
+            // SAFETY: only this call uses the entry (see `queue`); it refers to no memory.
             unsafe io_uring_prep_cancel_fd(entry, descriptor, IORING_ASYNC_CANCEL_ALL)
         }
     }
 
     // MARK: Provided buffers
 
-    /// The bytes that a multishot receive's completion brought; empty where it brought none. They
-    /// hold until the buffer is given back.
+    /// Bytes received with a multishot receive's completion; empty if there are none. Valid until
+    /// the buffer is returned.
     @inlinable
     public func unsafeBytes(of completion: Completion) -> UnsafeRawBufferPointer {
         guard let identifier = completion.bufferID, completion.result > 0 else {
-            // SAFETY: an empty range names no memory.
+            // SAFETY: an empty range refers to no memory.
             return unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         }
         precondition(Int(identifier) < bufferCount && Int(completion.result) <= bufferSize)
-        // SAFETY: checked above to lie within the buffers' memory, which exists if their count is
+        // SAFETY: checked above to be within the buffers' memory, which exists if their count is
         // positive.
         return unsafe UnsafeRawBufferPointer(
             start: bufferMemory! + Int(identifier) * bufferSize, count: Int(completion.result))
@@ -233,7 +235,7 @@ extension Ring {
         return unsafe _overrideLifetime(bytes, borrowing: self)
     }
 
-    /// Hands a reaped buffer to the kernel again, once a completion that has a `bufferID`.
+    /// Returns a reaped buffer to the kernel, once per completion with a `bufferID`.
     public mutating func giveBack(_ bufferID: UInt16) {
         precondition(lentBufferCount > 0 && Int(bufferID) < bufferCount, "no such lent buffer")
         lentBufferCount -= 1

@@ -3,8 +3,8 @@ import Glibc
 
 /// An io_uring with its provided buffers, owned by one thread.
 ///
-/// Operations queue up and go to the kernel together at the next `submitAndWait`, or earlier where
-/// the submission queue is full. Memory that an operation names (a send's bytes, a read's target)
+/// Operations are queued and submitted together at the next `submitAndWait`, or earlier if the
+/// submission queue is full. Memory that an operation refers to (a send's bytes, a read's target)
 /// belongs to the kernel from the call until its completion was reaped; addresses and timeouts are
 /// copied.
 ///
@@ -12,46 +12,47 @@ import Glibc
 ///            ^                                                             |
 ///            +-------------------------------------------------------------+
 ///
-/// The ring is made with SINGLE_ISSUER and DEFER_TASKRUN (Linux 6.1): create, use and drop it on
+/// The ring is created with SINGLE_ISSUER and DEFER_TASKRUN (Linux 6.1): create, use and drop it on
 /// one thread; the kernel completes operations only while that thread waits here.
 @safe public struct Ring: ~Copyable {
-    // SAFETY: allocated and set up in `init`, ended and freed in `deinit`; the ring can't be
-    // copied, and is used by one thread.
+    // SAFETY: allocated and set up in `init`, ended and freed in `deinit`; the ring can't be copied
+    // and is used by one thread.
     private let ring: UnsafeMutablePointer<io_uring>
     // SAFETY: allocated in `init`, `slotSize` bytes for each submission queue entry; freed in
     // `deinit`.
-    /// One slot a submission queue entry, for what the kernel reads when it takes the entry.
+    /// One slot per submission queue entry, for data that the kernel reads when it takes the entry.
     private let scratch: UnsafeMutableRawPointer
     let buffers: BufferRing?
-    // SAFETY: `buffers`' memory, `bufferCount` times `bufferSize` bytes; nil if there are none.
+    // SAFETY: the memory of `buffers`, `bufferCount` times `bufferSize` bytes; nil if there are
+    // none.
     @usableFromInline let bufferMemory: UnsafeMutableRawPointer?
-    /// How many buffers multishot receives share.
+    /// Number of buffers that multishot receives share.
     public let bufferCount: Int
-    /// Bytes a buffer; one completion carries at most that many.
+    /// Bytes per buffer, and thus the maximum per completion.
     public let bufferSize: Int
-    /// Buffers that were reaped with a completion and not given back yet.
+    /// Number of buffers that were reaped with a completion and not returned yet.
     var lentBufferCount = 0
 
-    /// Bytes of a scratch slot: the larger of a `sockaddr_in6` and a timespec, rounded up.
+    /// Bytes per scratch slot: the larger of a `sockaddr_in6` and a timespec, rounded up.
     private static let slotSize = 32
 
-    /// Makes the ring and registers its buffers.
+    /// Creates the ring and registers its buffers.
     ///
     /// - Parameters:
     ///   - entries: Submission queue entries, rounded up to a power of two by the kernel. The
     ///     completion queue gets four times as many.
-    ///   - bufferCount: A power of two up to 32,768, or 0 for a ring that receives nothing.
-    ///   - bufferSize: Bytes a buffer.
+    ///   - bufferCount: A power of two up to 32,768, or 0 for a ring that does not receive.
+    ///   - bufferSize: Bytes per buffer.
     public init(entries: UInt32, bufferCount: Int, bufferSize: Int) throws(RingError) {
         precondition(entries > 0 && entries <= 32_768, "1 to 32,768 entries")
         precondition(SocketAddress.maximumByteCount <= Self.slotSize)
         let ring = UnsafeMutablePointer<io_uring>.allocate(capacity: 1)
-        // SAFETY: `ring` is set to zeros, which io_uring_queue_init_params fills; an error behind
-        // it ends and frees it before it is thrown. The kernel writes the number of entries into
+        // SAFETY: `ring` is zeroed, then set up by io_uring_queue_init_params; a later error ends
+        // and frees it before it is thrown. The kernel writes the number of entries into
         // `parameters`.
         unsafe ring.initialize(to: io_uring())
         var parameters = io_uring_params()
-        // SUBMIT_ALL: one bad entry does not hold back those behind it.
+        // SUBMIT_ALL: an invalid entry does not block those after it.
         parameters.flags =
             IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL
             | IORING_SETUP_CQSIZE
@@ -61,7 +62,7 @@ import Glibc
             unsafe ring.deallocate()
             throw RingError(.setUp, code: -result)
         }
-        // Saves a descriptor look-up a system call; a kernel without it works as well.
+        // Saves a descriptor lookup per system call; kernels without it work too.
         _ = unsafe io_uring_register_ring_fd(ring)
         do {
             unsafe buffers =
@@ -82,11 +83,12 @@ import Glibc
     }
 
     deinit {
-        // Nothing may be in flight when the buffers go: ask the kernel to cancel all of it and wait.
+        // No operation may be in flight when the buffers are freed: ask the kernel to cancel all
+        // and wait.
         var everything = io_uring_sync_cancel_reg()
         everything.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL
         everything.timeout.tv_sec = 1
-        // SAFETY: the ring is this value's alone. Behind io_uring_queue_exit the kernel fills no
+        // SAFETY: only this value uses the ring. After io_uring_queue_exit the kernel fills no
         // buffer: it does so only while this thread waits in the ring.
         _ = unsafe io_uring_register_sync_cancel(ring, &everything)
         unsafe io_uring_queue_exit(ring)
@@ -97,27 +99,27 @@ import Glibc
 
     // MARK: Submitting and waiting
 
-    /// Operations that are queued and not submitted yet.
+    /// Number of queued operations that are not submitted yet.
     var queuedCount: Int {
-        // SAFETY: `ring` is set up, and only this thread queues.
+        // SAFETY: `ring` is set up, and only this thread queues operations.
         unsafe Int(io_uring_sq_ready(ring))
     }
 
-    /// Operations that can be queued before something has to be submitted.
+    /// Number of operations that can be queued before a submission is required.
     var freeCount: Int {
         // SAFETY: as for `queuedCount`.
         unsafe Int(io_uring_sq_space_left(ring))
     }
 
-    /// A free submission queue entry and its scratch slot; submits where the queue is full.
+    /// Returns a free submission queue entry; submits if the queue is full.
     mutating func entry() -> UnsafeMutablePointer<io_uring_sqe> {
         makeRoom(for: 1)
-        // SAFETY: `ring` is set up, and there is room in it; an entry of liburing's is free until the
-        // next submission.
+        // SAFETY: `ring` is set up and has room; an entry from liburing is free until the next
+        // submission.
         return unsafe io_uring_get_sqe(ring)!
     }
 
-    /// Submits what is queued if not so many entries are free.
+    /// Submits queued operations if fewer than `count` entries are free.
     mutating func makeRoom(for count: Int) {
         assert(count > 0, "room is made for something")
         var attempts = 0
@@ -125,7 +127,7 @@ import Glibc
         while freeCount < count {
             let result = unsafe io_uring_submit(ring)
             attempts += 1
-            // EAGAIN and EBUSY pass when the kernel has memory, or room for completions, again.
+            // EAGAIN and EBUSY end when the kernel has memory, or room for completions, again.
             precondition(
                 (result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY)
                     && attempts < 100_000, "the kernel takes no submissions")
@@ -133,27 +135,26 @@ import Glibc
         }
     }
 
-    /// The scratch slot that lives as long as the entry does: until it was submitted
-    /// (IORING_FEAT_SUBMIT_STABLE).
+    /// Scratch slot of an entry, valid until the entry was submitted (IORING_FEAT_SUBMIT_STABLE).
     func slot(of entry: UnsafeMutablePointer<io_uring_sqe>) -> UnsafeMutableRawPointer {
-        // SAFETY: the entry is one of the queue's, so that its index is below the number of slots.
+        // SAFETY: the entry belongs to the queue, so its index is below the number of slots.
         unsafe scratch + (entry - ring.pointee.sq.sqes) * Self.slotSize
     }
 
-    /// Submits all that is queued, then waits for completions.
+    /// Submits all queued operations, then waits for completions.
     ///
-    /// Returns early when a signal interrupts it and when the time is up; neither is an error.
+    /// Returns early on a signal and after the timeout; neither is an error.
     ///
     /// - Parameters:
     ///   - count: Completions to wait for; 0 only submits and lets the kernel post what is ready.
-    ///   - timeoutNanoseconds: The longest wait; nil waits for ever.
+    ///   - timeoutNanoseconds: Maximum wait; nil: unlimited.
     public mutating func submitAndWait(
         atLeast count: UInt32, timeoutNanoseconds: UInt64? = nil
     ) throws(RingError) {
         let result: Int32
         if count == 0 {
-            // SAFETY: `ring` is set up. The time and `first` are locals that the kernel and
-            // liburing use in the call only.
+            // SAFETY: `ring` is set up. The kernel and liburing use the time and `first`, which are
+            // locals, only during the call.
             result = unsafe io_uring_submit_and_get_events(ring)
         } else if let timeoutNanoseconds {
             var limit = Self.timespec(timeoutNanoseconds)
@@ -169,12 +170,12 @@ import Glibc
         }
     }
 
-    /// Moves completions out of the queue, as many as the batch holds; returns how many. The
+    /// Moves completions out of the queue, as many as the batch holds; returns their number. The
     /// batch's previous content is overwritten.
     @discardableResult
     public mutating func reap(into batch: inout CompletionBatch) -> Int {
-        // SAFETY: `io_uring_cq_ready` loads the tail with acquire, so that so many entries from the
-        // head on are written; only this thread moves the head. The mask keeps indexes within the
+        // SAFETY: `io_uring_cq_ready` loads the tail with acquire, so that as many entries from the
+        // head on are written; only this thread moves the head. The mask keeps indices within the
         // queue, and `ready` is at most the batch's capacity.
         let ready = unsafe min(Int(io_uring_cq_ready(ring)), batch.capacity)
         let queue = unsafe ring.pointee.cq

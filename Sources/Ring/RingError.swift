@@ -1,13 +1,13 @@
-// What <sys/socket.h> declares is found under whichever of the two the compiler read first.
+// Declarations of <sys/socket.h> belong to whichever of the two modules the compiler read first.
 internal import CBroadsideLiburing
 import Glibc
 
-/// What went wrong with the ring or a socket, in one line that says how to fix it where we know.
+/// Error of the ring or a socket, as one line that says how to fix it if that is known.
 ///
-/// Results of operations that the kernel was given (a refused connection, a failed write) are not
-/// errors of the ring: they arrive as a negative `Completion.result`.
+/// Results of operations passed to the kernel (a refused connection, a failed write) are not errors
+/// of the ring: they arrive as a negative `Completion.result`.
 public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The system call, or group of them, that failed.
+    /// System call, or group of calls, that failed.
     enum Operation: String, Sendable {
         case setUp = "io_uring_setup"
         case registerBuffers = "io_uring_register"
@@ -21,21 +21,21 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
         case resolve = "getaddrinfo"
     }
 
-    /// What was attempted.
+    /// The failed operation.
     var operation: Operation
-    /// The positive `errno` value; for `.resolve` getaddrinfo's code.
+    /// Positive `errno` value; for `.resolve` the code of getaddrinfo.
     public var code: Int32
-    /// The address or host name concerned, where there is one.
+    /// Address or host name concerned, if any.
     var subject: String?
 
-    /// An error of an operation with its positive `errno` value.
+    /// Creates an error of an operation with its positive `errno` value.
     init(_ operation: Operation, code: Int32, subject: String? = nil) {
         self.operation = operation
         self.code = code
         self.subject = subject
     }
 
-    /// One line, no full stop at its end.
+    /// One line without a final full stop.
     public var description: String {
         let about = subject.map { " \($0)" } ?? ""
         switch operation {
@@ -52,7 +52,7 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     /// Containers refuse io_uring with EPERM (Docker's seccomp profile) or ENOSYS (gVisor); hosts
-    /// with the sysctl, also EPERM.
+    /// with the sysctl use EPERM as well.
     private static func setUpDescription(_ code: Int32) -> String {
         switch code {
         case EPERM, EACCES:
@@ -75,8 +75,8 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     private static func text(_ code: Int32) -> String {
-        // SAFETY: strerror has a text for any code; it stays until this thread's next call (glibc
-        // 2.32 and later), and is copied at once.
+        // SAFETY: strerror has a text for each code; it stays valid until this thread's next call
+        // (glibc 2.32 and later), and is copied at once.
         unsafe String(cString: strerror(code))
     }
 }

@@ -1,12 +1,12 @@
-// What <sys/socket.h> declares is found under whichever of the two the compiler read first.
+// Declarations of <sys/socket.h> belong to whichever of the two modules the compiler read first.
 internal import CBroadsideLiburing
 import Glibc
 
 /// An IPv4 or IPv6 address with a port.
 public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
-    /// The address in host byte order: 127.0.0.1 is 0x7f000001.
+    /// Address in host byte order: 127.0.0.1 is 0x7f000001.
     case v4(UInt32, port: UInt16)
-    /// The address' 16 bytes as two numbers, first byte highest, and the interface index of
+    /// The 16 bytes of the address as two numbers, first byte highest, and the interface index of
     /// link-local ones.
     case v6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)
 
@@ -18,8 +18,8 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         var host = Substring(text)
         if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
         var four = in_addr()
-        // SAFETY: `in_addr` and `in6_addr` are what inet_pton sets for the two families; the text
-        // is a C string during the call.
+        // SAFETY: inet_pton sets an `in_addr` or `in6_addr` for the two families; the text is a C
+        // string during the call.
         if unsafe inet_pton(AF_INET, String(host), &four) == 1 {
             self = .v4(UInt32(bigEndian: four.s_addr), port: port)
             return
@@ -30,11 +30,11 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         self = .v6(high: high, low: low, scope: 0, port: port)
     }
 
-    /// Reads what the kernel or getaddrinfo wrote; nil for other families.
+    /// Converts an address from the kernel or getaddrinfo; nil for other families.
     init?(_ address: UnsafePointer<sockaddr>, count: socklen_t) {
-        // SAFETY: the caller's address has at least a `sockaddr`, which holds the family, and
-        // `count` bytes in all: checked to be enough for what is loaded. The fields are integers;
-        // any bits are valid.
+        // SAFETY: the caller's address has at least a `sockaddr`, which contains the family, and
+        // `count` bytes in total, which is checked before loading. The fields are integers; any
+        // bits are valid.
         let raw = unsafe UnsafeRawPointer(address)
         switch unsafe Int32(address.pointee.sa_family) {
         case AF_INET where Int(count) >= MemoryLayout<sockaddr_in>.size:
@@ -86,10 +86,10 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Room that `write(to:)` needs, in bytes.
+    /// Maximum bytes that `write(to:)` needs.
     static let maximumByteCount = MemoryLayout<sockaddr_in6>.size
 
-    /// Lays the address down as a `sockaddr_in` or `sockaddr_in6` and returns its size.
+    /// Writes the address as a `sockaddr_in` or `sockaddr_in6` and returns its size.
     func write(to memory: UnsafeMutableRawPointer) -> socklen_t {
         switch self {
         case .v4(let bits, let port):
@@ -112,11 +112,11 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Hands the address to a system call; the call's result.
+    /// Passes the address to a system call; returns the call's result.
     @safe func lend(_ call: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         var storage = sockaddr_storage()
         // SAFETY: the storage is a local with room and alignment for an address of any family; the
-        // pointer to it is used in the call only.
+        // pointer is used only in the call.
         return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
             let count = unsafe write(to: UnsafeMutableRawPointer(pointer))
             return unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -131,8 +131,8 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .v4(let bits, _):
             var four = in_addr(s_addr: bits.bigEndian)
-            // SAFETY: the text has room for the longest address and its NUL, and inet_ntop is told
-            // how much.
+            // SAFETY: the text has room for the longest address and its NUL, and inet_ntop gets its
+            // size.
             unsafe inet_ntop(AF_INET, &four, &text, socklen_t(text.count))
         case .v6(let high, let low, _, _):
             var six = Self.bytes(high, low)
