@@ -15,7 +15,7 @@ extension Reason {
     ///
     /// Our own words are left out so that a server cannot forge, say, a `Timeout`.
     init?(text: RawSpan) {
-        for reason in Reason.fromAPNs where reason.isSpelled(text) {
+        for reason in Reason.fromAPNs where reason.matches(text) {
             self = reason
             return
         }
@@ -31,12 +31,12 @@ extension Reason {
         return nil
     }
 
-    func isSpelled(_ text: RawSpan) -> Bool {
-        let spelling = self.spelling
-        guard text.byteCount == spelling.utf8CodeUnitCount else { return false }
+    func matches(_ text: RawSpan) -> Bool {
+        let staticText = self.staticText
+        guard text.byteCount == staticText.utf8CodeUnitCount else { return false }
         for offset in 0..<text.byteCount {
             // SAFETY: both sides have `byteCount` bytes; static strings live for ever.
-            let expected = unsafe spelling.utf8Start[offset]
+            let expected = unsafe staticText.utf8Start[offset]
             if TokenText.byte(text, offset) != expected { return false }
         }
         return true

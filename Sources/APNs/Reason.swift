@@ -87,10 +87,10 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     public var leavesDoubt: Bool { self == .timeout || self == .connectionLost }
 
     /// The text as APNs spells it, and as exports and summaries show it.
-    public var text: String { String(describing: spelling) }
+    public var text: String { String(describing: staticText) }
 
     /// The text as static data, for output that must not allocate.
-    public var spelling: StaticString {
+    public var staticText: StaticString {
         switch self {
         case .badCollapseID: "BadCollapseId"
         case .badDeviceToken: "BadDeviceToken"

@@ -17,7 +17,7 @@ import Testing
             var condition = DeviceCondition(kind)
             for token in tokens {
                 let normalized = try #require(DeviceCondition.normalized(Array(token.utf8)))
-                let isSaid = condition.say(normalized, true)
+                let isSaid = condition.set(normalized, true)
                 #expect(isSaid)
             }
             return condition

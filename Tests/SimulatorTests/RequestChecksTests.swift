@@ -106,7 +106,7 @@ import Testing
             ":authority": "localhost", "apns-topic": "com.example.app", "apns-id": Self.id,
         ]
         for (name, value) in one.changes { fields[name] = .some(value) }
-        let answer = Self.answer(
+        let answer = Self.response(
             fields.compactMapValues { $0 }.map { ($0, $1) }, one)
         #expect(answer.status == one.status)
         #expect(answer.reason == one.reason)
@@ -154,16 +154,16 @@ import Testing
         #expect(refusal(single, "a.c", .alert) == .topicDisallowed)
     }
 
-    private static func answer(_ fields: [(String, String)], _ one: Case) -> Answer {
+    private static func response(_ fields: [(String, String)], _ one: Case) -> Response {
         var head = RequestHead()
         for (name, value) in fields {
             Array(name.utf8).withBytes { name in
                 Array(value.utf8).withBytes { head.add(name: name, value: $0) }
             }
         }
-        let checks = RequestChecks(fate: TokenOutcome(badToken: 0, unregistered: 0, seed: 0))
+        let checks = RequestChecks(outcome: TokenOutcome(badToken: 0, unregistered: 0, seed: 0))
         let topics = TopicTable(app: "com.example.app", otherApp: "com.example.other")
         let verdict = checks.examine(head, topics: topics) { one.credential }
-        return verdict.answer(bodyCount: one.bodyCount)
+        return verdict.response(bodyCount: one.bodyCount)
     }
 }

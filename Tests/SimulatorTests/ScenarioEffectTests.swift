@@ -98,7 +98,7 @@ struct ScenarioEffectTests {
         let frame: [UInt8] = [0, 0, 20, 1, 5, 0, 0, 0, 3] + block
         var output = ByteBuffer(capacity: 0)
         frame.withBytes {
-            FrameShaper.append($0, AnswerShape(headerFrames: 3, padding: 2), to: &output)
+            FrameShaper.append($0, ResponseShape(headerFrames: 3, padding: 2), to: &output)
         }
         let expected: [UInt8] =
             [0, 0, 9, 1, 9, 0, 0, 0, 3, 2] + block[..<6] + [0, 0]
@@ -115,14 +115,14 @@ struct ScenarioEffectTests {
                 tokenTopics: TopicTable(app: "a.b", otherApp: "a.c"), keys: [], journal: nil,
                 start: .now(), seed: 1)
             context.run = ScenarioRun(scenario, now: context.now)
-            #expect(context.delaysAnswers)
+            #expect(context.delaysResponses)
             var next = [UInt64](repeating: 0, count: connections)
             return (0..<10).map { number in
                 let due = context.dueTime(connectionNext: &next[number % connections])
                 context.queue.push(
-                    PendingAnswer(
+                    PendingResponse(
                         slot: 0, generation: 0, streamID: 1, isAuthenticated: true,
-                        answer: .accepted, identifier: NotificationIDText(repeating: 0)),
+                        response: .accepted, identifier: NotificationIDText(repeating: 0)),
                     due: due)
                 return due - context.now
             }

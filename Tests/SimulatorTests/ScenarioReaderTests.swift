@@ -46,7 +46,7 @@ import Testing
         #expect(scenario.window == Portion(count: 7, intervalNanoseconds: 2_000_000))
         #expect(scenario.reading == Portion(count: 8, intervalNanoseconds: 3000))
         #expect(
-            scenario.answers == AnswerShape(headerFrames: 2, dataBytes: 9, padding: 255))
+            scenario.responses == ResponseShape(headerFrames: 2, dataBytes: 9, padding: 255))
         #expect(
             scenario.latency
                 == Latency(
@@ -68,13 +68,13 @@ import Testing
                             code: 11, debug: Array("enough".utf8), noticeNanoseconds: 5_000_000,
                             isBeforeRequest: true, isAbrupt: true)),
                     trigger: Trigger(scope: .global, at: 5, every: 10, count: 2, limit: 3)))
-        var answer = Answer.refused(.unregistered)
+        var answer = Response.refused(.unregistered)
         answer.timestampMilliseconds = 1_700_000_000_000
         answer.retryAfterSeconds = 9
         #expect(
             scenario.faults[1]
                 == Fault(
-                    action: .answer(answer),
+                    action: .response(answer),
                     trigger: Trigger(
                         share: 0.5, fromNanoseconds: 1_000_000_000,
                         forNanoseconds: 2_000_000_000, againNanoseconds: 4_000_000_000)))

@@ -34,9 +34,9 @@ import Testing
         #expect(queue.pop(now: 11)?.streamID == nil)
     }
 
-    private func answer(_ streamID: UInt32) -> PendingAnswer {
-        PendingAnswer(
-            slot: 0, generation: 0, streamID: streamID, isAuthenticated: true, answer: .accepted,
+    private func response(_ streamID: UInt32) -> PendingResponse {
+        PendingResponse(
+            slot: 0, generation: 0, streamID: streamID, isAuthenticated: true, response: .accepted,
             identifier: NotificationIDText(repeating: 0))
     }
 }

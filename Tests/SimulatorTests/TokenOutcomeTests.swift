@@ -55,7 +55,7 @@ import Testing
         let fate = TokenOutcome(badToken: 0.1, unregistered: 0.3, seed: one.seed)
         let head = try #require(
             Array(one.token.utf8).withBytes { TokenOutcome.head(ofDigits: $0) })
-        let answer = fate.answer(head: head)
+        let answer = fate.response(head: head)
         #expect(answer.status == one.status)
         #expect(answer.timestampMilliseconds == one.timestamp)
     }
@@ -65,7 +65,7 @@ import Testing
         let fate = TokenOutcome(badToken: 0.001, unregistered: 0.01, seed: 7)
         var counts: [UInt16: Int] = [:]
         for number in UInt64(0)..<100_000 {
-            counts[fate.answer(head: number.byteSwapped).status, default: 0] += 1
+            counts[fate.response(head: number.byteSwapped).status, default: 0] += 1
         }
         #expect(counts == [200: 98_916, 400: 88, 410: 996])
     }

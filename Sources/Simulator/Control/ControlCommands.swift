@@ -8,17 +8,17 @@ struct ControlCommands: Sendable {
     let start: ClockStart
 
     /// The answer to a line.
-    func answer(_ line: String) -> String {
-        let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
-        switch (words.first, words.count) {
+    func response(_ line: String) -> String {
+        let fields = line.split(whereSeparator: \.isWhitespace).map(String.init)
+        switch (fields.first, fields.count) {
         case ("status", 1): return status()
-        case ("scenario", 2): return scenario(words[1])
-        case ("online", 2): return device(words[1]) { $0.setOnline($1, true, microseconds: $2) }
-        case ("offline", 2): return device(words[1]) { $0.setOnline($1, false, microseconds: $2) }
+        case ("scenario", 2): return scenario(fields[1])
+        case ("online", 2): return device(fields[1]) { $0.setOnline($1, true, microseconds: $2) }
+        case ("offline", 2): return device(fields[1]) { $0.setOnline($1, false, microseconds: $2) }
         case ("saving-power", 2):
-            return device(words[1]) { $0.setSavingPower($1, true, microseconds: $2) }
+            return device(fields[1]) { $0.setSavingPower($1, true, microseconds: $2) }
         case ("awake", 2):
-            return device(words[1]) { $0.setSavingPower($1, false, microseconds: $2) }
+            return device(fields[1]) { $0.setSavingPower($1, false, microseconds: $2) }
         default:
             return Self.failure(
                 "unknown command: status, scenario NAME, online TOKEN, offline TOKEN, "
@@ -69,13 +69,13 @@ struct ControlCommands: Sendable {
 
     /// Says something of a device; the answer has how many notifications it got for that.
     private func device(
-        _ text: String, _ say: (DeviceStore, [UInt8], UInt64) -> Int?
+        _ text: String, _ set: (DeviceStore, [UInt8], UInt64) -> Int?
     ) -> String {
         guard let token = DeviceCondition.normalized(Array(text.utf8)) else {
             return Self.failure("no device token: an even count of 2 to 200 hexadecimal digits")
         }
-        guard let devices, let count = say(devices, token, start.microsecondsNow()) else {
-            return Self.failure("more devices than \(DeviceCondition.maximumSaid)")
+        guard let devices, let count = set(devices, token, start.microsecondsNow()) else {
+            return Self.failure("more devices than \(DeviceCondition.explicitLimit)")
         }
         var line = Self.success
         line.add("delivered", count)

@@ -16,7 +16,7 @@ final class ControlSocket: Sendable {
     ///
     /// - Parameter answer: Gets a line without its end, returns one likewise.
     init(
-        path: String, answer: @escaping @Sendable (String) -> String
+        path: String, response: @escaping @Sendable (String) -> String
     ) throws(SimulatorError) {
         let made = try SimulatorError.converted { () throws(BroadsideError) in
             try UnixLineServer(path, option: "control", limits: Self.limits)
@@ -25,7 +25,7 @@ final class ControlSocket: Sendable {
         nonisolated(unsafe) let server = made
         thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
             isReady()
-            while unsafe server.wait(orFor: stopDescriptor) { unsafe server.serve(answer) }
+            while unsafe server.wait(orFor: stopDescriptor) { unsafe server.serve(response) }
             unsafe server.end()
             return SimulatorTotals()
         }

@@ -18,12 +18,12 @@ struct DeviceCondition: Sendable {
     }
 
     /// Devices of which something may be said.
-    static let maximumSaid = 1_000_000
+    static let explicitLimit = 1_000_000
 
     private let kind: Kind
     private let share: Double
     private let seed: UInt64
-    private var said: [[UInt8]: Bool] = [:]
+    private var explicit: [[UInt8]: Bool] = [:]
 
     init(_ kind: Kind, share: Double = 0, seed: UInt64 = 0) {
         assert((0...1).contains(share), "a share of the devices")
@@ -44,7 +44,7 @@ struct DeviceCondition: Sendable {
 
     /// Whether it holds for the device of a token, in lower-case digits.
     func holds(_ token: [UInt8]) -> Bool {
-        if !said.isEmpty, let said = said[token] { return said }
+        if !explicit.isEmpty, let explicit = explicit[token] { return explicit }
         guard share > 0,
             let head = TokenOutcome.head(ofDigits: token.span.rawBytes)
         else { return false }
@@ -54,9 +54,9 @@ struct DeviceCondition: Sendable {
     }
 
     /// Says so; false if too much was said already.
-    mutating func say(_ token: [UInt8], _ holds: Bool) -> Bool {
-        guard said.count < Self.maximumSaid || said[token] != nil else { return false }
-        said[token] = holds
+    mutating func set(_ token: [UInt8], _ holds: Bool) -> Bool {
+        guard explicit.count < Self.explicitLimit || explicit[token] != nil else { return false }
+        explicit[token] = holds
         return true
     }
 
@@ -84,9 +84,9 @@ struct DeviceCondition: Sendable {
                     "--\(kind.option) \(path), line \(line): not a device token: write one token per line",
                     exitCode: 2)
             }
-            guard say(token, true) else {
+            guard set(token, true) else {
                 throw SimulatorError(
-                    "--\(kind.option) \(path): more than \(Self.maximumSaid) tokens: use a share",
+                    "--\(kind.option) \(path): more than \(Self.explicitLimit) tokens: use a share",
                     exitCode: 2)
             }
         }

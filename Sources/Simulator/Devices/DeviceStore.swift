@@ -191,7 +191,7 @@ final class DeviceStore: Sendable {
     func setOnline(_ token: [UInt8], _ isOnline: Bool, microseconds: UInt64) -> Int? {
         state.withLock { state in
             deliverGroups(microseconds, &state)
-            guard state.offline.say(token, !isOnline) else { return nil }
+            guard state.offline.set(token, !isOnline) else { return nil }
             guard isOnline else {
                 for held in state.groups.remove(token) {
                     state.counts.held -= 1
@@ -213,7 +213,7 @@ final class DeviceStore: Sendable {
     func setSavingPower(_ token: [UInt8], _ saves: Bool, microseconds: UInt64) -> Int? {
         state.withLock { state in
             deliverGroups(microseconds, &state)
-            guard state.savingPower.say(token, saves) else { return nil }
+            guard state.savingPower.set(token, saves) else { return nil }
             return saves ? 0 : deliverGroup(token, microseconds, &state)
         }
     }

@@ -129,10 +129,10 @@ final class EndpointConnection {
     }
 
     /// Gives a stream its answer.
-    func deliver(_ answer: PendingAnswer) {
+    func deliver(_ response: PendingResponse) {
         switch session {
-        case .strict(let session): session.deliver(answer)
-        case .fast(let session): session.deliver(answer)
+        case .strict(let session): session.deliver(response)
+        case .fast(let session): session.deliver(response)
         case nil: break
         }
     }

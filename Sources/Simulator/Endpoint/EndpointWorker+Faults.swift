@@ -12,18 +12,18 @@ extension EndpointWorker {
     }
 
     /// Does what is due at this time.
-    func ringAlarms() {
+    func handleAlarms() {
         if outageChange <= context.now { changeOutage() }
         guard nextAlarm <= context.now else { return }
         nextAlarm = .max
         for slot in connections.indices {
             guard let connection = connections[slot] else { continue }
-            if connection.alarm <= context.now { alarmRang(connection) }
+            if connection.alarm <= context.now { handleAlarm(connection) }
             watch(connection)
         }
     }
 
-    private func alarmRang(_ connection: EndpointConnection) {
+    private func handleAlarm(_ connection: EndpointConnection) {
         if connection.phase == .handshaking {
             context.totals.handshakesFailed += 1
             breakOff(connection)
@@ -79,7 +79,7 @@ extension EndpointWorker {
     // MARK: Strikes
 
     /// Does to a connection what the scenario wants; false where nothing is left of it.
-    func suffer(_ strike: ConnectionStrike, _ connection: EndpointConnection) -> Bool {
+    func applyStrike(_ strike: ConnectionStrike, _ connection: EndpointConnection) -> Bool {
         switch strike {
         case .reset:
             reset(connection)
@@ -131,7 +131,7 @@ extension EndpointWorker {
     // MARK: The end
 
     /// Tells all clients that the endpoint goes away.
-    func sayShutdown() {
+    func writeShutdown() {
         for slot in connections.indices {
             guard let connection = connections[slot] else { continue }
             switch (connection.phase, connection.session) {

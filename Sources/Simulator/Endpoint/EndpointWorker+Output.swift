@@ -9,12 +9,12 @@ extension EndpointWorker {
         touched.append(connection)
     }
 
-    func deliverDueAnswers() {
-        while let answer = context.queue.pop(now: context.now) {
-            guard let connection = connections[Int(answer.slot)],
-                connection.generation == answer.generation, connection.phase == .open
+    func deliverDueResponses() {
+        while let response = context.queue.pop(now: context.now) {
+            guard let connection = connections[Int(response.slot)],
+                connection.generation == response.generation, connection.phase == .open
             else { continue }
-            connection.deliver(answer)
+            connection.deliver(response)
             touch(connection)
         }
     }
@@ -36,7 +36,7 @@ extension EndpointWorker {
             return
         }
         if let strike = connection.takeStrike() {
-            guard suffer(strike, connection) else { return }
+            guard applyStrike(strike, connection) else { return }
         }
         if connection.stalledUntil > 0 {
             watch(connection)

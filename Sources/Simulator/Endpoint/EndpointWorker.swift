@@ -11,7 +11,7 @@ internal import Synchronization
 ///      +---- one send a connection <- TLS <- HTTP/2 <- touched connections
 final class EndpointWorker {
     enum Operation: UInt64 {
-        case accept = 1, receive, send, look, cancel
+        case accept = 1, receive, send, wake, cancel
     }
 
     let context: WorkerContext
@@ -59,8 +59,8 @@ final class EndpointWorker {
     /// Serves until it is told to stop; answers that wait are given for a moment longer.
     func run() throws(RingError) {
         ring.acceptMultishot(listener, userData: userData(.accept))
-        ring.poll(stopDescriptor, userData: userData(.look))
-        look()
+        ring.poll(stopDescriptor, userData: userData(.wake))
+        readShared()
         var stopsAt: UInt64?
         while true {
             try ring.submitAndWait(atLeast: 1, timeoutNanoseconds: waitNanoseconds(stopsAt))
@@ -68,8 +68,8 @@ final class EndpointWorker {
             while ring.reap(into: &batch) > 0 {
                 for position in 0..<batch.count { handle(batch[position]) }
             }
-            deliverDueAnswers()
-            ringAlarms()
+            deliverDueResponses()
+            handleAlarms()
             flushTouched()
             endLingering()
             if let due = context.journal?.flushDue, due <= context.now { context.journal?.flush() }
@@ -79,7 +79,7 @@ final class EndpointWorker {
                 if stopsAt <= context.now || isQuiet { break }
             } else {
                 stopsAt = context.now + SimulatorLimits.stopNanoseconds
-                sayShutdown()
+                writeShutdown()
                 if isQuiet { break }
             }
         }
@@ -99,7 +99,7 @@ final class EndpointWorker {
     }
 
     /// Somebody changed what the threads share.
-    private func look() {
+    private func readShared() {
         isStopping = shared.isStopping
         let run = shared.scenario
         guard context.run !== run else { return }
@@ -149,10 +149,10 @@ final class EndpointWorker {
     private func handle(_ completion: Completion) {
         guard let operation = Operation(rawValue: completion.userData >> 56) else { return }
         switch operation {
-        case .look:
+        case .wake:
             SystemCall.readCounter(stopDescriptor)
-            look()
-            ring.poll(stopDescriptor, userData: userData(.look))
+            readShared()
+            ring.poll(stopDescriptor, userData: userData(.wake))
         case .cancel: break
         case .accept:
             if completion.result >= 0 { accept(completion.result) }

@@ -46,7 +46,7 @@ public final class ProviderEndpoint: Sendable {
         // It is there before the first connection is.
         let commands = ControlCommands(shared: shared, devices: devices, start: start)
         let control = try options.control.map { path throws(SimulatorError) in
-            try ControlSocket(path: path) { commands.answer($0) }
+            try ControlSocket(path: path) { commands.response($0) }
         }
         self.control = control
         let listeners: [Int32]
@@ -87,7 +87,7 @@ public final class ProviderEndpoint: Sendable {
             (gateway, feedback) = try Self.legacyServices(
                 options, state: state,
                 legacy: LegacyContext(
-                    fate: TokenOutcome(
+                    outcome: TokenOutcome(
                         badToken: options.badToken, unregistered: options.unregistered,
                         seed: options.seed), trust: trust, certificates: credentials.certificates,
                     devices: devices, shared: shared, journal: journal, start: start,

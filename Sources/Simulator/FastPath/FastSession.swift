@@ -29,9 +29,9 @@ final class FastSession {
     /// The client's windows, which only bodies of refusals need.
     var sendWindow = 65_535
     var initialSendWindow = 65_535
-    var blocked: [PendingAnswer] = []
+    var blocked: [PendingResponse] = []
     /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
-    var nextAnswer: UInt64 = 0
+    var nextResponse: UInt64 = 0
     /// Bytes of DATA that the client was not given credit for yet.
     private var uncredited = 0
     /// GOAWAY is queued: write it and close.
@@ -222,7 +222,7 @@ final class FastSession {
         streams[index].identifier = context.identifier(context.head)
         streams[index].verdict =
             context.head.isTooLarge
-            ? Verdict(early: Answer(status: 431, reason: nil))
+            ? Verdict(early: Response(status: 431, reason: nil))
             : context.examine(context.head, &credential, topics: topics)
         if endsStream { complete(streamID) }
     }
@@ -271,7 +271,7 @@ final class FastSession {
         sendWindow += Int(payload.integer(at: 0) & 0x7fff_ffff)
         let waiting = blocked
         blocked = []
-        for answer in waiting { write(answer) }
+        for response in waiting { write(response) }
     }
 
     /// A client certificate is refused: GOAWAY, no stream taken, and the end.

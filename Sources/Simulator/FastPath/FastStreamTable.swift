@@ -6,7 +6,7 @@ struct FastStream {
     var streamID: UInt32
     var bodyCount: UInt32
     /// Complete; its answer waits in the queue.
-    var isAnswered: Bool
+    var isComplete: Bool
     var verdict: Verdict
     var identifier: NotificationIDText
 }
@@ -18,7 +18,7 @@ struct FastStream {
 @safe struct FastStreamTable: ~Copyable {
     // SAFETY: `mask + 1` places, calloc's, of a trivial type, freed in `deinit`; one session alone
     // uses the table, on one thread.
-    private let places: UnsafeMutablePointer<FastStream>
+    private let slots: UnsafeMutablePointer<FastStream>
     private let mask: Int
     private let limit: Int
     private(set) var count = 0
@@ -31,52 +31,52 @@ struct FastStream {
         // else of it is read then.
         let memory = unsafe calloc(size, MemoryLayout<FastStream>.stride)
         precondition(unsafe memory != nil, "no memory")
-        unsafe places = memory!.bindMemory(to: FastStream.self, capacity: size)
+        unsafe slots = memory!.bindMemory(to: FastStream.self, capacity: size)
         mask = size - 1
         self.limit = limit
     }
 
     // SAFETY: calloc's, and reached only through this value.
-    deinit { unsafe free(places) }
+    deinit { unsafe free(slots) }
 
     @inline(__always)
-    private func place(_ streamID: UInt32) -> Int { Int(streamID >> 1) & mask }
+    private func slot(_ streamID: UInt32) -> Int { Int(streamID >> 1) & mask }
 
     /// A place for a new stream; nil where as many are open as may be.
     mutating func insert(_ streamID: UInt32) -> Int? {
         assert(streamID & 1 == 1, "a client opens odd streams")
-        let place = place(streamID)
-        guard count < limit, self[place].streamID == 0 else { return nil }
+        let slot = slot(streamID)
+        guard count < limit, self[slot].streamID == 0 else { return nil }
         count += 1
-        self[place].streamID = streamID
-        self[place].bodyCount = 0
-        self[place].isAnswered = false
-        return place
+        self[slot].streamID = streamID
+        self[slot].bodyCount = 0
+        self[slot].isComplete = false
+        return slot
     }
 
     /// The place of an open stream; nil where it is not open, or answered otherwise than asked.
     @inline(__always)
-    func find(_ streamID: UInt32, answered: Bool = false) -> Int? {
-        let place = place(streamID)
-        guard streamID != 0, self[place].streamID == streamID, self[place].isAnswered == answered
+    func find(_ streamID: UInt32, complete: Bool = false) -> Int? {
+        let slot = slot(streamID)
+        guard streamID != 0, self[slot].streamID == streamID, self[slot].isComplete == complete
         else { return nil }
-        return place
+        return slot
     }
 
     /// Forgets a stream, open or not.
     mutating func remove(_ streamID: UInt32) {
-        let place = place(streamID)
-        guard streamID != 0, self[place].streamID == streamID else { return }
-        self[place].streamID = 0
+        let slot = slot(streamID)
+        guard streamID != 0, self[slot].streamID == streamID else { return }
+        self[slot].streamID = 0
         assert(count > 0, "an open stream was counted")
         count -= 1
     }
 
     /// The stream at a place that `insert` or `find` gave.
-    subscript(place: Int) -> FastStream {
-        // SAFETY: the place came from `place(_:)`, which masks by the table's size; one session
+    subscript(slot: Int) -> FastStream {
+        // SAFETY: the place came from `slot(_:)`, which masks by the table's size; one session
         // alone uses the table, on one thread.
-        unsafeAddress { unsafe UnsafePointer(places + place) }
-        nonmutating unsafeMutableAddress { unsafe places + place }
+        unsafeAddress { unsafe UnsafePointer(slots + slot) }
+        nonmutating unsafeMutableAddress { unsafe slots + slot }
     }
 }

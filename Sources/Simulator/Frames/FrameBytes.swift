@@ -149,7 +149,7 @@ enum FrameBytes {
     private static let identifierName: StaticString = "\u{0}\u{7}apns-id\u{24}"
 
     /// A 200: the static entry, and apns-id as a literal without indexing. 56 bytes.
-    static func appendAccepted(_ pending: PendingAnswer, to output: inout ByteBuffer) {
+    static func appendAccepted(_ pending: PendingResponse, to output: inout ByteBuffer) {
         output.reserve(64)
         appendHeader(
             count: 47, type: headers, flags: endStream | endHeaders, streamID: pending.streamID,
@@ -161,18 +161,18 @@ enum FrameBytes {
 
     /// A refusal as in vector V19: HEADERS, then DATA with the reason. Returns the body's bytes.
     static func appendRefusal(
-        _ pending: PendingAnswer, withBody: Bool, to output: inout ByteBuffer
+        _ pending: PendingResponse, withBody: Bool, to output: inout ByteBuffer
     ) -> Int {
         // At most 9 + 5 + 19 + 46 + 9 + 96 bytes are written.
         output.reserve(256)
         let start = output.count
-        let hasBody = withBody && pending.answer.reason != nil
+        let hasBody = withBody && pending.response.reason != nil
         appendHeader(
             count: 0, type: headers, flags: hasBody ? endHeaders : endHeaders | endStream,
             streamID: pending.streamID, to: &output)
         // `:status` by its name index 8, three digits.
         output.append("\u{8}\u{3}")
-        output.append(decimal: UInt64(pending.answer.status))
+        output.append(decimal: UInt64(pending.response.status))
         // `content-type` by its name index 31.
         if hasBody || pending.omitsBody { output.append("\u{f}\u{10}\u{10}application/json") }
         output.append(identifierName)
@@ -182,7 +182,7 @@ enum FrameBytes {
         let body = output.count
         appendHeader(
             count: 0, type: data, flags: endStream, streamID: pending.streamID, to: &output)
-        let bodyCount = pending.answer.appendBody(to: &output)
+        let bodyCount = pending.response.appendBody(to: &output)
         endFrame(from: body, type: data, in: &output)
         return bodyCount
     }

@@ -52,7 +52,7 @@ enum LintName: Hashable {
         case .field(let name): name.staticIndex
         case .other(let bytes):
             (1...StaticTable.count).first { index in
-                bytes.span.rawBytes.spells(StaticTable.name(at: index))
+                bytes.span.rawBytes.matches(StaticTable.name(at: index))
             }
         }
     }

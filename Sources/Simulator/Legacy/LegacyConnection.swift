@@ -14,7 +14,7 @@ final class LegacyConnection {
         case handshake
         case reading
         /// Bad: the packet follows at that time, monotonic nanoseconds.
-        case condemned(due: UInt64)
+        case awaitingErrorPacket(due: UInt64)
         /// All is said; closed once it is out and the peer has ended, or at that time.
         case ending(due: UInt64)
         case gone
@@ -32,7 +32,7 @@ final class LegacyConnection {
     var lastAccepted: UInt32?
     var accepted: UInt64 = 0
     /// A bad notification came: what follows it is discarded.
-    var isCondemned = false
+    var discardsInput = false
     /// What is said when it is due; nil: nothing is, or it was said.
     var packet: BinaryErrorPacket?
     /// How it ends.
@@ -109,7 +109,7 @@ final class LegacyConnection {
     }
 
     /// Seals bytes for the peer.
-    func say(_ bytes: [UInt8]) {
+    func enqueue(_ bytes: [UInt8]) {
         for start in stride(from: 0, to: bytes.count, by: TLSSession.recordLimit) {
             let piece = Array(bytes[start..<min(start + TLSSession.recordLimit, bytes.count)])
             seal { session, output in

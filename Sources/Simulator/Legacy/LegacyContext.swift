@@ -3,7 +3,7 @@ internal import BroadsideLegacyGateway
 
 /// What the gateway and the feedback service know of the rest of the simulated APNs.
 struct LegacyContext: Sendable {
-    let fate: TokenOutcome
+    let outcome: TokenOutcome
     let trust: TokenTrust?
     /// Which client certificates are accepted.
     let certificates: ClientCertificateRule
@@ -21,7 +21,7 @@ struct LegacyContext: Sendable {
     /// What is wrong with a payload that may still pass.
     func finding(of notification: BinaryNotification) -> RequestFinding? {
         guard payloadLint != .off, !notification.payload.isEmpty else { return nil }
-        return RequestFinding(body: notification.payload, isSaidToBeCompressed: false)
+        return RequestFinding(body: notification.payload, claimsCompression: false)
     }
 
     /// The status of a notification; `.noError` where it is accepted.
@@ -44,7 +44,7 @@ struct LegacyContext: Sendable {
             case .bad, .otherTopic: return BinaryStatus.invalidToken.rawValue
             }
         }
-        switch answer(to: notification.token).reason {
+        switch response(to: notification.token).reason {
         case .badDeviceToken: return BinaryStatus.invalidToken.rawValue
         default: return BinaryStatus.noError.rawValue
         }
@@ -55,17 +55,17 @@ struct LegacyContext: Sendable {
     /// The longest topic that a certificate may name.
     static let topicLimit = 255
 
-    private func answer(to token: [UInt8]) -> Answer {
+    private func response(to token: [UInt8]) -> Response {
         var head: UInt64 = 0
-        for place in 0..<8 { head = head << 8 | UInt64(place < token.count ? token[place] : 0) }
-        return fate.answer(head: head)
+        for index in 0..<8 { head = head << 8 | UInt64(index < token.count ? token[index] : 0) }
+        return outcome.response(head: head)
     }
 
     /// An accepted notification goes to its device, or into the store; one whose app is gone is
     /// told by the feedback service alone.
     func deliver(_ notification: BinaryNotification, topic: [UInt8]) {
         let now = start.microsecondsNow()
-        if answer(to: notification.token).reason == .unregistered {
+        if response(to: notification.token).reason == .unregistered {
             feedback.add(
                 token: notification.token, topic: topic,
                 unixSeconds: UInt32(clamping: now / 1_000_000))
@@ -93,9 +93,9 @@ struct LegacyContext: Sendable {
     /// The notification's identifier where others have an apns-id: the last digits of a UUID.
     static func identifier(_ identifier: UInt32?) -> NotificationIDText {
         let digits = digits(BinaryErrorPacket(status: 0, identifier: identifier ?? 0).encoded)
-        return NotificationIDText { place in
-            if place == 8 || place == 13 || place == 18 || place == 23 { return 0x2d }
-            return place < 28 ? 0x30 : digits[place - 24]
+        return NotificationIDText { index in
+            if index == 8 || index == 13 || index == 18 || index == 23 { return 0x2d }
+            return index < 28 ? 0x30 : digits[index - 24]
         }
     }
 }

@@ -80,14 +80,14 @@ final class LegacyService: Sendable {
                 }
                 _ = SystemCall.poll(&waited, timeout())
                 if waited[0].revents != 0 { break }
-                for (place, connection) in connections.enumerated()
-                where waited[place + 2].revents != 0 {
-                    serve(connection, waited[place + 2].revents)
+                for (index, connection) in connections.enumerated()
+                where waited[index + 2].revents != 0 {
+                    serve(connection, waited[index + 2].revents)
                 }
                 if waited[1].revents != 0 { accept() }
                 settleDue()
             }
-            sayShutdown()
+            writeShutdown()
             journal?.flush()
             return totals
         }
@@ -119,7 +119,7 @@ final class LegacyService: Sendable {
                 if let refusal = connection.refusal {
                     refuse(connection, refusal)
                 } else if connection.phase == .reading, kind == .feedback {
-                    tell(connection)
+                    sendFeedback(connection)
                 }
             }
             guard connection.refusal == nil else { return }
@@ -127,7 +127,7 @@ final class LegacyService: Sendable {
                 take(bytes, from: connection)
             }
             // A provider that has ended its part may still listen.
-            if connection.phase == .gone, connection.packet != nil { tellError(connection) }
+            if connection.phase == .gone, connection.packet != nil { sendErrorPacket(connection) }
         }
 
         /// The legacy protocols have no word for it: the connection ends, and nothing is taken.
@@ -140,57 +140,58 @@ final class LegacyService: Sendable {
 
         private func take(_ bytes: [UInt8], from connection: LegacyConnection) {
             connection.reader.append(bytes)
-            while !connection.isCondemned, let event = connection.reader.next() {
+            while !connection.discardsInput, let event = connection.reader.next() {
                 switch event {
                 case .notification(let notification):
                     let finding = legacy.finding(of: notification)
                     if let finding { totals.count(finding) }
                     let status = legacy.status(
                         of: notification, topic: connection.topics.first, finding: finding)
-                    note(notification, status: status, on: connection)
+                    record(notification, status: status, on: connection)
                 case .malformed(let status, let identifier):
                     let bad = BinaryNotification(
                         command: connection.reader.command ?? .frame, identifier: identifier,
                         token: [], payload: [])
-                    note(bad, status: status.rawValue, on: connection)
+                    record(bad, status: status.rawValue, on: connection)
                 }
             }
             if journal?.flushDue != nil { journal?.flush() }
         }
 
-        private func note(
+        private func record(
             _ notification: BinaryNotification, status: UInt8, on connection: LegacyConnection
         ) {
             totals.countGateway(status: status)
             let reason = BinaryStatus(rawValue: status)?.reason
             let isAccepted = status == BinaryStatus.noError.rawValue
-            let answer = Answer(
+            let response = Response(
                 status: isAccepted ? 0 : UInt16(status), reason: isAccepted ? nil : reason)
             let digits = LegacyContext.digits(notification.token)
             journal?.append(
                 microseconds: legacy.start.microsecondsNow(), connection: connection.number,
                 stream: notification.identifier ?? 0,
                 identifier: LegacyContext.identifier(notification.identifier),
-                token: digits.span.rawBytes, answer: answer, now: ClockStart.monotonicNanoseconds())
+                token: digits.span.rawBytes, response: response,
+                now: ClockStart.monotonicNanoseconds())
             guard isAccepted, let topic = connection.topics.first else {
-                condemn(connection, status: status, notification)
+                scheduleErrorPacket(connection, status: status, notification)
                 return
             }
             legacy.deliver(notification, topic: topic)
             connection.accepted += 1
             connection.lastAccepted = notification.identifier
             if let every = legacy.script.shutdownEvery, connection.accepted >= every {
-                condemn(
+                scheduleErrorPacket(
                     connection, status: BinaryStatus.shutdown.rawValue, notification)
             }
         }
 
         /// What follows on the connection is discarded; the packet comes after a while.
-        private func condemn(
+        private func scheduleErrorPacket(
             _ connection: LegacyConnection, status: UInt8, _ notification: BinaryNotification
         ) {
             let script = legacy.script
-            connection.isCondemned = true
+            connection.discardsInput = true
             // A connection of command 0 ends without a word: its notifications have no name.
             if notification.command != .simple {
                 connection.packet = BinaryErrorPacket(
@@ -198,20 +199,20 @@ final class LegacyService: Sendable {
             }
             connection.end = script.end
             guard connection.phase == .reading else { return }
-            connection.phase = .condemned(
+            connection.phase = .awaitingErrorPacket(
                 due: ClockStart.monotonicNanoseconds() + script.errorDelayNanoseconds)
         }
 
         /// The feedback service speaks first and alone.
-        private func tell(_ connection: LegacyConnection) {
+        private func sendFeedback(_ connection: LegacyConnection) {
             let tuples = legacy.feedback.take(topics: connection.topics)
-            connection.say(tuples.flatMap(\.encoded))
+            connection.enqueue(tuples.flatMap(\.encoded))
             connection.finish(now: ClockStart.monotonicNanoseconds())
         }
 
         /// Says what was wrong, and ends.
-        private func tellError(_ connection: LegacyConnection) {
-            if let packet = connection.packet { connection.say(packet.encoded) }
+        private func sendErrorPacket(_ connection: LegacyConnection) {
+            if let packet = connection.packet { connection.enqueue(packet.encoded) }
             connection.packet = nil
             connection.finish(now: ClockStart.monotonicNanoseconds())
         }
@@ -220,8 +221,8 @@ final class LegacyService: Sendable {
             let now = ClockStart.monotonicNanoseconds()
             for connection in connections {
                 switch connection.phase {
-                case .condemned(let due) where due <= now:
-                    tellError(connection)
+                case .awaitingErrorPacket(let due) where due <= now:
+                    sendErrorPacket(connection)
                 case .ending(let due) where due <= now:
                     connection.phase = .gone
                 default:
@@ -237,7 +238,7 @@ final class LegacyService: Sendable {
             var soonest = UInt64.max
             for connection in connections {
                 switch connection.phase {
-                case .condemned(let due), .ending(let due): soonest = min(soonest, due)
+                case .awaitingErrorPacket(let due), .ending(let due): soonest = min(soonest, due)
                 default: break
                 }
             }
@@ -249,12 +250,12 @@ final class LegacyService: Sendable {
             return soonest <= now ? 0 : Int32(clamping: (soonest - now) / 1_000_000 + 1)
         }
 
-        private func sayShutdown() {
+        private func writeShutdown() {
             for connection in connections {
                 guard connection.phase == .reading, let last = connection.lastAccepted else {
                     continue
                 }
-                connection.say(
+                connection.enqueue(
                     BinaryErrorPacket(
                         status: BinaryStatus.shutdown.rawValue, identifier: last
                     ).encoded)

@@ -54,7 +54,7 @@ struct JournalWriter: ~Copyable {
     ///   - now: nanoseconds, monotonic.
     mutating func append(
         microseconds: UInt64, connection: UInt64, stream: UInt32,
-        identifier: NotificationIDText, token: RawSpan, answer: Answer, now: UInt64
+        identifier: NotificationIDText, token: RawSpan, response: Response, now: UInt64
     ) {
         buffer.reserve(512)
         if buffer.count == 0 { oldest = now }
@@ -65,8 +65,8 @@ struct JournalWriter: ~Copyable {
         buffer.append(UInt8(ascii: ","))
         buffer.append(token)
         buffer.append(UInt8(ascii: ","))
-        number(UInt64(answer.status))
-        if let reason = answer.reason { buffer.append(reason.spelling) }
+        number(UInt64(response.status))
+        if let reason = response.reason { buffer.append(reason.staticText) }
         buffer.append(UInt8(ascii: "\n"))
         if buffer.count >= Self.flushCount { flush() }
     }

@@ -41,13 +41,13 @@ public struct SimulatorTotals: Sendable, Equatable {
     /// Nothing yet.
     public init() {}
 
-    mutating func count(_ answer: Answer) {
+    mutating func count(_ response: Response) {
         requests += 1
-        guard answer.status != 200 else {
+        guard response.status != 200 else {
             accepted += 1
             return
         }
-        refusals[answer.status, default: [:]][answer.reason?.text ?? "none", default: 0] += 1
+        refusals[response.status, default: [:]][response.reason?.text ?? "none", default: 0] += 1
     }
 
     /// Counts a notification for the legacy gateway; status 0 is accepted.

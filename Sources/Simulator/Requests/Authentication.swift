@@ -20,7 +20,7 @@ struct CheckedToken: Sendable {
     /// The compact token.
     let text: [UInt8]
     /// What tells it from others.
-    let mark: UInt64
+    let fingerprint: UInt64
     /// Which of the keys signed it; nil where it is not a valid token.
     let key: Int?
     let issuedAtUnixSeconds: UInt64
@@ -55,9 +55,10 @@ struct ProviderTokenVerifier {
     }
 
     private func verify(_ token: [UInt8]) -> CheckedToken {
-        var mark: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in token { mark = (mark ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        let refused = CheckedToken(text: token, mark: mark, key: nil, issuedAtUnixSeconds: 0)
+        var fingerprint: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in token { fingerprint = (fingerprint ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        let refused = CheckedToken(
+            text: token, fingerprint: fingerprint, key: nil, issuedAtUnixSeconds: 0)
         guard let parsed = try? ProviderTokenClaims.parse(token),
             let index = keys.firstIndex(where: {
                 $0.keyID == parsed.claims.keyID && $0.teamID == parsed.claims.teamID
@@ -65,7 +66,7 @@ struct ProviderTokenVerifier {
             keys[index].verifies(Array(token[..<parsed.signingInputCount]), parsed.signature)
         else { return refused }
         return CheckedToken(
-            text: token, mark: mark, key: index,
+            text: token, fingerprint: fingerprint, key: index,
             issuedAtUnixSeconds: parsed.claims.issuedAtUnixSeconds,
             hasTextualIssueTime: parsed.hasTextualIssueTime)
     }
@@ -86,7 +87,7 @@ struct ConnectionCredential {
     private var previous: CheckedToken?
 
     /// What tells the last accepted token from others; nil where there was none.
-    var lastMark: UInt64? { last?.mark }
+    var lastFingerprint: UInt64? { last?.fingerprint }
     /// Its `iat` is a string, not a number.
     var hasTextualIssueTime: Bool { last?.hasTextualIssueTime ?? false }
 

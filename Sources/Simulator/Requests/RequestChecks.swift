@@ -4,11 +4,11 @@ internal import BroadsideHPACK
 /// What the header block of a request decides already; the body decides the rest.
 struct Verdict: Sendable {
     /// The refusal that comes before any look at the body.
-    var early: Answer?
+    var early: Response?
     /// The most bytes that the body may have.
     var payloadLimit = PayloadRules.maximumCount
     /// The answer where the body is in order.
-    var late = Answer.accepted
+    var late = Response.accepted
     /// The credential was accepted: the connection's stream limit may rise with the answer.
     var isAuthenticated = false
 
@@ -19,7 +19,7 @@ struct Verdict: Sendable {
     ///
     /// - Parameter refusesBody: The body is refused for what it holds. What APNs says then is not
     ///   documented.
-    func answer(bodyCount: Int, refusesBody: Bool = false) -> Answer {
+    func response(bodyCount: Int, refusesBody: Bool = false) -> Response {
         if let early { return early }
         if bodyCount == 0 { return .refused(.payloadEmpty) }
         if bodyCount > payloadLimit { return .refused(.payloadTooLarge) }
@@ -33,7 +33,7 @@ struct Verdict: Sendable {
 ///     method -> path -> token present -> authentication -> duplicate headers -> header syntax
 ///       -> topic -> payload empty -> payload size -> token syntax -> token for topic -> fate
 struct RequestChecks: Sendable {
-    let fate: TokenOutcome
+    let outcome: TokenOutcome
     /// Where only issued device tokens are good.
     var trust: TokenTrust?
 
@@ -49,8 +49,8 @@ struct RequestChecks: Sendable {
             verdict.early = .refused(reason)
             return verdict
         }
-        guard let method = head[.method], method.spells("POST") else {
-            verdict.omitsBody = head[.method]?.spells("HEAD") ?? false
+        guard let method = head[.method], method.matches("POST") else {
+            verdict.omitsBody = head[.method]?.matches("HEAD") ?? false
             return refuse(.methodNotAllowed)
         }
         var token = RawSpan()
@@ -73,8 +73,8 @@ struct RequestChecks: Sendable {
             verdict.payloadLimit = PayloadRules.maximumVoIPCount
         }
         verdict.late =
-            trustRefusal(token, topic: head[.topic], topics, isForDevice).map(Answer.refused)
-            ?? fate.answer(head: TokenOutcome.head(ofDigits: token) ?? 0)
+            trustRefusal(token, topic: head[.topic], topics, isForDevice).map(Response.refused)
+            ?? outcome.response(head: TokenOutcome.head(ofDigits: token) ?? 0)
         return verdict
     }
 
@@ -99,9 +99,9 @@ struct RequestChecks: Sendable {
         let prefix: StaticString = "/3/device/"
         guard let path else { return .badPath }
         // The collection itself, with or without its last slash, names no token.
-        if path.spells("/3/device") || path.spells(prefix) { return .missingDeviceToken }
+        if path.matches("/3/device") || path.matches(prefix) { return .missingDeviceToken }
         guard path.byteCount > prefix.utf8CodeUnitCount,
-            path.extracting(first: prefix.utf8CodeUnitCount).spells(prefix)
+            path.extracting(first: prefix.utf8CodeUnitCount).matches(prefix)
         else { return .badPath }
         token = path.extracting(droppingFirst: prefix.utf8CodeUnitCount)
         for position in 0..<token.byteCount {
@@ -122,8 +122,8 @@ struct RequestChecks: Sendable {
         // "If you omit this header, APNs sets the notification priority to 10."
         var isImmediate = true
         if let value = head[.priority] {
-            isImmediate = value.spells("10")
-            guard isImmediate || value.spells("5") || value.spells("1") else {
+            isImmediate = value.matches("10")
+            guard isImmediate || value.matches("5") || value.matches("1") else {
                 return .badPriority
             }
         }
@@ -166,8 +166,8 @@ struct RequestChecks: Sendable {
 
     private static func pushType(_ text: RawSpan) -> PushType? {
         // The frequent ones without a String.
-        if text.spells("alert") { return .alert }
-        if text.spells("background") { return .background }
+        if text.matches("alert") { return .alert }
+        if text.matches("background") { return .background }
         return PushType(rawValue: String(decoding: text))
     }
 }

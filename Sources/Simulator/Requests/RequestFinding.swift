@@ -12,15 +12,15 @@ enum RequestFinding: CaseIterable, Sendable {
     /// What is wrong with a body; nil for a JSON dictionary.
     ///
     /// - Parameter isSaidToBeCompressed: `content-encoding` says so.
-    init?(body: [UInt8], isSaidToBeCompressed: Bool) {
+    init?(body: [UInt8], claimsCompression: Bool) {
         // SAFETY: bytes have no padding.
-        if !isSaidToBeCompressed, PayloadRules.isJSONObject(body.span.rawBytes) { return nil }
-        let isCompressed = isSaidToBeCompressed || Self.marks.contains(where: body.starts)
+        if !claimsCompression, PayloadRules.isJSONObject(body.span.rawBytes) { return nil }
+        let isCompressed = claimsCompression || Self.signatures.contains(where: body.starts)
         self = isCompressed ? .compressedBody : .notADictionary
     }
 
     /// The first bytes of gzip, of zstd, and of zlib's usual windows and levels (RFC 1950).
-    private static let marks: [[UInt8]] = [
+    private static let signatures: [[UInt8]] = [
         [0x1f, 0x8b], [0x28, 0xb5, 0x2f, 0xfd], [0x78, 0x01], [0x78, 0x5e], [0x78, 0x9c],
         [0x78, 0xda],
     ]

@@ -18,7 +18,7 @@ internal import BroadsideHPACK
     /// A field that must occur once occurred twice.
     private(set) var hasDuplicates = false
     /// `content-encoding` names a coding.
-    private(set) var isSaidToBeCompressed = false
+    private(set) var claimsCompression = false
     /// As RFC 9113 section 6.5.2 counts: name, value and 32 a field.
     private(set) var listSize = 0
 
@@ -36,7 +36,7 @@ internal import BroadsideHPACK
         used = 0
         seen = 0
         hasDuplicates = false
-        isSaidToBeCompressed = false
+        claimsCompression = false
         listSize = 0
     }
 
@@ -46,8 +46,8 @@ internal import BroadsideHPACK
     /// Takes a field in.
     mutating func add(name: RawSpan, value: RawSpan) {
         let known = Name(name)
-        if known == nil, name.spells("content-encoding"), !value.spells("identity") {
-            isSaidToBeCompressed = true
+        if known == nil, name.matches("content-encoding"), !value.matches("identity") {
+            claimsCompression = true
         }
         add(known, nameCount: name.byteCount, value: value)
     }
@@ -110,7 +110,7 @@ extension RequestFieldName {
         case 16: candidate = .collapseIdentifier
         default: return nil
         }
-        guard bytes.spells(candidate.text) else { return nil }
+        guard bytes.matches(candidate.text) else { return nil }
         self = candidate
     }
 }

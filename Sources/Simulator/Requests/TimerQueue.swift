@@ -13,7 +13,7 @@ struct TimerQueue: ~Copyable {
     }
 
     private var heap: [Key] = []
-    private var slab: [PendingAnswer] = []
+    private var slab: [PendingResponse] = []
     private var free: [Int] = []
     private var order: UInt64 = 0
 
@@ -24,15 +24,15 @@ struct TimerQueue: ~Copyable {
     var count: Int { heap.count }
 
     /// Lays an answer aside until `due`.
-    mutating func push(_ answer: PendingAnswer, due: UInt64) {
+    mutating func push(_ response: PendingResponse, due: UInt64) {
         assert(heap.count + free.count == slab.count, "each response has one place")
         let index: Int
         if let reused = free.popLast() {
             index = reused
-            slab[index] = answer
+            slab[index] = response
         } else {
             index = slab.count
-            slab.append(answer)
+            slab.append(response)
         }
         order += 1
         heap.append(Key(due: due, order: order, index: index))
@@ -46,7 +46,7 @@ struct TimerQueue: ~Copyable {
     }
 
     /// The first answer that is due at `now`; nil where none is.
-    mutating func pop(now: UInt64) -> PendingAnswer? {
+    mutating func pop(now: UInt64) -> PendingResponse? {
         guard let first = heap.first, first.due <= now else { return nil }
         let last = heap.removeLast()
         if !heap.isEmpty {

@@ -27,13 +27,13 @@ struct TokenOutcome: Sendable {
     }
 
     /// The answer to a notification for a token, given as its first 8 bytes.
-    func answer(head: UInt64) -> Answer {
+    func response(head: UInt64) -> Response {
         let h = splitmix64(head ^ seed)
         // Scaling by a power of two is exact, so this is h / 2^64 rounded once.
         let u = Double(h) * 0x1p-64
         if u < badToken { return .refused(.badDeviceToken) }
         if u < bound {
-            return Answer(
+            return Response(
                 status: 410, reason: .unregistered,
                 timestampMilliseconds: 1_700_000_000_000 + h % 86_400_000)
         }

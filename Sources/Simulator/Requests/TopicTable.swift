@@ -92,7 +92,7 @@ struct TopicTable: Sendable {
         guard let topic else { return isFallbackForVoIP }
         let suffix: StaticString = ".voip"
         guard topic.byteCount > suffix.utf8CodeUnitCount else { return false }
-        return topic.extracting(last: suffix.utf8CodeUnitCount).spells(suffix)
+        return topic.extracting(last: suffix.utf8CodeUnitCount).matches(suffix)
     }
 
     /// A topic without a push type's suffix; the credential's only topic where none is named.

@@ -20,7 +20,7 @@ enum FaultReader {
         case .close: action = .close
         case .stall: action = .stall(nanoseconds: try fields.duration("stall_for"))
         case .settings: action = .settings(try ScenarioReader.change(&fields))
-        case .answer: action = .answer(try answer(&fields))
+        case .answer: action = .response(try response(&fields))
         case .expire_token: action = .expireToken
         case .outage: action = .outage
         }
@@ -86,7 +86,7 @@ enum FaultReader {
         return goAway
     }
 
-    private static func answer(_ fields: inout ScenarioFields) throws(ScenarioError) -> Answer {
+    private static func response(_ fields: inout ScenarioFields) throws(ScenarioError) -> Response {
         let name = try fields.required(try fields.text("reason"), "reason")
         guard let reason = Reason.allCases.first(where: { $0.text == name && $0.isFromAPNs }) else {
             throw ScenarioError(
@@ -94,15 +94,15 @@ enum FaultReader {
                     + "\"ServiceUnavailable\"",
                 position: fields.position)
         }
-        var answer = Answer.refused(reason)
+        var response = Response.refused(reason)
         if let status = try fields.integer("status", in: 400...599) {
-            answer.status = UInt16(status)
+            response.status = UInt16(status)
         }
-        if answer.status == 410 { answer.timestampMilliseconds = 1_700_000_000_000 }
+        if response.status == 410 { response.timestampMilliseconds = 1_700_000_000_000 }
         if let seconds = try fields.integer("retry_after", in: 0...86_400) {
-            answer.retryAfterSeconds = UInt32(seconds)
+            response.retryAfterSeconds = UInt32(seconds)
         }
-        return answer
+        return response
     }
 
     /// Error codes of RFC 9113 section 7, by their names.

@@ -16,7 +16,7 @@ struct Scenario: Sendable, Equatable {
     /// How fast a connection is read; nil: as fast as it comes.
     var reading: Portion?
     /// How answers are laid out in frames.
-    var answers = AnswerShape()
+    var responses = ResponseShape()
     /// How long answers take; nil: as `--latency` says.
     var latency: Latency?
     /// How long a connection may be without a request before it is ended.
@@ -51,7 +51,7 @@ struct SettingsChange: Sendable, Equatable {
 }
 
 /// How a response is cut into frames.
-struct AnswerShape: Sendable, Equatable {
+struct ResponseShape: Sendable, Equatable {
     /// Frames of a header block: HEADERS, and CONTINUATION for the rest.
     var headerFrames = 1
     /// The most bytes of a DATA frame.
@@ -106,7 +106,7 @@ struct Fault: Sendable, Equatable {
         /// SETTINGS; the request is answered as usual.
         case settings(SettingsChange)
         /// The request is answered so.
-        case answer(Answer)
+        case response(Response)
         /// The provider token of the request is expired from now on.
         case expireToken
         /// Connections are reset, new ones too.
@@ -122,7 +122,7 @@ struct Fault: Sendable, Equatable {
             case .close: "close"
             case .stall: "stall"
             case .settings: "settings"
-            case .answer: "answer"
+            case .response: "answer"
             case .expireToken: "expire_token"
             case .outage: "outage"
             }

@@ -22,14 +22,14 @@ enum ScenarioReader {
         }
         scenario.window = try portion(&fields, "window")
         scenario.reading = try portion(&fields, "reading")
-        if var answers = try fields.object("answers") {
-            scenario.answers.headerFrames =
-                try answers.integer("header_frames", in: 1...16).map(Int.init) ?? 1
-            scenario.answers.dataBytes =
-                try answers.integer("data_octets", in: 1...16_384).map(Int.init) ?? .max
-            scenario.answers.padding =
-                try answers.integer("padding", in: 0...255).map(Int.init) ?? 0
-            try answers.finish("'answers'")
+        if var responses = try fields.object("answers") {
+            scenario.responses.headerFrames =
+                try responses.integer("header_frames", in: 1...16).map(Int.init) ?? 1
+            scenario.responses.dataBytes =
+                try responses.integer("data_octets", in: 1...16_384).map(Int.init) ?? .max
+            scenario.responses.padding =
+                try responses.integer("padding", in: 0...255).map(Int.init) ?? 0
+            try responses.finish("'answers'")
         }
         scenario.latency = try latency(&fields)
         scenario.idleNanoseconds = try fields.duration("idle_timeout")

@@ -43,16 +43,18 @@ final class ScenarioRun: Sendable {
     var strikes: [UInt64] { state.withLock { $0.strikes } }
 
     /// Lets a provider token expire.
-    func expire(_ mark: UInt64) {
+    func expire(_ fingerprint: UInt64) {
         state.withLock { state in
-            guard !state.expired.contains(mark) else { return }
+            guard !state.expired.contains(fingerprint) else { return }
             if state.expired.count == Self.expiredTokens { state.expired.removeFirst() }
-            state.expired.append(mark)
+            state.expired.append(fingerprint)
         }
     }
 
     /// Whether it was made to expire.
-    func isExpired(_ mark: UInt64) -> Bool { state.withLock { $0.expired.contains(mark) } }
+    func isExpired(_ fingerprint: UInt64) -> Bool {
+        state.withLock { $0.expired.contains(fingerprint) }
+    }
 
     /// Whether connections are reset at this time.
     func isOutage(at now: UInt64) -> Bool {

@@ -4,7 +4,7 @@
 /// many as a server likes (RFC 9113 section 6.10).
 enum FrameShaper {
     static func append(
-        _ frame: RawSpan, _ shape: AnswerShape, to output: inout ByteBuffer
+        _ frame: RawSpan, _ shape: ResponseShape, to output: inout ByteBuffer
     ) {
         let flags = frame[4]
         let streamID = frame.integer(at: 5)

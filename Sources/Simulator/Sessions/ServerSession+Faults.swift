@@ -11,14 +11,14 @@ enum ConnectionStrike: Equatable {
 /// What a scenario does to a session.
 extension ServerSession {
     /// Lets the scenario strike a complete request; false where the request is not taken.
-    func suffer(
-        _ run: ScenarioRun, _ stream: StreamIndex, _ answer: inout Answer
+    func applyFault(
+        _ run: ScenarioRun, _ stream: StreamIndex, _ response: inout Response
     ) -> Bool {
-        if answer.status == 200, let rate = run.scenario.tokenRate,
-            let mark = streams[stream].tokenMark,
-            !context.tokenRates.allows(mark, rate, now: context.now)
+        if response.status == 200, let rate = run.scenario.tokenRate,
+            let fingerprint = streams[stream].tokenFingerprint,
+            !context.tokenRates.allows(fingerprint, rate, now: context.now)
         {
-            answer = .refused(.tooManyRequests)
+            response = .refused(.tooManyRequests)
         }
         guard let action = counters.next(run: run, connection: number, now: context.now) else {
             return true
@@ -26,17 +26,17 @@ extension ServerSession {
         context.totals.countFault(action)
         let streamID = streams[stream].streamID
         switch action {
-        case .answer(let other): answer = other
+        case .response(let other): response = other
         case .expireToken:
-            if let mark = credential.lastMark { run.expire(mark) }
-            answer = .refused(.expiredProviderToken)
+            if let fingerprint = credential.lastFingerprint { run.expire(fingerprint) }
+            response = .refused(.expiredProviderToken)
         case .settings(let change): announce(change)
         case .refuse:
             reset(streamID, ErrorCode.refusedStream.rawValue)
             return false
         case .resetStream(let code): reset(streamID, code)
         case .goAway(let goAway):
-            if goAway.isBeforeRequest { letGo(stream) }
+            if goAway.isBeforeRequest { forget(stream) }
             begin(goAway, lastStream: goAway.isBeforeRequest ? streamID - 2 : streamID)
             return !goAway.isBeforeRequest
         case .resetConnection:
@@ -53,7 +53,7 @@ extension ServerSession {
     }
 
     /// Forgets a stream that GOAWAY says is not taken.
-    private func letGo(_ stream: StreamIndex) {
+    private func forget(_ stream: StreamIndex) {
         session.setStream(Int32(streams[stream].streamID), nil)
         closedStream(stream)
     }
@@ -78,8 +78,8 @@ extension ServerSession {
     }
 
     /// Counts a refusal or an accepted notification, and does what too many refusals do.
-    func weigh(_ answer: Answer, _ limits: RefusalLimits) {
-        if answer.status == 200 {
+    func weigh(_ response: Response, _ limits: RefusalLimits) {
+        if response.status == 200 {
             refusalsInARow = 0
             if isGateOpen, announcedLimit < fullLimit, limits.collapseAfter != nil {
                 announce(limit: fullLimit)
@@ -87,9 +87,9 @@ extension ServerSession {
             return
         }
         // "410 does not count"; nor is it the provider's fault when APNs is in trouble.
-        guard answer.status < 500, answer.status != 410 else { return }
+        guard response.status < 500, response.status != 410 else { return }
         refusalsInARow += 1
-        refusalCount += answer.reason == .badDeviceToken ? 2 : 1
+        refusalCount += response.reason == .badDeviceToken ? 2 : 1
         if let most = limits.collapseAfter, refusalsInARow >= most, announcedLimit > 1 {
             announce(limit: 1)
         }
@@ -160,7 +160,7 @@ extension ServerSession {
                 goAway,
                 lastStream: lastProcessed)
         }
-        if windowDue <= context.now { giveWindowBack() }
+        if windowDue <= context.now { returnCredit() }
         if lastTaken == nil, let idle = context.idleNanoseconds, lastRequest + idle <= context.now {
             if openStreams == 0 {
                 shutDown("IdleTimeout", form: context.run?.scenario.debug ?? .json)
@@ -171,21 +171,21 @@ extension ServerSession {
     }
 
     /// Gives a portion of credit back, to the connection and to each stream that waits for more.
-    private func giveWindowBack() {
+    private func returnCredit() {
         guard let window else { return }
-        let portion = min(owedBytes, window.count)
+        let portion = min(uncreditedBytes, window.count)
         if portion > 0 {
-            owedBytes -= portion
+            uncreditedBytes -= portion
             session.submitWindowUpdate(0, portion)
         }
-        var isOwed = owedBytes > 0
+        var isUncredited = uncreditedBytes > 0
         for stream in streams.indices where streams[stream].isOpen {
-            let portion = min(streams[stream].owedBytes, window.count)
+            let portion = min(streams[stream].uncreditedBytes, window.count)
             guard portion > 0, !streams[stream].isComplete else { continue }
-            streams[stream].owedBytes -= portion
+            streams[stream].uncreditedBytes -= portion
             session.submitWindowUpdate(Int32(streams[stream].streamID), portion)
-            isOwed = isOwed || streams[stream].owedBytes > 0
+            isUncredited = isUncredited || streams[stream].uncreditedBytes > 0
         }
-        windowDue = isOwed ? context.now + window.intervalNanoseconds : .max
+        windowDue = isUncredited ? context.now + window.intervalNanoseconds : .max
     }
 }

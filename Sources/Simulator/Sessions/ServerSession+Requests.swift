@@ -32,12 +32,12 @@ extension ServerSession {
             return
         }
         if head.isTooLarge {
-            streams[stream].verdict = Verdict(early: Answer(status: 431, reason: nil))
+            streams[stream].verdict = Verdict(early: Response(status: 431, reason: nil))
         } else {
             streams[stream].verdict = context.examine(head, &credential, topics: topics)
         }
         streams[stream].identifier = context.identifier(head)
-        streams[stream].isSaidToBeCompressed = head.isSaidToBeCompressed
+        streams[stream].claimsCompression = head.claimsCompression
         if context.keepsTokens { keepToken(head, stream) }
     }
 
@@ -60,8 +60,8 @@ extension ServerSession {
             streams[stream].bodyCount += count
         }
         guard let window else { return }
-        owedBytes += count
-        if let stream { streams[stream].owedBytes += count }
+        uncreditedBytes += count
+        if let stream { streams[stream].uncreditedBytes += count }
         if windowDue == .max { windowDue = context.now + window.intervalNanoseconds }
     }
 
@@ -73,18 +73,18 @@ extension ServerSession {
         var finding: RequestFinding?
         if context.options.payloadLint != .off { finding = streams[stream].bodyFinding }
         if let finding { context.totals.count(finding) }
-        var answer = streams[stream].verdict.answer(
+        var response = streams[stream].verdict.response(
             bodyCount: streams[stream].bodyCount,
             refusesBody: finding != nil && context.options.payloadLint == .refuse)
         if let run = context.run {
-            guard suffer(run, stream, &answer) else {
-                note(stream, .untaken)
+            guard applyFault(run, stream, &response) else {
+                record(stream, .untaken)
                 return
             }
         }
-        context.totals.count(answer)
-        note(stream, answer)
-        if answer.status == 200, let devices = context.devices,
+        context.totals.count(response)
+        record(stream, response)
+        if response.status == 200, let devices = context.devices,
             let envelope = streams[stream].envelope
         {
             devices.take(
@@ -92,24 +92,24 @@ extension ServerSession {
                 identifier: streams[stream].identifier, microseconds: context.nowMicroseconds)
         }
         guard !isBroken else { return }
-        let pending = PendingAnswer(
+        let pending = PendingResponse(
             slot: slot, generation: generation, streamID: streams[stream].streamID,
-            isAuthenticated: streams[stream].verdict.isAuthenticated, answer: answer,
+            isAuthenticated: streams[stream].verdict.isAuthenticated, response: response,
             identifier: streams[stream].identifier,
             omitsBody: streams[stream].verdict.omitsBody)
-        if context.delaysAnswers {
-            context.queue.push(pending, due: context.dueTime(connectionNext: &nextAnswer))
+        if context.delaysResponses {
+            context.queue.push(pending, due: context.dueTime(connectionNext: &nextResponse))
         } else {
             deliver(pending)
         }
     }
 
     /// Writes a request's line of the journal.
-    private func note(_ stream: StreamIndex, _ answer: Answer) {
+    private func record(_ stream: StreamIndex, _ response: Response) {
         context.journal?.append(
             microseconds: context.nowMicroseconds, connection: number,
             stream: streams[stream].streamID, identifier: streams[stream].identifier,
-            token: streams[stream].tokenDigits, answer: answer, now: context.now)
+            token: streams[stream].tokenDigits, response: response, now: context.now)
     }
 
     /// A stream is gone, answered or not.
@@ -124,7 +124,7 @@ extension ServerSession {
     }
 
     /// Gives a stream its answer, unless the client has let go of it.
-    func deliver(_ pending: PendingAnswer) {
+    func deliver(_ pending: PendingResponse) {
         guard !isEnding, !isBroken, let stream = session.stream(Int32(pending.streamID)) else {
             return
         }
@@ -132,13 +132,13 @@ extension ServerSession {
             isGateOpen = true
             announce(limit: fullLimit)
         }
-        if let limits = context.run?.scenario.refusals { weigh(pending.answer, limits) }
+        if let limits = context.run?.scenario.refusals { weigh(pending.response, limits) }
         respond(pending, stream, uniqueID: context.uniqueID())
     }
 
     /// Queues HEADERS, and DATA where the answer has a body.
     private func respond(
-        _ pending: PendingAnswer, _ stream: StreamIndex, uniqueID: NotificationIDText?
+        _ pending: PendingResponse, _ stream: StreamIndex, uniqueID: NotificationIDText?
     ) {
         responseTexts.removeAll()
         func range(_ append: (inout ByteBuffer) -> Void) -> Range<Int> {
@@ -148,28 +148,28 @@ extension ServerSession {
         }
         responseFields.removeAll(keepingCapacity: true)
         responseFields.append(
-            ResponseField(":status", range { $0.append(decimal: UInt64(pending.answer.status)) }))
+            ResponseField(":status", range { $0.append(decimal: UInt64(pending.response.status)) }))
         // APNs' responses have the ID as a literal; indexing it would be of no use.
         responseFields.append(
             ResponseField(
                 "apns-id", range { $0.append(pending.identifier) },
                 flags: NGHTTP2_NV_FLAG_NO_INDEX))
-        if pending.answer.status == 200, let uniqueID {
+        if pending.response.status == 200, let uniqueID {
             responseFields.append(
                 ResponseField(
                     "apns-unique-id", range { $0.append(uniqueID) },
                     flags: NGHTTP2_NV_FLAG_NO_INDEX))
         }
-        if let seconds = pending.answer.retryAfterSeconds {
+        if let seconds = pending.response.retryAfterSeconds {
             responseFields.append(
                 ResponseField("retry-after", range { $0.append(decimal: UInt64(seconds)) }))
         }
-        if pending.answer.reason != nil {
+        if pending.response.reason != nil {
             responseFields.append(
                 ResponseField("content-type", range { $0.append("application/json") }))
         }
         var body = 0..<0
-        if !pending.omitsBody { body = range { _ = pending.answer.appendBody(to: &$0) } }
+        if !pending.omitsBody { body = range { _ = pending.response.appendBody(to: &$0) } }
         streams[stream].setResponse(responseTexts.bytes.extracting(body))
         session.submitResponse(
             pending.streamID, responseFields, texts: responseTexts,
@@ -181,7 +181,7 @@ extension ServerSession {
         _ stream: StreamIndex, into room: UnsafeMutableRawBufferPointer
     ) -> (count: Int, isEnd: Bool) {
         // A scenario may want a body in many small frames.
-        let most = context.run?.scenario.answers.dataBytes
+        let most = context.run?.scenario.responses.dataBytes
         // SAFETY: the room is nghttp2's for this call, and the output checks its count.
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         streams[stream].readResponse(into: &output, most: most ?? .max)

@@ -41,7 +41,7 @@ final class ServerSession {
     /// GOAWAY is queued: write it and close.
     var isEnding = false
     /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
-    var nextAnswer: UInt64 = 0
+    var nextResponse: UInt64 = 0
 
     /// What the scenario counts here.
     var counters: ScenarioCounters
@@ -59,7 +59,7 @@ final class ServerSession {
     let window: Portion?
     var windowDue: UInt64 = .max
     /// Bytes of DATA for which the connection's window has not been given back.
-    var owedBytes = 0
+    var uncreditedBytes = 0
     /// When the last request came, or the connection; nanoseconds.
     var lastRequest: UInt64
     /// Refusals since the last accepted notification, and in all as they count.
@@ -168,7 +168,7 @@ final class ServerSession {
             for byte in injected { output.append(byte) }
             injected = []
         }
-        let shape = context.run?.scenario.answers
+        let shape = context.run?.scenario.responses
         while session.send({ frame in
             if let shape, !shape.isPlain, frame[3] == FrameBytes.headers {
                 FrameShaper.append(frame, shape, to: &output)

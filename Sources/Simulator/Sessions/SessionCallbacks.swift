@@ -85,7 +85,7 @@ enum SessionCallbacks {
         let header = unsafe Frame(frame).header
         var count = header.length
         if header.type == UInt8(NGHTTP2_DATA.rawValue),
-            let shape = unsafe owner(data).context.run?.scenario.answers
+            let shape = unsafe owner(data).context.run?.scenario.responses
         {
             count += shape.padding
         }

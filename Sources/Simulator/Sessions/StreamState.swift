@@ -9,10 +9,10 @@ struct StreamState {
     var bodyCount = 0
     /// As many of them as a payload may have, if somebody looks at payloads.
     private var body: [UInt8] = []
-    var isSaidToBeCompressed = false
+    var claimsCompression = false
     var isComplete = false
     /// Bytes of the body for which the stream's window has not been given back.
-    var owedBytes = 0
+    var uncreditedBytes = 0
     /// What a device that is away would need to know; nil where nothing is stored.
     var envelope: Envelope?
     /// Between its begin and its end.
@@ -33,7 +33,7 @@ struct StreamState {
     /// What is wrong with the body, if it was kept as a whole.
     var bodyFinding: RequestFinding? {
         guard verdict.early == nil, bodyCount > 0, bodyCount == body.count else { return nil }
-        return RequestFinding(body: body, isSaidToBeCompressed: isSaidToBeCompressed)
+        return RequestFinding(body: body, claimsCompression: claimsCompression)
     }
 
     /// Keeps a token's digits for the journal.
@@ -68,7 +68,7 @@ struct StreamState {
     }
 
     /// What tells this device token from others, in digits of any case; nil where there is none.
-    var tokenMark: UInt64? {
+    var tokenFingerprint: UInt64? {
         guard tokenCount > 0 else { return nil }
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for position in 0..<tokenCount {
@@ -79,13 +79,13 @@ struct StreamState {
 
     /// Forgets the request before.
     mutating func reset() {
-        owedBytes = 0
+        uncreditedBytes = 0
         envelope = nil
         streamID = 0
         verdict = Verdict()
         bodyCount = 0
         body.removeAll(keepingCapacity: true)
-        isSaidToBeCompressed = false
+        claimsCompression = false
         isComplete = false
         responseCount = 0
         responseOffset = 0

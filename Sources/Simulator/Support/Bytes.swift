@@ -38,7 +38,7 @@ extension RawSpan {
 
     /// Whether these bytes are exactly those of `text`.
     @inline(__always)
-    func spells(_ text: StaticString) -> Bool { equals(text.rawBytes) }
+    func matches(_ text: StaticString) -> Bool { equals(text.rawBytes) }
 
     /// Whether these bytes are exactly those of `other`.
     @inline(__always)

@@ -32,7 +32,7 @@ final class WorkerContext {
     private let epochMicroseconds: UInt64
     private var random: UInt64
     /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
-    private var nextAnswer: UInt64 = 0
+    private var nextResponse: UInt64 = 0
 
     init(
         options: SimulatorOptions, tokenTopics: TopicTable, keys: [ProviderKey],
@@ -43,7 +43,7 @@ final class WorkerContext {
         self.tokenTopics = tokenTopics
         self.devices = devices
         checks = RequestChecks(
-            fate: TokenOutcome(
+            outcome: TokenOutcome(
                 badToken: options.badToken, unregistered: options.unregistered, seed: options.seed),
             trust: trust)
         verifier = ProviderTokenVerifier(keys: keys)
@@ -64,7 +64,7 @@ final class WorkerContext {
     }
 
     /// Whether answers wait for a time instead of going out at once.
-    var delaysAnswers: Bool {
+    var delaysResponses: Bool {
         options.latencyNanoseconds > 0 || options.latencyJitterNanoseconds > 0
             || run?.scenario.latency != nil
     }
@@ -86,7 +86,7 @@ final class WorkerContext {
     func dueTime(connectionNext: inout UInt64) -> UInt64 {
         if let latency = run?.scenario.latency {
             return latency.isCapacityByConnection
-                ? dueTime(latency, next: &connectionNext) : dueTime(latency, next: &nextAnswer)
+                ? dueTime(latency, next: &connectionNext) : dueTime(latency, next: &nextResponse)
         }
         let jitter = options.latencyJitterNanoseconds
         guard jitter > 0 else { return now + options.latencyNanoseconds }
@@ -122,7 +122,8 @@ final class WorkerContext {
                 return allowed.contains(topics.bundle(of: topic))
             },
             authenticate: {
-                if let run, let mark = credential.lastMark, run.isExpired(mark) {
+                if let run, let fingerprint = credential.lastFingerprint, run.isExpired(fingerprint)
+                {
                     credential.forgetLast()
                 }
                 if let reason = credential.refusal(
@@ -132,7 +133,8 @@ final class WorkerContext {
                     return reason
                 }
                 if credential.hasTextualIssueTime { totals.count(.textualIssueTime) }
-                if let run, let mark = credential.lastMark, run.isExpired(mark) {
+                if let run, let fingerprint = credential.lastFingerprint, run.isExpired(fingerprint)
+                {
                     return .expiredProviderToken
                 }
                 return nil

@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 
 /// What a request is answered with.
-struct Answer: Equatable, Sendable {
+struct Response: Equatable, Sendable {
     /// The HTTP status.
     var status: UInt16
     /// The body's `reason`; nil for a 200.
@@ -12,13 +12,13 @@ struct Answer: Equatable, Sendable {
     var retryAfterSeconds: UInt32?
 
     /// A request that is not acted on, as the journal shows it: it has no status.
-    static let untaken = Answer(status: 0, reason: nil)
+    static let untaken = Response(status: 0, reason: nil)
 
     /// The notification is accepted.
-    static let accepted = Answer(status: 200, reason: nil)
+    static let accepted = Response(status: 200, reason: nil)
 
     /// A refusal with the status that Apple's table gives the reason.
-    static func refused(_ reason: Reason) -> Answer {
+    static func refused(_ reason: Reason) -> Response {
         let status: UInt16 =
             switch reason {
             case .badCertificate, .badCertificateEnvironment, .expiredProviderToken, .forbidden,
@@ -34,7 +34,7 @@ struct Answer: Equatable, Sendable {
             case .serviceUnavailable, .shutdown: 503
             default: 400
             }
-        return Answer(status: status, reason: reason)
+        return Response(status: status, reason: reason)
     }
 
     /// The most bytes that `appendBody` writes.
@@ -46,7 +46,7 @@ struct Answer: Equatable, Sendable {
         guard let reason else { return 0 }
         let start = output.count
         output.append("{\"reason\":\"")
-        output.append(reason.spelling)
+        output.append(reason.staticText)
         output.append("\"")
         if status == 410 {
             output.append(",\"timestamp\":")

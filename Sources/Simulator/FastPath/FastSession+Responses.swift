@@ -3,15 +3,15 @@ extension FastSession {
     func complete(_ streamID: UInt32) {
         guard let index = streams.find(streamID) else { return }
         let stream = streams[index]
-        let answer = stream.verdict.answer(bodyCount: Int(stream.bodyCount))
-        context.totals.count(answer)
-        let pending = PendingAnswer(
+        let response = stream.verdict.response(bodyCount: Int(stream.bodyCount))
+        context.totals.count(response)
+        let pending = PendingResponse(
             slot: slot, generation: generation, streamID: streamID,
-            isAuthenticated: stream.verdict.isAuthenticated, answer: answer,
+            isAuthenticated: stream.verdict.isAuthenticated, response: response,
             identifier: stream.identifier, omitsBody: stream.verdict.omitsBody)
-        if context.delaysAnswers {
-            streams[index].isAnswered = true
-            context.queue.push(pending, due: context.dueTime(connectionNext: &nextAnswer))
+        if context.delaysResponses {
+            streams[index].isComplete = true
+            context.queue.push(pending, due: context.dueTime(connectionNext: &nextResponse))
         } else {
             streams.remove(streamID)
             write(pending)
@@ -19,20 +19,20 @@ extension FastSession {
     }
 
     /// Gives a stream its answer, unless the client has let go of it.
-    func deliver(_ pending: PendingAnswer) {
-        guard !isFinished, streams.find(pending.streamID, answered: true) != nil else { return }
+    func deliver(_ pending: PendingResponse) {
+        guard !isFinished, streams.find(pending.streamID, complete: true) != nil else { return }
         streams.remove(pending.streamID)
         write(pending)
     }
 
-    func write(_ pending: PendingAnswer) {
-        if pending.answer.status == 200 {
+    func write(_ pending: PendingResponse) {
+        if pending.response.status == 200 {
             FrameBytes.appendAccepted(pending, to: &output)
             return
         }
         // A client whose streams take no body gets none: the reason is lost, the framing right.
-        let takesBody = !pending.omitsBody && initialSendWindow >= Answer.maximumBodyCount
-        if takesBody, sendWindow < Answer.maximumBodyCount {
+        let takesBody = !pending.omitsBody && initialSendWindow >= Response.maximumBodyCount
+        if takesBody, sendWindow < Response.maximumBodyCount {
             if blocked.count < Int(context.options.maxStreams) { blocked.append(pending) }
             return
         }
