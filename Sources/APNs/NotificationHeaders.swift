@@ -151,13 +151,13 @@ public struct NotificationHeaders: Sendable, Equatable {
 
     private func valueProblems() -> [Problem] {
         var problems: [Problem] = []
-        if pushType == .background, priority != .considerate {
+        if pushType == .background, priority != .normal {
             problems.append(error(.backgroundPriority(priority)))
         }
-        if pushType == .liveActivity, priority == .patient {
+        if pushType == .liveActivity, priority == .low {
             problems.append(error(.liveActivityPriority))
         }
-        if pushType == .pushToTalk, priority != .immediate || expirationUnixSeconds != 0 {
+        if pushType == .pushToTalk, priority != .high || expirationUnixSeconds != 0 {
             problems.append(warning(.pushToTalkAdvice))
         }
         // 10^11 seconds is the year 5138; milliseconds have been that large since 1973.

@@ -32,17 +32,17 @@ public enum PushType: String, Sendable, CaseIterable {
     }
 
     /// The priority that is sent where none is chosen: a background push must have 5.
-    public var defaultPriority: Priority { self == .background ? .considerate : .immediate }
+    public var defaultPriority: Priority { self == .background ? .normal : .high }
 }
 
 /// How urgent a notification is: the `apns-priority` header.
 public enum Priority: UInt8, Sendable, CaseIterable {
     /// 10: at once.
-    case immediate = 10
+    case high = 10
     /// 5: when it suits the device's power.
-    case considerate = 5
+    case normal = 5
     /// 1: power before all else; never wakes the device.
-    case patient = 1
+    case low = 1
 }
 
 /// Until when APNs keeps a notification for a device that is away: the `apns-expiration` header.

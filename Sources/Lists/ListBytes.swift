@@ -162,7 +162,7 @@ package final class ListBytes: Sendable {
         var byte = ReadBuffer(byteCount: 1)
         while true {
             if let byteCount { return byteCount }
-            try SignalWatch.stopIfAsked()
+            try SignalWatch.stopIfRequested()
             _ = try read(at: .max, into: &byte)
         }
     }

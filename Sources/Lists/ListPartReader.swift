@@ -54,7 +54,7 @@ package struct ListPartReader: LedgerListReader {
     package mutating func check(_ index: LedgerIndex, isFinished: Bool) throws(BroadsideError) {
         var previous: ChunkReservation?
         for number in 0..<index.chunkCount {
-            try SignalWatch.stopIfAsked()
+            try SignalWatch.stopIfRequested()
             let chunk = index.chunk(number)
             try check(line: chunk.firstLine) { (reader) throws(LedgerError) in
                 try reader.checkNoRows(after: previous, before: chunk)

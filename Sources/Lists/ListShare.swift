@@ -68,7 +68,7 @@ extension TokenList {
         var end: ListPosition?
         let isLast = shard.index == shard.count
         while start == nil || !isLast && end == nil, let chunk = try cursor.cutRows(atMost: .max) {
-            try SignalWatch.stopIfAsked()
+            try SignalWatch.stopIfRequested()
             try checkUnchanged()
             if start == nil { start = rowStart(in: chunk, from: first, &reader) }
             if !isLast, end == nil { end = rowStart(in: chunk, from: last, &reader) }

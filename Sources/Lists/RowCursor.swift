@@ -60,7 +60,7 @@ package struct RowCursor: ~Copyable {
         if let chunk = reader.close() { source.giveBack(chunk) }
         dispositions = nil
         disposition = .send
-        if endsOnSignals { try SignalWatch.stopIfAsked() }
+        if endsOnSignals { try SignalWatch.stopIfRequested() }
         guard let chunk = try source.next(rowLimit: rowsAtOnce) else {
             progress?.end()
             return false

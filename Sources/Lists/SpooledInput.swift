@@ -53,7 +53,7 @@ package enum SpooledInput {
         }
         let step: Int32 = 100
         for _ in 0..<(patienceMilliseconds / Int(step)) {
-            try SignalWatch.stopIfAsked()
+            try SignalWatch.stopIfRequested()
             if SystemCall.poll(STDIN_FILENO, POLLIN, step) > 0 { return true }
         }
         standardErrorLine(

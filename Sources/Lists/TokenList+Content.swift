@@ -27,7 +27,7 @@ extension TokenList {
     /// The hash of the whole list; a signal to stop ends it.
     package func contentHash() throws(BroadsideError) -> String? {
         try contentHash { () throws(BroadsideError) in
-            try SignalWatch.stopIfAsked()
+            try SignalWatch.stopIfRequested()
             return false
         }
     }

@@ -30,7 +30,7 @@ public enum ByteScan {
             let found =
                 bytes .== SIMD16<UInt8>(repeating: one)
                 .| bytes .== SIMD16<UInt8>(repeating: other)
-            if let place = firstPlace(found) { return offset &+ place }
+            if let index = firstIndex(found) { return offset &+ index }
             offset &+= vectorByteCount
         }
         while offset < end {
@@ -98,7 +98,7 @@ public enum ByteScan {
                 bytes .< SIMD16<Int8>(repeating: 0x20)
                 .| bytes .== SIMD16<Int8>(repeating: 0x22)
                 .| bytes .== SIMD16<Int8>(repeating: 0x5c)
-            if let place = firstPlace(found) { return offset &+ place }
+            if let index = firstIndex(found) { return offset &+ index }
             offset &+= vectorByteCount
         }
         while offset < end {
@@ -111,7 +111,7 @@ public enum ByteScan {
     }
 
     @inlinable @inline(__always)
-    static func firstPlace(_ found: SIMDMask<SIMD16<Int8>>) -> Int? {
+    static func firstIndex(_ found: SIMDMask<SIMD16<Int8>>) -> Int? {
         // SAFETY: both have sixteen bytes, and any bits are a value of the second type.
         let halves = unsafe unsafeBitCast(found, to: SIMD2<UInt64>.self)
         guard halves.x | halves.y != 0 else { return nil }

@@ -161,12 +161,12 @@ public struct JSONTokenizer: Sendable {
     }
 
     private mutating func word(
-        _ text: RawSpan, _ spelling: StaticString, _ kind: Token.Kind
+        _ text: RawSpan, _ literal: StaticString, _ kind: Token.Kind
     ) throws(JSONError) -> Token {
         let start = offset
-        for position in 0..<spelling.utf8CodeUnitCount {
+        for position in 0..<literal.utf8CodeUnitCount {
             // SAFETY: the position is inside the static string.
-            let expected = unsafe spelling.utf8Start[position]
+            let expected = unsafe literal.utf8Start[position]
             if try peek(text) != expected { throw JSONError(.unexpectedCharacter, at: offset) }
             offset += 1
         }
@@ -225,13 +225,13 @@ public struct JSONTokenizer: Sendable {
                 hasEscapes = true
                 try escape(text)
             case 0..<0x20: throw JSONError(.controlCharacter, at: offset)
-            default: try passBeyondASCII(text)
+            default: try skipNonASCII(text)
             }
         }
     }
 
     /// Passes the scalars beyond ASCII that follow each other: languages have runs of them.
-    private mutating func passBeyondASCII(_ text: RawSpan) throws(JSONError) {
+    private mutating func skipNonASCII(_ text: RawSpan) throws(JSONError) {
         repeat {
             guard let count = UTF8Scalar.count(in: text, at: offset) else {
                 throw JSONError(.badUTF8, at: offset)

@@ -43,7 +43,7 @@ struct FailureReport {
             return TLSError(
                 .closed, "the \(peer)\(server) closed the connection without a TLS close_notify")
         }
-        if transfer.certificateWanted { return noCertificate }
+        if transfer.certificateRequested { return noCertificate }
         return TLSError(
             .closed,
             "the \(peer)\(server) closed the connection during the TLS handshake: "
@@ -96,8 +96,8 @@ struct FailureReport {
         case SSL_AD_PROTOCOL_VERSION: return noVersion
         case SSL_AD_CERTIFICATE_REQUIRED where isClient: return noCertificate
         // TLS 1.2 has no alert of its own for a missing certificate (RFC 5246 section 7.4.6).
-        case SSL_AD_HANDSHAKE_FAILURE where transfer.certificateWanted,
-            SSL_AD_BAD_CERTIFICATE where transfer.certificateWanted:
+        case SSL_AD_HANDSHAKE_FAILURE where transfer.certificateRequested,
+            SSL_AD_BAD_CERTIFICATE where transfer.certificateRequested:
             return noCertificate
         case SSL_AD_BAD_CERTIFICATE...SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA,
             SSL_AD_ACCESS_DENIED:

@@ -18,7 +18,7 @@ internal import CBroadsideOpenSSL
     private(set) var firstBytes: (UInt8, UInt8)?
     private var firstByte: UInt8?
     /// The server asked for a certificate and the context had none.
-    var certificateWanted = false
+    var certificateRequested = false
     /// Why the peer's certificate was refused.
     var verification: TLSError?
     /// What the certificate has to be for; nil on the server's side.
@@ -64,7 +64,7 @@ internal import CBroadsideOpenSSL
         unsafe target.copyMemory(from: source.baseAddress! + consumed, byteCount: taken)
         if firstBytes == nil {
             for position in consumed..<consumed + taken where firstBytes == nil {
-                unsafe noteFirst(source[position])
+                unsafe recordFirst(source[position])
             }
         }
         consumed += taken
@@ -82,7 +82,7 @@ internal import CBroadsideOpenSSL
         return put
     }
 
-    private mutating func noteFirst(_ byte: UInt8) {
+    private mutating func recordFirst(_ byte: UInt8) {
         if let firstByte {
             firstBytes = (firstByte, byte)
         } else {

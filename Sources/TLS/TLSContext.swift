@@ -47,7 +47,7 @@ internal import CBroadsideOpenSSL
         }
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
         unsafe SSL_CTX_set_client_cert_cb(pointer) { session, _, _ in
-            unsafe SharedTransfer(of: session!).value.certificateWanted = true
+            unsafe SharedTransfer(of: session!).value.certificateRequested = true
             return 0
         }
         PeerVerification.install(self)

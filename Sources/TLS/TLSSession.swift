@@ -195,13 +195,13 @@ internal import CBroadsideOpenSSL
             precondition(Int(written) == count, "the sink has room for all")
             return true
         }
-        noteFailedWrite(written)
+        recordFailedWrite(written)
         return false
     }
 
     /// Apart from `seal`, which runs for each record.
     @inline(never)
-    private mutating func noteFailedWrite(_ written: Int32) {
+    private mutating func recordFailedWrite(_ written: Int32) {
         // SAFETY: `session` lives as long as this value.
         if unsafe SSL_get_error(session, written) != SSL_ERROR_WANT_READ {
             failure = TLSError(

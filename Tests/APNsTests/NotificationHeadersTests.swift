@@ -51,8 +51,8 @@ import Testing
         }
         for priority in Priority.allCases {
             #expect(options(.alert, priority) == [])
-            #expect(options(.background, priority).isEmpty == (priority == .considerate))
-            #expect(options(.liveActivity, priority).isEmpty == (priority != .patient))
+            #expect(options(.background, priority).isEmpty == (priority == .normal))
+            #expect(options(.liveActivity, priority).isEmpty == (priority != .low))
         }
     }
 
@@ -62,7 +62,7 @@ import Testing
         #expect(NotificationHeaders().priority == .immediate)
         let topic = "com.example.MyApp"
         #expect(
-            errors(NotificationHeaders(topic: topic, pushType: .background, priority: .immediate))
+            errors(NotificationHeaders(topic: topic, pushType: .background, priority: .high))
                 == [.priority])
         let full = String(repeating: "x", count: 64)
         #expect(errors(NotificationHeaders(topic: topic, collapseID: full)) == [])

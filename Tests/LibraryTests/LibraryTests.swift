@@ -46,7 +46,7 @@ private struct Choice {
 @Test
 func `Each option's type is usable with the library's import alone`() {
     let choice = Choice(
-        pushType: PushType.background, priority: Priority.considerate,
+        pushType: PushType.background, priority: Priority.normal,
         expiration: Expiration("+2h"), environment: Endpoints.Environment.development,
         command: BinaryCommand.simple)
     var send = SendOptions()

@@ -97,10 +97,10 @@ extension Plan {
             throw .usage(
                 "collapse-id", "has no place in the binary protocol: leave it out")
         }
-        if options.priority == .patient {
+        if options.priority == .low {
             throw .usage("priority", "1 has no place in the binary protocol: use 10 or 5")
         }
-        if options.priority == .considerate, command != .frame {
+        if options.priority == .normal, command != .frame {
             throw .usage("priority", "5 needs --binary-command 2: the others are always 10")
         }
         if options.expiration != nil, command == .simple {

@@ -83,7 +83,7 @@ final class ListEnd {
         while idle < Self.diskPatience {
             if let result = side.result { return result }
             if !endsOnSignals {
-                SignalWatch.awaitBell(milliseconds: 10)
+                SignalWatch.awaitNotification(milliseconds: 10)
             } else if signals.isStopTaken(milliseconds: 10) {
                 break
             }

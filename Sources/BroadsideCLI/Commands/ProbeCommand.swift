@@ -103,7 +103,7 @@ enum ProbeCommand {
         _ = try arguments.required("tokens", "FILE")
         options.payloadBytes = Array(payload.utf8)
         options.pushType = .background
-        options.priority = .considerate
+        options.priority = .normal
         options.expiration = .at(0)
         for group in [whatToProbe, ListOptions.whichRows] {
             try group.read(arguments, into: &options)

@@ -65,7 +65,7 @@ package final class ReactorThread: @unchecked Sendable {
             thread = try WorkerThread { [self] in
                 run()
                 ended.store(true, ordering: .releasing)
-                SignalWatch.ring(waiter)
+                SignalWatch.notify(waiter)
             }
         } catch {
             let cause = StopCause.failed(detail: error.message)

@@ -25,9 +25,9 @@ package final class OutputQueue: @unchecked Sendable {
     /// The most bytes that wait to be written.
     static let byteLimit = 256 * 1024
     /// How long an end waits for output that nobody takes.
-    private static let patienceMilliseconds = 5_000
+    private static let timeoutMilliseconds = 5_000
     /// The same where somebody wants the process to end at once.
-    private static let urgentPatienceMilliseconds = 100
+    private static let urgentTimeoutMilliseconds = 100
     /// A write is at most this long, so that progress can be seen.
     private static let pieceSize = 4096
 
@@ -90,7 +90,7 @@ package final class OutputQueue: @unchecked Sendable {
     /// Waits until everything is written; gives up, once and for all, when nothing was taken for a
     /// few seconds, or when a signal says that it is not worth the wait.
     @discardableResult package func finish() -> Ending {
-        let patience = locked { isGivenUp } ? 100 : Self.patienceMilliseconds
+        let patience = locked { isGivenUp } ? 100 : Self.timeoutMilliseconds
         var waited = 0
         var seen = writtenCount.load(ordering: .relaxed)
         while locked({ isWriting || !texts.isEmpty || frame != nil || erasesFrame }) {
@@ -99,7 +99,7 @@ package final class OutputQueue: @unchecked Sendable {
             let count = writtenCount.load(ordering: .relaxed)
             if count != seen { (seen, waited) = (count, 0) }
             if waited >= patience
-                || (waited >= Self.urgentPatienceMilliseconds && SignalWatch.isStopUrgent)
+                || (waited >= Self.urgentTimeoutMilliseconds && SignalWatch.isStopUrgent)
             {
                 locked { isGivenUp = true }
                 return .stuck

@@ -27,7 +27,7 @@ package final class UnixLineServer {
         var descriptor: Int32
         var received: [UInt8] = []
         /// The look at which it connected, or said something last.
-        var lastHeard: UInt64
+        var lastActive: UInt64
     }
 
     private let path: String
@@ -39,7 +39,7 @@ package final class UnixLineServer {
     private let file: FileIdentity?
     private var hasEnded = false
     private var clients: [Client] = []
-    private var looks: UInt64 = 0
+    private var rounds: UInt64 = 0
 
     /// Connections that are served at the same time; a further one takes the place of the one that has
     /// been silent for longest.
@@ -64,7 +64,7 @@ package final class UnixLineServer {
                 "\(path): longer than the \(unixPathLimit) bytes of a socket's path: name a shorter one"
             )
         }
-        try Self.clearPlace(path, option)
+        try Self.removeStaleSocket(path, option)
         let descriptor = unixSocket()
         guard descriptor >= 0 else { throw Self.failure(path, option) }
         // No other thread makes files yet: the mask is ours alone, and the file is never open to others.
@@ -96,7 +96,7 @@ package final class UnixLineServer {
     }
 
     /// Removes a socket that nothing listens on any more.
-    private static func clearPlace(_ path: String, _ option: String) throws(BroadsideError) {
+    private static func removeStaleSocket(_ path: String, _ option: String) throws(BroadsideError) {
         guard let information = SystemCall.linkStatus(path) else { return }
         guard information.st_mode & S_IFMT == S_IFSOCK else {
             throw .usage(option, "\(path) exists and is not a socket: name another place")
@@ -135,41 +135,41 @@ package final class UnixLineServer {
     /// Answers what has come in, without waiting for more.
     ///
     /// - Parameter answer: Makes one line of another.
-    package func serve(_ answer: (String) -> String) {
+    package func serve(_ respond: (String) -> String) {
         precondition(!hasEnded)
-        looks += 1
-        for index in clients.indices.reversed() { serve(index, answer) }
+        rounds += 1
+        for index in clients.indices.reversed() { serve(index, respond) }
         for _ in 0..<Self.connectionsAtOnce {
             let client = accept(descriptor, nil, nil)
             guard client >= 0 else { break }
             _ = fcntl(client, F_SETFD, FD_CLOEXEC)
             _ = fcntl(client, F_SETFL, O_NONBLOCK)
             if clients.count == Self.clientsLimit { dropQuietest() }
-            clients.append(Client(descriptor: client, lastHeard: looks))
+            clients.append(Client(descriptor: client, lastActive: rounds))
             // What it has said already is answered before another one may take its place.
-            serve(clients.count - 1, answer)
+            serve(clients.count - 1, respond)
         }
     }
 
-    private func serve(_ index: Int, _ answer: (String) -> String) {
-        let (isOpen, hasSpoken) = answerLines(of: &clients[index], answer)
-        if hasSpoken { clients[index].lastHeard = looks }
+    private func serve(_ index: Int, _ respond: (String) -> String) {
+        let (isOpen, hasReceived) = respondToLines(of: &clients[index], respond)
+        if hasReceived { clients[index].lastActive = rounds }
         if !isOpen { drop(index) }
     }
 
     private func drop(_ index: Int) { close(clients.remove(at: index).descriptor) }
 
     private func dropQuietest() {
-        let quietest = clients.indices.min { clients[$0].lastHeard < clients[$1].lastHeard }
+        let quietest = clients.indices.min { clients[$0].lastActive < clients[$1].lastActive }
         if let quietest { drop(quietest) }
     }
 
     /// Reads and answers whole lines.
     ///
     /// - Returns: Whether the connection is of further use, and whether anything came.
-    private func answerLines(
-        of client: inout Client, _ answer: (String) -> String
-    ) -> (isOpen: Bool, hasSpoken: Bool) {
+    private func respondToLines(
+        of client: inout Client, _ respond: (String) -> String
+    ) -> (isOpen: Bool, hasReceived: Bool) {
         var room = [UInt8](repeating: 0, count: limits.lineBytes)
         let count = SystemCall.receive(client.descriptor, &room, 0)
         if count < 0 { return (errno == EAGAIN || errno == EINTR, false) }
@@ -185,7 +185,7 @@ package final class UnixLineServer {
                     to: client)
                 return (false, true)
             }
-            let text = answer(String(decoding: line, as: UTF8.self))
+            let text = respond(String(decoding: line, as: UTF8.self))
             client.received.removeSubrange(...end)
             guard reply(text, to: client) else { return (false, true) }
         }

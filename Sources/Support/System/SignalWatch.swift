@@ -15,9 +15,9 @@ package struct SignalWatch {
     }
 
     /// The signal by which threads say that they have ended; blocked like the others.
-    static var bell: Int32 { SIGUSR1 }
+    static var notification: Int32 { SIGUSR1 }
 
-    private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, bell])
+    private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, notification])
 
     /// Called before any thread is started, as threads inherit what is blocked.
     package init() { signals.block() }
@@ -27,7 +27,7 @@ package struct SignalWatch {
         switch signals.take(nanoseconds: milliseconds * 1_000_000) {
         case SIGINT, SIGTERM: return .stop
         case SIGHUP: return .reload
-        case Self.bell: return .finished
+        case Self.notification: return .finished
         default: return .timeout
         }
     }
@@ -39,8 +39,8 @@ package struct SignalWatch {
     }
 
     /// Waits for the bell alone; signals wait on.
-    package static func awaitBell(milliseconds: Int) {
-        _ = SignalSet([bell]).take(nanoseconds: milliseconds * 1_000_000)
+    package static func awaitNotification(milliseconds: Int) {
+        _ = SignalSet([notification]).take(nanoseconds: milliseconds * 1_000_000)
     }
 
     /// Whether work before the first send is to end: a signal to stop waits to be taken and stays so,
@@ -50,11 +50,11 @@ package struct SignalWatch {
     package static var isStopPending: Bool {
         let pending = SignalSet.pending
         return pending.contains(SIGINT) || pending.contains(SIGTERM)
-            || isStopWanted.load(ordering: .relaxed)
+            || isStopRequested.load(ordering: .relaxed)
     }
 
     /// What `prepare` tells its work.
-    static let isStopWanted = Atomic<Bool>(false)
+    static let isStopRequested = Atomic<Bool>(false)
 
     /// From now on nothing is waited for: a second signal to stop was taken.
     package static func hurry() { hasSecondStop.store(true, ordering: .relaxed) }
@@ -70,7 +70,7 @@ package struct SignalWatch {
     private static let hasSecondStop = Atomic<Bool>(false)
 
     /// Ends what is only a preparation where somebody wants the run to stop.
-    package static func stopIfAsked() throws(BroadsideError) {
+    package static func stopIfRequested() throws(BroadsideError) {
         if isStopPending { throw stopped }
     }
 
@@ -83,14 +83,14 @@ package struct SignalWatch {
 
     /// Takes the signals to stop that wait: the next one is another.
     package static func takeStop() {
-        isStopWanted.store(false, ordering: .relaxed)
+        isStopRequested.store(false, ordering: .relaxed)
         let stops = SignalSet([SIGINT, SIGTERM])
         while stops.take(nanoseconds: 0) != nil {}
     }
 
     /// Wakes the thread that waits. The signal is for that thread alone: in a program of others, one
     /// that does not block it would be killed by it.
-    package static func ring(_ waiter: pthread_t) {
-        pthread_kill(waiter, bell)
+    package static func notify(_ waiter: pthread_t) {
+        pthread_kill(waiter, notification)
     }
 }

@@ -21,7 +21,7 @@ package final class SideWork<Value>: @unchecked Sendable {
         nonisolated(unsafe) let unsharedWork = work
         thread = try? WorkerThread { [self] in
             unsafe finish(unsharedWork())
-            SignalWatch.ring(owner)
+            SignalWatch.notify(owner)
         }
         if thread == nil { finish(work()) }
     }

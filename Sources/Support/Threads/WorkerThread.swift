@@ -85,14 +85,14 @@ package final class WorkerThread: @unchecked Sendable {
     /// started in that moment would be one too many.
     static func awaitTasks(_ count: Int?) {
         guard let count else { return }
-        for _ in 0..<taskPatienceMilliseconds {
+        for _ in 0..<taskTimeoutMilliseconds {
             guard let now = taskCount, now > count else { return }
             usleep(1000)
         }
     }
 
     /// The longest wait for that; it takes microseconds where no debugger holds the threads.
-    private static var taskPatienceMilliseconds: Int { 1000 }
+    private static var taskTimeoutMilliseconds: Int { 1000 }
 
     /// Waits for the thread's end. Called once.
     package func join() {
