@@ -1,13 +1,14 @@
 internal import BroadsideSupport
 
-/// What can be said to a running simulator: `status`, `scenario NAME`, `online TOKEN`,
-/// `offline TOKEN`, `saving-power TOKEN`, `awake TOKEN`. Each answer is a line of JSON with `ok`.
+/// Control commands for a running simulator: `status`, `scenario NAME`, `online TOKEN`, `offline
+/// TOKEN`, `saving-power TOKEN`, `awake TOKEN`. Each response is one line of JSON with an `ok`
+/// member.
 struct ControlCommands: Sendable {
     let shared: EndpointShared
     let devices: DeviceStore?
     let start: ClockStart
 
-    /// The answer to a line.
+    /// Executes one command line and returns its response.
     func response(_ line: String) -> String {
         let fields = line.split(whereSeparator: \.isWhitespace).map(String.init)
         switch (fields.first, fields.count) {
@@ -67,7 +68,8 @@ struct ControlCommands: Sendable {
         return line.object
     }
 
-    /// Says something of a device; the answer has how many notifications it got for that.
+    /// Changes a device's condition and reports how many notifications were delivered to it as a
+    /// result.
     private func device(
         _ text: String, _ set: (DeviceStore, [UInt8], UInt64) -> Int?
     ) -> String {

@@ -2,26 +2,26 @@ internal import BroadsideRing
 internal import BroadsideSupport
 internal import Glibc
 
-/// A Unix socket that takes commands, a line each, and answers each with a line.
+/// A Unix socket that accepts commands, one per line, and responds to each with one line.
 ///
-/// A connection may send any number of lines. A thread of its own serves all, one after the other:
-/// commands are rare and short.
+/// A connection may send any number of lines. One dedicated thread serves all connections in turn,
+/// because commands are rare and short.
 final class ControlSocket: Sendable {
-    /// Nobody holds the thread up by not reading its answers.
+    /// Limits that keep a client from blocking the thread by not reading its responses.
     private static let limits = UnixLineServer.Limits(lineBytes: 4096, replyMilliseconds: 1000)
 
     private let thread: EndpointThread
 
     /// Starts listening.
     ///
-    /// - Parameter answer: Gets a line without its end, returns one likewise.
+    /// - Parameter response: Maps a command line without its line end to a response without one.
     init(
         path: String, response: @escaping @Sendable (String) -> String
     ) throws(SimulatorError) {
         let made = try SimulatorError.converted { () throws(BroadsideError) in
             try UnixLineServer(path, option: "control", limits: Self.limits)
         }
-        // SAFETY: from here on it is the thread's alone.
+        // SAFETY: only the thread uses the server from here on.
         nonisolated(unsafe) let server = made
         thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
             isReady()
@@ -31,7 +31,7 @@ final class ControlSocket: Sendable {
         }
     }
 
-    /// Ends all connections and removes the socket's file. Called once.
+    /// Ends all connections and removes the socket file. Must be called exactly once.
     func stop() {
         thread.wake()
         _ = thread.join()

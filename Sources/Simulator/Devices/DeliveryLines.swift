@@ -1,9 +1,9 @@
 internal import BroadsideSupport
 internal import Glibc
 
-/// The file that gets a line for each notification that a device got, if somebody wants it.
+/// The optional output file with one line for each notification delivered to a device.
 struct DeliveryLines: Sendable {
-    /// Bytes of lines that wait to be written.
+    /// Buffered bytes that trigger a write.
     private static let flushCount = 1 << 16
     private static let flushIntervalMicroseconds: UInt64 = 200_000
     private static let header = "t_us,token,topic,apns_id,collapse_id,expiration,from\n"
@@ -13,7 +13,7 @@ struct DeliveryLines: Sendable {
     private var oldestMicroseconds: UInt64 = 0
     private var hasFailed = false
 
-    /// Creates or empties the file and writes the header line.
+    /// Creates or truncates the file and writes the header line.
     init(path: String?) throws(SimulatorError) {
         guard let path else {
             descriptor = -1
@@ -52,7 +52,7 @@ struct DeliveryLines: Sendable {
         lines.append(UInt8(ascii: ","))
     }
 
-    /// As a field of CSV: in quotes if it holds a comma or quotes.
+    /// Returns a CSV field, quoted if it contains a comma or a quotation mark.
     private static func quoted(_ bytes: [UInt8]) -> [UInt8] {
         let quote = UInt8(ascii: "\"")
         guard bytes.contains(where: { $0 == quote || $0 == UInt8(ascii: ",") }) else {
@@ -61,7 +61,7 @@ struct DeliveryLines: Sendable {
         return [quote] + bytes.flatMap { $0 == quote ? [quote, quote] : [$0] } + [quote]
     }
 
-    /// Writes what has waited long enough; returns when the rest is due, microseconds.
+    /// Writes the buffered lines if they are due; otherwise returns their due time, microseconds.
     mutating func flushDue(_ microseconds: UInt64) -> UInt64? {
         guard !lines.isEmpty else { return nil }
         let due = oldestMicroseconds + Self.flushIntervalMicroseconds
@@ -70,7 +70,7 @@ struct DeliveryLines: Sendable {
         return nil
     }
 
-    /// Writes what waits.
+    /// Writes the buffered lines.
     mutating func flush() {
         guard !lines.isEmpty else { return }
         assert(descriptor >= 0, "lines are kept for a file")
@@ -78,7 +78,7 @@ struct DeliveryLines: Sendable {
         lines.removeAll(keepingCapacity: true)
     }
 
-    /// Writes what waits and closes the file; true if all of it was written.
+    /// Writes the buffered lines and closes the file; returns true if every line was written.
     mutating func finish() -> Bool {
         flush()
         if descriptor >= 0 { _ = close(descriptor) }

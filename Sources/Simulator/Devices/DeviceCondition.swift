@@ -2,8 +2,8 @@ internal import BroadsideAPNs
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Which devices are offline, or save power: what was said of each, else a pure function of the
-/// token, so that anybody can compute it.
+/// The set of devices that are offline, or that save power: an explicit setting for a token, or
+/// else a pure function of the token, so that a test can compute it independently.
 ///
 ///     h = splitmix64(first 8 bytes of the token, big-endian, padded with zeros, XOR seed)
 ///     offline:       splitmix64(h) / 2^64 < share
@@ -13,11 +13,11 @@ struct DeviceCondition: Sendable {
         case offline = 1
         case savingPower = 2
 
-        /// The option that names the devices.
+        /// The command-line option that selects the devices.
         var option: String { self == .offline ? "offline" : "saving-power" }
     }
 
-    /// Devices of which something may be said.
+    /// Maximum number of devices with an explicit setting.
     static let explicitLimit = 1_000_000
 
     private let kind: Kind
@@ -32,7 +32,8 @@ struct DeviceCondition: Sendable {
         self.seed = seed
     }
 
-    /// Reads an option's value: a share from 0 to 1, or a file with a token a line; nil: no device.
+    /// Parses an option's value: a share from 0 to 1, or a file with one token per line; nil
+    /// selects no device.
     init(_ kind: Kind, option: String?, seed: UInt64) throws(SimulatorError) {
         if let option, let share = Double(option), (0...1).contains(share) {
             self.init(kind, share: share, seed: seed)
@@ -42,7 +43,7 @@ struct DeviceCondition: Sendable {
         }
     }
 
-    /// Whether it holds for the device of a token, in lower-case digits.
+    /// Returns whether the condition holds for a token in lower-case hexadecimal digits.
     func holds(_ token: [UInt8]) -> Bool {
         if !explicit.isEmpty, let explicit = explicit[token] { return explicit }
         guard share > 0,
@@ -53,24 +54,25 @@ struct DeviceCondition: Sendable {
         return Double(hash) * 0x1p-64 < share
     }
 
-    /// Says so; false if too much was said already.
+    /// Sets the condition for a token; returns false if too many tokens already have an explicit
+    /// setting.
     mutating func set(_ token: [UInt8], _ holds: Bool) -> Bool {
         guard explicit.count < Self.explicitLimit || explicit[token] != nil else { return false }
         explicit[token] = holds
         return true
     }
 
-    /// A token's digits in lower case; nil where they spell none.
+    /// Returns a token's digits in lower case, or nil if they are not a valid token.
     static func normalized(_ digits: [UInt8]) -> [UInt8]? {
         guard TokenOutcome.head(ofDigits: digits.span.rawBytes) != nil
         else {
             return nil
         }
-        // Figures have this bit already.
+        // Decimal digits already have this bit set.
         return digits.map { $0 | 0x20 }
     }
 
-    /// Takes a file's tokens, a line each, as devices for which it holds.
+    /// Reads a file with one token per line and sets the condition for each.
     mutating func read(_ path: String) throws(SimulatorError) {
         let text = try PrivateFile.read(path, option: kind.option, limit: 256 << 20)
         var line = 0

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// Store and forward (Apple, "Quality of Service, Store-and-Forward, and Coalesced Notifications").
+/// Store-and-forward (Apple, "Quality of Service, Store-and-Forward, and Coalesced Notifications").
 ///
 ///     accepted -> online? yes -> saves power, and priority 5 or 1? no ---------------> delivered
 ///                    | no                  | yes
@@ -14,36 +14,37 @@ internal import Synchronization
 ///                          coalesced        expired            dropped           delivered
 ///                          (a newer came)   (its time passed)  (30 days, limits) (back online)
 ///
-/// All threads of an endpoint share one.
+/// Shared by all threads of an endpoint.
 final class DeviceStore: Sendable {
-    /// Notifications kept in all, stored and held.
+    /// Maximum number of notifications stored or held in total.
     static let maximumStored = 200_000
-    /// Notifications kept for one device, stored or held.
+    /// Maximum number of notifications stored or held for one device.
     static let maximumStoredForDevice = 64
 
     struct Counts: Sendable, Equatable {
-        /// Kept at this moment for devices that are offline.
+        /// Notifications currently stored for devices that are offline.
         var stored = 0
-        /// Kept at this moment for devices that save power.
+        /// Notifications currently held for devices that save power.
         var held = 0
-        /// Given to devices.
+        /// Notifications delivered to devices.
         var delivered: UInt64 = 0
-        /// Replaced by a newer one.
+        /// Notifications replaced by a newer one.
         var coalesced: UInt64 = 0
-        /// Kept until their expiration passed.
+        /// Notifications whose expiration passed while they were stored or held.
         var expired: UInt64 = 0
-        /// Not kept at all: one attempt was asked for, or the expiration had passed.
+        /// Notifications never stored, because a single attempt was requested or the expiration had
+        /// passed.
         var discarded: UInt64 = 0
-        /// Let go of after a long time, or for want of room.
+        /// Notifications dropped because of their age or for lack of room.
         var dropped: UInt64 = 0
     }
 
-    /// How long and how many notifications are kept.
+    /// Limits on how long and how many notifications are kept.
     struct Rules: Sendable {
         var store = StoreRule.app
-        /// For how long a notification is kept at most.
+        /// Maximum time for which a notification is kept.
         var keepNanoseconds: UInt64 = 30 * 86_400_000_000_000
-        /// From the first notification of priority 5 that is held to the group's delivery.
+        /// Time from the first held notification of priority 5 to the delivery of its group.
         var groupNanoseconds: UInt64 = 30_000_000_000
     }
 
@@ -54,14 +55,14 @@ final class DeviceStore: Sendable {
         var groups = PowerGroups()
         var counts = Counts()
         var deliveries: DeliveryLines
-        /// When all devices were last looked through for what has expired.
+        /// Time of the last scan of all devices for expired notifications.
         var sweptMicroseconds: UInt64 = 0
     }
 
     private let state: Mutex<State>
     private let rules: Rules
 
-    /// - Parameter deliveries: A file that gets a line a delivery; nil for none.
+    /// - Parameter deliveries: Output file with one line per delivery; nil for none.
     init(
         offline: DeviceCondition = DeviceCondition(.offline),
         savingPower: DeviceCondition = DeviceCondition(.savingPower), deliveries: String? = nil,
@@ -74,7 +75,7 @@ final class DeviceStore: Sendable {
 
     // MARK: Notifications
 
-    /// Takes an accepted notification: to the device, or into the store.
+    /// Delivers or stores an accepted notification.
     func take(
         _ envelope: Envelope, token: [UInt8], identifier: NotificationIDText, microseconds: UInt64
     ) {
@@ -136,17 +137,18 @@ final class DeviceStore: Sendable {
             return
         }
         guard hasRoom(microseconds, &state) else { return }
-        // Priority 1 "prevents awakening the device": it comes along when others are delivered.
+        // Priority 1 "prevents awakening the device": such a notification is delivered together
+        // with others.
         let due = new.envelope.priority == 1 ? nil : microseconds + rules.groupNanoseconds / 1000
         state.groups.append(new, token, dueMicroseconds: due)
         state.counts.held += 1
     }
 
-    /// Whether one more can be kept; if not, it is dropped.
+    /// Returns whether one more notification can be kept; if not, counts it as dropped.
     private func hasRoom(_ microseconds: UInt64, _ state: inout State) -> Bool {
         assert(state.counts.stored >= 0 && state.counts.held >= 0, "what is kept is counted once")
         func isFull() -> Bool { state.counts.stored + state.counts.held >= Self.maximumStored }
-        // At most once a second: looking through all of them takes its time.
+        // At most once a second, because the scan visits every device.
         if isFull(), microseconds >= state.sweptMicroseconds + 1_000_000 {
             sweep(microseconds, &state)
         }
@@ -155,7 +157,7 @@ final class DeviceStore: Sendable {
         return false
     }
 
-    /// Removes what is too old, and counts it; returns what is left.
+    /// Removes and counts the notifications that are too old; returns the rest.
     private func keepValid(
         _ kept: [KeptNotification], _ microseconds: UInt64, _ state: inout State
     ) -> [KeptNotification] {
@@ -186,8 +188,8 @@ final class DeviceStore: Sendable {
 
     // MARK: Devices
 
-    /// A device comes online and gets what was kept for it, or goes offline. Returns how many it
-    /// got; nil if too much was said already.
+    /// Sets a device online, which delivers the notifications stored for it, or offline. Returns
+    /// the number delivered, or nil if too many devices have an explicit setting.
     func setOnline(_ token: [UInt8], _ isOnline: Bool, microseconds: UInt64) -> Int? {
         state.withLock { state in
             deliverGroups(microseconds, &state)
@@ -208,8 +210,8 @@ final class DeviceStore: Sendable {
         }
     }
 
-    /// A device begins to save power, or ends it and gets what was held for it. Returns how many it
-    /// got; nil if too much was said already.
+    /// Sets whether a device saves power; leaving that state delivers the notifications held for
+    /// it. Returns the number delivered, or nil if too many devices have an explicit setting.
     func setSavingPower(_ token: [UInt8], _ saves: Bool, microseconds: UInt64) -> Int? {
         state.withLock { state in
             deliverGroups(microseconds, &state)
@@ -236,7 +238,7 @@ final class DeviceStore: Sendable {
         return valid.count
     }
 
-    /// What is kept now, and what became of the others.
+    /// Current and cumulative counts.
     func counts(microseconds: UInt64) -> Counts {
         state.withLock { state in
             deliverGroups(microseconds, &state)
@@ -248,7 +250,7 @@ final class DeviceStore: Sendable {
         }
     }
 
-    // MARK: The file
+    // MARK: Output file
 
     private func deliver(
         _ notifications: [KeptNotification], _ token: [UInt8], _ from: StaticString,
@@ -260,7 +262,8 @@ final class DeviceStore: Sendable {
         }
     }
 
-    /// Does what is due; returns for how many microseconds the rest may wait, nil: nothing waits.
+    /// Performs the work that is due; returns the microseconds until the next work is due, or nil
+    /// if none is pending.
     func settleDue(microseconds: UInt64) -> UInt64? {
         state.withLock { state in
             deliverGroups(microseconds, &state)
@@ -269,9 +272,10 @@ final class DeviceStore: Sendable {
         }
     }
 
-    /// Writes what waits.
+    /// Writes the buffered delivery lines.
     func flush() { state.withLock { $0.deliveries.flush() } }
 
-    /// After all threads have ended: writes what waits; true if all of it was written.
+    /// Writes the buffered delivery lines after all threads have ended; returns true if every line
+    /// was written.
     func finish() -> Bool { state.withLock { $0.deliveries.finish() } }
 }

@@ -1,20 +1,22 @@
 internal import BroadsideHPACK
 internal import BroadsideSupport
 
-/// What becomes of a notification for a device that is away depends on this, not on its payload.
+/// The header fields that decide how a notification for an unavailable device is treated. The
+/// payload has no influence.
 struct Envelope: Sendable, Equatable {
-    /// The bundle ID: a push type's suffix is not part of it.
+    /// The bundle ID, without a push type's suffix.
     var topic: [UInt8]
-    /// `apns-collapse-id`; nil where there is none.
+    /// `apns-collapse-id`, or nil if absent.
     var collapseIdentifier: [UInt8]?
-    /// `apns-expiration`, Unix seconds; 0: one attempt, never stored; nil: as long as APNs likes.
+    /// `apns-expiration` in Unix seconds; 0 means a single attempt that is never stored, and nil
+    /// leaves the duration to APNs.
     var expirationUnixSeconds: UInt64?
     /// `apns-priority`: 10, 5 or 1.
     var priority: UInt8 = 10
 }
 
 extension Envelope {
-    /// Of a request's header fields, which were found in order.
+    /// Creates an envelope from a request's validated header fields.
     init(_ head: borrowing RequestHead, topics: TopicTable) {
         topic = topics.bundle(of: head[.topic])
         if let identifier = head[.collapseIdentifier] { collapseIdentifier = Array(identifier) }

@@ -1,11 +1,12 @@
-/// Notifications that wait for devices that save power, a group for each device, in order.
+/// Notifications held for devices that save power, one group per device, in order of arrival.
 ///
-/// A group is due a fixed time after its first notification of priority 5, so the queue of due times
-/// is in order by itself.
+/// A group is due at a fixed interval after its first notification of priority 5, so the queue of
+/// due times is ordered by construction.
 struct PowerGroups: Sendable {
     private struct Group {
         var notifications: [KeptNotification] = []
-        /// When it is due, microseconds; nil: with the next delivery of another kind.
+        /// Due time, microseconds; nil if the group is delivered only together with another
+        /// delivery.
         var dueMicroseconds: UInt64?
     }
 
@@ -13,18 +14,19 @@ struct PowerGroups: Sendable {
     /// Tokens by due time; an entry is stale if its group is due at another time.
     private var queue: [(dueMicroseconds: UInt64, token: [UInt8])] = []
     private var first = 0
-    /// Stale entries that may be in the queue beside one for each group.
+    /// Maximum number of stale entries in the queue, in addition to one entry per group.
     private static let staleLimit = 1024
 
-    /// Notifications held for a token.
+    /// Returns the number of notifications held for a token.
     func count(_ token: [UInt8]) -> Int { groups[token]?.notifications.count ?? 0 }
 
-    /// When the next group may be due, microseconds; nil: no group is.
+    /// Earliest time at which a group may be due, microseconds; nil if none is.
     var dueMicroseconds: UInt64? { first < queue.count ? queue[first].dueMicroseconds : nil }
 
     /// Holds a notification.
     ///
-    /// - Parameter dueMicroseconds: When its group is due at the latest; nil: it makes no group due.
+    /// - Parameter dueMicroseconds: Latest time at which the group is due; nil if this notification
+    ///   sets no due time.
     mutating func append(
         _ notification: KeptNotification, _ token: [UInt8], dueMicroseconds: UInt64?
     ) {
@@ -35,12 +37,12 @@ struct PowerGroups: Sendable {
         queue.append((dueMicroseconds, token))
     }
 
-    /// Removes a token's group and returns it.
+    /// Removes and returns the group of a token.
     mutating func remove(_ token: [UInt8]) -> [KeptNotification] {
         groups.removeValue(forKey: token)?.notifications ?? []
     }
 
-    /// The token of a group that is due; its entry in the queue is gone afterwards.
+    /// Removes the next due entry from the queue and returns its token.
     mutating func nextDue(_ microseconds: UInt64) -> [UInt8]? {
         while first < queue.count, queue[first].dueMicroseconds <= microseconds {
             let entry = queue[first]

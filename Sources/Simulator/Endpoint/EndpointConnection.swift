@@ -1,20 +1,20 @@
 internal import BroadsideTLS
 internal import Glibc
 
-/// One accepted connection: its socket, its TLS session, and its HTTP/2 session once the handshake
-/// is complete.
+/// One accepted connection: its socket, its TLS session and, once the handshake is complete, its
+/// HTTP/2 session.
 ///
 ///     handshaking -> open -> finishing (write what waits, then end our side) -> lingering
 ///          |           |         |                                                 |
 ///          +-----------+---------+---------- broken: no more input or output ------+--> gone
 ///
-/// It is gone, and its slot free, when no operation is in flight on its socket.
+/// The slot is released once no operation is in flight on the socket.
 final class EndpointConnection {
     enum Phase {
         case handshaking, open, finishing, lingering, broken
     }
 
-    /// The HTTP/2 half.
+    /// The HTTP/2 session of the connection, strict or fast.
     enum Session {
         case strict(ServerSession)
         case fast(FastSession)
@@ -23,33 +23,33 @@ final class EndpointConnection {
     let descriptor: Int32
     let slot: UInt32
     let generation: UInt32
-    /// As the journal numbers it.
+    /// The connection's number in the journal.
     let number: UInt64
     var phase = Phase.handshaking
     var records: TLSSession
     var session: Session?
-    /// Ciphertext that waits for the send in flight.
+    /// Ciphertext queued behind the send in flight.
     var outgoing = ByteBuffer(capacity: 16_384)
-    /// Ciphertext that the kernel looks at, or was sent.
+    /// Ciphertext that the kernel is sending or has sent.
     var sending = ByteBuffer(capacity: 16_384)
-    /// How much of `sending` is sent; the kernel has the rest while `isSending`.
+    /// Bytes of `sending` already sent; the kernel reads the rest while `isSending`.
     var sentCount = 0
     var isSending = false
     var isReceiving = false
-    /// There may be output since the last flush.
+    /// True if the connection may have produced output since the last flush.
     var isTouched = false
-    /// When a lingering connection is closed, nanoseconds.
+    /// Time at which a lingering connection is closed, nanoseconds.
     var lingersUntil: UInt64 = 0
-    /// When the handshake has to be complete, nanoseconds.
+    /// Deadline of the handshake, nanoseconds.
     var handshakeUntil: UInt64 = .max
-    /// Until when nothing is read or written, nanoseconds; 0 where it is.
+    /// Time until which reading and writing are suspended, nanoseconds; 0 if they are not.
     var stalledUntil: UInt64 = 0
-    /// How fast it is read; nil: as fast as it comes. And when the next portion is due.
+    /// Rate at which input is read and the time of the next portion; nil for no limit.
     var reading: Portion?
     var readingDue: UInt64 = .max
-    /// Ciphertext that was received and is held back.
+    /// Received ciphertext whose processing is deferred.
     var held = ByteBuffer(capacity: 0)
-    /// The kernel was told to keep what comes.
+    /// True if receiving from the kernel is suspended.
     var isPaused = false
 
     init(
@@ -63,12 +63,12 @@ final class EndpointConnection {
         records = try TLSSession(context: context, serverName: nil)
     }
 
-    /// What came of a piece of ciphertext.
+    /// The result of processing received ciphertext.
     enum Outcome {
         case more, ended, handshakeFailed, failed
     }
 
-    /// Takes received ciphertext in, through TLS and into the session, which `open` makes.
+    /// Processes received ciphertext through TLS and into the session, which `open` creates.
     func receive(
         _ input: RawSpan, scratch: inout ByteBuffer, open: (borrowing TLSSession) -> Session
     ) -> Outcome {
@@ -106,17 +106,17 @@ final class EndpointConnection {
         }
     }
 
-    /// What the session says the connection is to suffer, once.
+    /// Returns and clears the fault that the session requests for the connection.
     func takeStrike() -> ConnectionStrike? {
         guard case .strict(let session) = session, let strike = session.strike else { return nil }
         session.strike = nil
         return strike
     }
 
-    /// Whether received bytes are to be held back.
+    /// Whether received bytes are to be deferred.
     var holdsInput: Bool { stalledUntil > 0 || reading != nil }
 
-    /// When something is due here, nanoseconds; `.max` for nothing.
+    /// Time of the next due work, nanoseconds; `.max` for none.
     var alarm: UInt64 {
         switch phase {
         case .handshaking: return handshakeUntil
@@ -128,7 +128,7 @@ final class EndpointConnection {
         }
     }
 
-    /// Gives a stream its answer.
+    /// Delivers a response to its stream.
     func deliver(_ response: PendingResponse) {
         switch session {
         case .strict(let session): session.deliver(response)
@@ -137,7 +137,7 @@ final class EndpointConnection {
         }
     }
 
-    /// The HTTP/2 session has nothing more to read or say.
+    /// True if the HTTP/2 session has nothing more to read or write.
     var isSessionFinished: Bool {
         switch session {
         case .strict(let session): session.isFinished
@@ -146,7 +146,7 @@ final class EndpointConnection {
         }
     }
 
-    /// Seals what the session has to say. False: TLS refuses.
+    /// Encrypts the session's pending output. Returns false if TLS fails.
     func sealOutput(staging: inout ByteBuffer) -> Bool {
         guard records.isEstablished else { return true }
         staging.removeAll()
@@ -161,13 +161,13 @@ final class EndpointConnection {
         }
     }
 
-    /// Says close_notify, behind all that was sealed before.
+    /// Queues a close_notify alert behind all data encrypted so far.
     func sealEnd() {
         guard records.isEstablished else { return }
         outgoing.append(room: TLSSession.sealedCount(2)) { records.close(ciphertext: &$0) }
     }
 
-    /// Moves what waits under the kernel's eyes; false where nothing waits.
+    /// Moves queued ciphertext to the send buffer; returns false if there is none.
     func prepareSend() -> Bool {
         precondition(!isSending)
         assert(sentCount <= sending.count, "no more is sent than there is")

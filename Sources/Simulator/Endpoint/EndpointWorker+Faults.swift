@@ -2,16 +2,16 @@ internal import BroadsideRing
 internal import BroadsideSupport
 internal import Glibc
 
-/// Time, and what scenarios do to whole connections.
+/// Timers, and the faults that scenarios apply to whole connections.
 extension EndpointWorker {
     // MARK: Alarms
 
-    /// Sees to it that the connection's alarm rings.
+    /// Schedules the connection's next alarm.
     func watch(_ connection: EndpointConnection) {
         nextAlarm = min(nextAlarm, connection.alarm)
     }
 
-    /// Does what is due at this time.
+    /// Handles every alarm that is due.
     func handleAlarms() {
         if outageChange <= context.now { changeOutage() }
         guard nextAlarm <= context.now else { return }
@@ -42,9 +42,9 @@ extension EndpointWorker {
         touch(connection)
     }
 
-    // MARK: Input that is held back
+    // MARK: Deferred input
 
-    /// Keeps received bytes for later.
+    /// Defers the processing of received bytes.
     func hold(_ bytes: RawSpan, on connection: EndpointConnection) {
         if connection.held.count == 0, let reading = connection.reading {
             connection.readingDue = context.now + reading.intervalNanoseconds
@@ -59,11 +59,11 @@ extension EndpointWorker {
         watch(connection)
     }
 
-    /// Reads so many of the bytes that were held back, and lets the kernel go on once none are.
+    /// Processes deferred bytes, and resumes receiving once none are left.
     private func takeHeld(_ connection: EndpointConnection, _ count: Int) {
         let count = min(count, connection.held.count)
         if count > 0, connection.phase == .open {
-            // A copy: reading may hold back more.
+            // A copy, because processing may defer more bytes.
             let portion = Array(connection.held.bytes.extracting(first: count))
             connection.held.removeFirst(count)
             take(portion.span.rawBytes, on: connection)
@@ -71,14 +71,14 @@ extension EndpointWorker {
         guard connection.isPaused, connection.held.count == 0, connection.phase != .broken else {
             return
         }
-        // A receive that is being cancelled may still be there; it is armed anew when it has gone.
+        // A cancelled receive may still be in flight; the next one is armed after it completes.
         connection.isPaused = false
         if !connection.isReceiving { armReceive(connection) }
     }
 
     // MARK: Strikes
 
-    /// Does to a connection what the scenario wants; false where nothing is left of it.
+    /// Applies a scenario's fault to a connection; returns false if the connection is gone.
     func applyStrike(_ strike: ConnectionStrike, _ connection: EndpointConnection) -> Bool {
         switch strike {
         case .reset:
@@ -93,7 +93,7 @@ extension EndpointWorker {
         }
     }
 
-    /// Ends a connection with a TCP reset: what waits on either side is lost.
+    /// Resets a TCP connection, which discards data queued on either side.
     private func reset(_ connection: EndpointConnection) {
         disconnect(connection.descriptor)
         ring.cancelAll(on: connection.descriptor, userData: userData(.cancel))
@@ -106,8 +106,8 @@ extension EndpointWorker {
         Socket.close(descriptor)
     }
 
-    /// Dissolves the association: Linux sends RST at once (connect(2), AF_UNSPEC), while operations
-    /// in flight still hold the socket.
+    /// Dissolves the association, upon which Linux sends RST immediately (connect(2), AF_UNSPEC)
+    /// even while operations in flight still hold the socket.
     private func disconnect(_ descriptor: Int32) {
         var nowhere = sockaddr()
         nowhere.sa_family = sa_family_t(AF_UNSPEC)
@@ -128,9 +128,9 @@ extension EndpointWorker {
         }
     }
 
-    // MARK: The end
+    // MARK: Shutdown
 
-    /// Tells all clients that the endpoint goes away.
+    /// Announces the endpoint's shutdown to all clients.
     func writeShutdown() {
         for slot in connections.indices {
             guard let connection = connections[slot] else { continue }
@@ -145,7 +145,7 @@ extension EndpointWorker {
         flushTouched()
     }
 
-    /// Nothing is on its way to anybody.
+    /// True if no response is pending and no output is in flight.
     var isQuiet: Bool {
         connections.allSatisfy { connection in
             guard let connection else { return true }

@@ -1,7 +1,7 @@
 internal import BroadsideRing
 internal import Glibc
 
-/// What goes out, and how connections end.
+/// Output and the orderly end of connections.
 extension EndpointWorker {
     func touch(_ connection: EndpointConnection) {
         guard !connection.isTouched else { return }
@@ -68,8 +68,8 @@ extension EndpointWorker {
         guard !connection.isSending else { return }
         if connection.prepareSend() {
             connection.isSending = true
-            // SAFETY: `sending` is left alone until this send has completed; the connection stays
-            // until then, or until the ring has ended. `sentCount` is at most the count of
+            // SAFETY: `sending` is not modified until this send has completed; the connection stays
+            // alive until then, or until the ring has ended. `sentCount` never exceeds the count of
             // `sending`.
             let bytes = unsafe UnsafeRawBufferPointer(
                 rebasing: connection.sending.unsafeBytes[connection.sentCount...])
@@ -78,15 +78,16 @@ extension EndpointWorker {
                 userData: userData(
                     .send, slot: connection.slot, generation: connection.generation))
         } else if connection.phase == .lingering {
-            // All is sent. Closing with unread input would reset the connection, and GOAWAY might
-            // be lost: end our side and let the client end its own.
+            // All output is sent. Closing the socket with unread input would reset the connection
+            // and could lose the GOAWAY frame, so only the sending direction is shut down, and the
+            // client closes the connection.
             _ = shutdown(connection.descriptor, Int32(SHUT_WR))
         }
     }
 
-    // MARK: Ends
+    // MARK: Teardown
 
-    /// No more input or output; the connection goes when the kernel has let go of it.
+    /// Stops input and output; the connection is released after its last operation completes.
     func breakOff(_ connection: EndpointConnection) {
         if connection.phase != .broken {
             connection.phase = .broken

@@ -2,7 +2,7 @@ internal import BroadsideAPNs
 internal import BroadsideTLS
 
 extension EndpointWorker {
-    /// The HTTP/2 session of a connection whose handshake is over.
+    /// Creates the HTTP/2 session of a connection whose handshake has completed.
     func openSession(
         _ connection: EndpointConnection, _ records: borrowing TLSSession
     ) -> EndpointConnection.Session {

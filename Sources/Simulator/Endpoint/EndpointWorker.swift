@@ -4,9 +4,9 @@ internal import BroadsideTLS
 internal import Glibc
 internal import Synchronization
 
-/// One thread of the endpoint: a ring, a listening socket, and the connections it accepted.
+/// One thread of the endpoint: a ring, a listening socket and the connections accepted from it.
 ///
-///     wait -> received bytes -> TLS -> HTTP/2 -> answers, at once or from the queue when due
+///     wait -> received bytes -> TLS -> HTTP/2 -> responses, at once or from the queue when due
 ///      ^                                                          |
 ///      +---- one send a connection <- TLS <- HTTP/2 <- touched connections
 final class EndpointWorker {
@@ -19,8 +19,8 @@ final class EndpointWorker {
     private let listener: Int32
     private let stopDescriptor: Int32
     let shared: EndpointShared
-    /// Declared before the connections, and so ended before them (properties end in this order): until then the
-    /// kernel may read what they send.
+    /// Declared before the connections and therefore destroyed before them (properties are
+    /// destroyed in declaration order), because the kernel may read their send buffers until then.
     var ring: Ring
     private var batch = CompletionBatch(capacity: 512)
     var connections: [EndpointConnection?] = []
@@ -29,21 +29,21 @@ final class EndpointWorker {
     var touched: [EndpointConnection] = []
     var lingering: [EndpointConnection] = []
     private var isStopping = false
-    /// When a connection's alarm rings next, nanoseconds, at the earliest.
+    /// Lower bound of the time of the next connection alarm, nanoseconds.
     var nextAlarm: UInt64 = .max
-    /// When an outage begins or ends, nanoseconds.
+    /// Time at which an outage begins or ends, nanoseconds.
     var outageChange: UInt64 = .max
     var isOutage = false
-    /// What was published last.
+    /// The values published last.
     private var published = (open: 0, requests: UInt64(0), accepted: UInt64(0))
-    /// Plaintext that is being read.
+    /// Plaintext being processed.
     private var scratch = ByteBuffer(capacity: 65_536)
     var staging = ByteBuffer(capacity: 65_536)
 
-    /// For how long a connection whose end was said may go on sending.
+    /// Time for which a connection may keep sending after its end was announced.
     static let lingerNanoseconds: UInt64 = 2_000_000_000
 
-    /// Made on the thread that it runs on: a ring belongs to one.
+    /// Creates a worker on the thread that runs it, because a ring belongs to one thread.
     init(
         context: WorkerContext, credentials: EndpointCredentials, listener: Int32,
         stopDescriptor: Int32, shared: EndpointShared
@@ -56,7 +56,7 @@ final class EndpointWorker {
         ring = try Ring(entries: 1024, bufferCount: 256, bufferSize: 16_384)
     }
 
-    /// Serves until it is told to stop; answers that wait are given for a moment longer.
+    /// Serves until stopped; pending responses are still delivered for a short time.
     func run() throws(RingError) {
         ring.acceptMultishot(listener, userData: userData(.accept))
         ring.poll(stopDescriptor, userData: userData(.wake))
@@ -87,7 +87,7 @@ final class EndpointWorker {
         context.totals.journalFailed = context.journal?.hasFailed ?? false
     }
 
-    /// Tells the others what this thread has seen.
+    /// Publishes this thread's counts.
     private func publish() {
         let totals = context.totals
         let open = connections.count - freeSlots.count
@@ -98,7 +98,7 @@ final class EndpointWorker {
         published = (open, totals.requests, totals.accepted)
     }
 
-    /// Somebody changed what the threads share.
+    /// Reads the state shared between threads after a change.
     private func readShared() {
         isStopping = shared.isStopping
         let run = shared.scenario
@@ -106,17 +106,17 @@ final class EndpointWorker {
         context.run = run
         isOutage = false
         outageChange = run == nil ? .max : context.now
-        // A scenario's times hold for the connections that are there.
+        // The times of a new scenario also apply to existing connections.
         nextAlarm = context.now
     }
 
-    /// What this thread saw, once it has stopped and its connections are closed.
+    /// Returns this thread's totals after it has stopped and its connections are closed.
     func finish() -> SimulatorTotals {
         for connection in connections {
             guard let connection else { continue }
             Socket.close(connection.descriptor)
-            // What a session counted is known with its end. The connection stays: the kernel may still read what
-            // it sends.
+            // A session's counts are final when it ends. The connection stays alive, because the
+            // kernel may still read its send buffer.
             connection.session = nil
         }
         touched = []
@@ -222,11 +222,11 @@ final class EndpointWorker {
     private func received(_ completion: Completion, on connection: EndpointConnection) {
         if !completion.hasMore { connection.isReceiving = false }
         guard completion.result > 0 else {
-            // The buffers ran out: they are given back at the end of each turn.
+            // The provided buffers are exhausted; they are returned at the end of each iteration.
             if completion.result == -ENOBUFS, connection.phase != .broken {
                 armReceive(connection)
             } else if completion.result == -ECANCELED, connection.phase != .broken {
-                // It was paused; what was held back is read first.
+                // Receiving was suspended; deferred bytes are processed first.
                 if !connection.isPaused, !connection.isReceiving { armReceive(connection) }
             } else if !connection.isReceiving {
                 breakOff(connection)
@@ -234,7 +234,7 @@ final class EndpointWorker {
             return
         }
         if connection.phase == .handshaking || connection.phase == .open {
-            // SAFETY: `handle` gives the buffer back only after this.
+            // SAFETY: `handle` returns the buffer only after this use.
             let bytes = unsafe RawSpan(_unsafeBytes: ring.unsafeBytes(of: completion))
             if connection.holdsInput {
                 hold(bytes, on: connection)
@@ -247,7 +247,7 @@ final class EndpointWorker {
         }
     }
 
-    /// Reads ciphertext.
+    /// Processes received ciphertext.
     func take(_ bytes: RawSpan, on connection: EndpointConnection) {
         let outcome = connection.receive(bytes, scratch: &scratch) { records in
             openSession(connection, records)

@@ -3,16 +3,16 @@ internal import Glibc
 internal import BroadsideSupport
 internal import Synchronization
 
-/// A local APNs: the HTTP/2 provider API on a port of this machine.
+/// A local APNs server: the HTTP/2 provider API on a port of this machine.
 ///
-/// Each thread has a ring and a listening socket of its own on the same port (SO_REUSEPORT); the
-/// kernel spreads connections over them.
+/// Each thread has its own ring and its own listening socket on the same port (SO_REUSEPORT); the
+/// kernel distributes connections among them.
 public final class ProviderEndpoint: Sendable {
-    /// Where it listens, numeric: `127.0.0.1:2197`, `[::1]:2197`.
+    /// The numeric address and port of the listener: `127.0.0.1:2197`, `[::1]:2197`.
     public let address: String
-    /// The port it listens on.
+    /// The port of the listener.
     public let port: UInt16
-    /// The files that its clients need.
+    /// The directory of files that clients need.
     public let state: StateDirectory
     private let options: SimulatorOptions
     private let threads: [EndpointThread]
@@ -24,7 +24,7 @@ public final class ProviderEndpoint: Sendable {
     private let feedback: LegacyService?
     private let start: ClockStart
 
-    /// Starts listening. When it returns, connections are accepted.
+    /// Starts listening. Connections are accepted once this returns.
     public init(_ options: SimulatorOptions) throws(SimulatorError) {
         try options.validate()
         self.options = options
@@ -43,7 +43,7 @@ public final class ProviderEndpoint: Sendable {
         let trust = try options.issuedTokens.map { count throws(SimulatorError) in
             try state.issueTokens(count, environment: options.environment)
         }
-        // It is there before the first connection is.
+        // The control socket exists before the first connection is accepted.
         let commands = ControlCommands(shared: shared, devices: devices, start: start)
         let control = try options.control.map { path throws(SimulatorError) in
             try ControlSocket(path: path) { commands.response($0) }
@@ -81,7 +81,7 @@ public final class ProviderEndpoint: Sendable {
             throw error
         }
         shared.setThreads(threads)
-        // What was said in the meantime.
+        // Applies commands that arrived in the meantime.
         shared.wake()
         do throws(SimulatorError) {
             (gateway, feedback) = try Self.legacyServices(
@@ -99,9 +99,10 @@ public final class ProviderEndpoint: Sendable {
         }
     }
 
-    /// A thread for each listening socket, which is the thread's from then on.
+    /// Starts one thread per listening socket and transfers the socket to it.
     ///
-    /// - Parameter context: Makes what the thread of a number needs, on that thread.
+    /// - Parameter context: Creates the context of the thread with the given number, on that
+    ///   thread.
     private static func startThreads(
         _ listeners: [Int32], _ credentials: EndpointCredentials, shared: EndpointShared,
         context: @escaping @Sendable (Int) -> WorkerContext
@@ -134,7 +135,7 @@ public final class ProviderEndpoint: Sendable {
         for thread in threads { _ = thread.join() }
     }
 
-    /// The legacy gateway and the feedback service, where they are asked for.
+    /// Starts the legacy gateway and the feedback service if requested.
     private static func legacyServices(
         _ options: SimulatorOptions, state: StateDirectory, legacy: LegacyContext
     ) throws(SimulatorError) -> (gateway: LegacyService?, feedback: LegacyService?) {
@@ -152,8 +153,8 @@ public final class ProviderEndpoint: Sendable {
         )
     }
 
-    /// The journal and the deliveries empty the file that they are written to: it is none that is
-    /// read.
+    /// Rejects a journal or deliveries file that is also an input, because opening an output
+    /// truncates it.
     private static func refuseOutputsOverInputs(
         _ options: SimulatorOptions, _ state: StateDirectory
     ) throws(SimulatorError) {
@@ -163,7 +164,7 @@ public final class ProviderEndpoint: Sendable {
             ("journal", options.journal), ("deliveries", options.deliveries),
         ] {
             guard let path else { continue }
-            // A file that is not there yet has its name alone.
+            // A file that does not exist yet is identified by its path alone.
             let file = FileIdentity(path: path)
             if let other = taken.first(where: {
                 $0 == path || file?.isRegular == true && FileIdentity(path: $0) == file
@@ -193,7 +194,7 @@ public final class ProviderEndpoint: Sendable {
                 groupNanoseconds: options.groupNanoseconds))
     }
 
-    /// Ends all connections and threads, and writes what the journal still has to hold. Called
+    /// Ends all connections and threads and writes the rest of the journal. Must be called exactly
     /// once.
     public func stop() -> SimulatorTotals {
         var totals = SimulatorTotals()
@@ -211,18 +212,17 @@ public final class ProviderEndpoint: Sendable {
         return totals
     }
 
-    /// Complete requests so far, a moment old at most.
+    /// Number of complete requests so far, updated with a short delay.
     public var requestCount: UInt64 { shared.counts.requests }
 
-    /// The command that sends to this endpoint, word for word, complete but for files of the
-    /// user's own.
+    /// The command line that sends to this endpoint, complete except for the user's own files.
     public var sendCommand: [String] {
         command("send", to: address)
             + ["--auth-key", state.authKeyFile, "--key-id", state.keyID]
             + ["--team-id", state.teamID, "--topic", state.topic] + files
     }
 
-    /// What there is beside the provider API: what and where, and the command that talks to it.
+    /// Further services with their address and an example command line.
     public var otherServices: [(place: String, command: [String])] {
         let identity = [
             "--certificate", state.file("client.pem"), "--private-key", state.file("client.key"),
@@ -248,7 +248,7 @@ public final class ProviderEndpoint: Sendable {
 
     private func command(_ name: String, to address: String) -> [String] {
         var place = address
-        // Nobody connects to the address that stands for all.
+        // A wildcard address cannot be connected to.
         if let port = address.split(separator: ":").last,
             address == "0.0.0.0:\(port)" || address == "[::]:\(port)"
         {
@@ -268,7 +268,8 @@ public final class ProviderEndpoint: Sendable {
         var listeners: [Int32] = []
         do throws(RingError) {
             if options.threads > 1 {
-                // Sharing a port shares it with another simulator too: see that there is none.
+                // SO_REUSEPORT would also share the port with another simulator, so check that none
+                // is running.
                 Socket.close(try Socket.listen(on: address))
             }
             for _ in 0..<options.threads {

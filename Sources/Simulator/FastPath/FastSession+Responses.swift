@@ -1,5 +1,5 @@
 extension FastSession {
-    /// A request is complete: answer it, now or when it is due.
+    /// Responds to a complete request, now or when the response is due.
     func complete(_ streamID: UInt32) {
         guard let index = streams.find(streamID) else { return }
         let stream = streams[index]
@@ -18,7 +18,7 @@ extension FastSession {
         }
     }
 
-    /// Gives a stream its answer, unless the client has let go of it.
+    /// Delivers a response to its stream unless the client has reset it.
     func deliver(_ pending: PendingResponse) {
         guard !isFinished, streams.find(pending.streamID, complete: true) != nil else { return }
         streams.remove(pending.streamID)
@@ -30,7 +30,8 @@ extension FastSession {
             FrameBytes.appendAccepted(pending, to: &output)
             return
         }
-        // A client whose streams take no body gets none: the reason is lost, the framing right.
+        // A client whose stream window is too small receives no body: the reason is lost, but the
+        // framing stays valid.
         let takesBody = !pending.omitsBody && initialSendWindow >= Response.maximumBodyCount
         if takesBody, sendWindow < Response.maximumBodyCount {
             if blocked.count < Int(context.options.maxStreams) { blocked.append(pending) }

@@ -1,12 +1,12 @@
 internal import BroadsideAPNs
 internal import BroadsideHPACK
 
-/// One connection's HTTP/2 as cheaply as it goes, for benchmarks (`--fast`).
+/// A minimal HTTP/2 server session for benchmarks (`--fast`).
 ///
-///     frames in -> HEADERS: decode, examine -> stream -> DATA: count -> END_STREAM: answer
+///     frames in -> HEADERS: decode, examine -> stream -> DATA: count -> END_STREAM: respond
 ///
-/// The same checks and fates as `ServerSession`, in one pass over the received bytes and without an
-/// allocation a request; no journal, and all streams at once from the start.
+/// Applies the same checks and outcomes as `ServerSession` in one pass over the received bytes and
+/// without allocation per request. It writes no journal and permits all streams from the start.
 final class FastSession {
     let context: WorkerContext
     private let topics: TopicTable
@@ -18,28 +18,28 @@ final class FastSession {
     var streams: FastStreamTable
     var output = ByteBuffer(capacity: 4096)
 
-    /// The start of a frame whose rest has not come yet.
+    /// The beginning of an incomplete frame.
     private var partial = ByteBuffer(capacity: 1024)
     private var prefaceCount = 0
-    /// A header block of several frames, and the stream that it is for; 0 for none.
+    /// A header block that spans several frames, and its stream; 0 for none.
     private var block = ByteBuffer(capacity: 256)
     private var blockStreamID: UInt32 = 0
     private var blockEndsStream = false
     private var lastStreamID: UInt32 = 0
-    /// The client's windows, which only bodies of refusals need.
+    /// The client's flow-control windows, needed only for the bodies of refusals.
     var sendWindow = 65_535
     var initialSendWindow = 65_535
     var blocked: [PendingResponse] = []
-    /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
+    /// Earliest time of the next response under a scenario's rate limit, nanoseconds.
     var nextResponse: UInt64 = 0
-    /// Bytes of DATA that the client was not given credit for yet.
+    /// Bytes of DATA not yet credited to the client.
     private var uncredited = 0
-    /// GOAWAY is queued: write it and close.
+    /// True once GOAWAY is queued: write it and close.
     private(set) var isFinished = false
 
-    /// Bytes of DATA after which credit is given: a quarter of the first window.
+    /// Uncredited bytes of DATA that trigger a WINDOW_UPDATE: a quarter of the initial window.
     private static let creditThreshold = 16_384
-    /// Beside the first window, for clients that send many bodies at once.
+    /// Connection window in addition to the initial one, for clients that send many bodies at once.
     private static let extraWindow = 1 << 20
 
     init(
@@ -62,7 +62,7 @@ final class FastSession {
         if let lint { context.totals.add(lint) }
     }
 
-    /// Moves what waits to `target`.
+    /// Moves the pending output to `target`.
     func takeOutput(into target: inout ByteBuffer) {
         if target.count == 0 {
             swap(&output, &target)
@@ -74,7 +74,8 @@ final class FastSession {
 
     // MARK: Frames
 
-    /// Takes plaintext in. False: no HTTP/2 at all, close.
+    /// Processes plaintext. Returns false if it is not HTTP/2; the caller then closes the
+    /// connection.
     func receive(_ bytes: RawSpan) -> Bool {
         var offset = 0
         let text: StaticString = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -105,7 +106,7 @@ final class FastSession {
         return true
     }
 
-    /// Adds to a frame that began in earlier bytes.
+    /// Adds bytes to the incomplete frame.
     private func completePartial(_ bytes: RawSpan, _ offset: inout Int) {
         let count = max(9, FrameBytes.wholeCount(partial.bytes))
         guard count <= 9 + SimulatorLimits.frameSize else {
@@ -117,7 +118,7 @@ final class FastSession {
         offset += taken
         guard partial.count >= 9, partial.count == FrameBytes.wholeCount(partial.bytes)
         else { return }
-        // No frame's handling touches `partial` before it returns.
+        // No frame handler modifies `partial` before it returns.
         frame(partial.bytes)
         partial.removeAll()
     }
@@ -147,7 +148,8 @@ final class FastSession {
                 FrameBytes.appendPingAcknowledgement(payload, to: &output)
             }
         case FrameBytes.windowUpdate: windowUpdate(payload, streamID: streamID)
-        // PRIORITY and unknown types mean nothing here; a client's GOAWAY ends with its socket.
+        // PRIORITY and unknown frame types are ignored; a client's GOAWAY takes effect when it
+        // closes its socket.
         default: break
         }
     }
@@ -161,7 +163,7 @@ final class FastSession {
         }
         let endsStream = flags & FrameBytes.endStream != 0
         guard streamID > lastStreamID else {
-            // Trailers: nothing in them matters, but the table has to see them.
+            // Trailers are ignored, but they must pass through the dynamic table.
             decode(fragment)
             if endsStream { complete(streamID) }
             return
@@ -191,7 +193,7 @@ final class FastSession {
         let streamID = blockStreamID
         let endsStream = blockEndsStream
         blockStreamID = 0
-        // No handling of a header block touches `block` before it returns.
+        // No handler of a header block modifies `block` before it returns.
         began(streamID, block.bytes, endsStream: endsStream)
         block.removeAll()
     }
@@ -205,7 +207,7 @@ final class FastSession {
         }
     }
 
-    /// A request's header block is complete.
+    /// Handles a complete header block of a request.
     private func began(_ streamID: UInt32, _ fragment: RawSpan, endsStream: Bool) {
         assert(blockStreamID == 0, "a header block is whole")
         if lint != nil, let finding = lint?.check(fragment), context.options.lint == .refuse {
@@ -239,7 +241,7 @@ final class FastSession {
             return
         }
         guard let index = streams.find(streamID) else { return }
-        // Saturates: beyond the payload limit the number means nothing.
+        // Saturates, because values beyond the payload limit are all equivalent.
         streams[index].bodyCount = min(streams[index].bodyCount, 1 << 24) + UInt32(body.byteCount)
         if flags & FrameBytes.endStream != 0 {
             complete(streamID)
@@ -274,7 +276,7 @@ final class FastSession {
         for response in waiting { write(response) }
     }
 
-    /// A client certificate is refused: GOAWAY, no stream taken, and the end.
+    /// Rejects a client certificate with GOAWAY that accepts no stream, and ends the session.
     func refuseCertificate(_ reason: Reason) {
         isFinished = true
         FrameBytes.appendGoAway(0, .noError, "{\"reason\":\"\(reason.text)\"}", to: &output)

@@ -1,23 +1,25 @@
 internal import Glibc
 
-/// What `FastSession` knows of a request until it is answered.
+/// The state of a request in `FastSession` until its response is sent.
 struct FastStream {
-    /// 0 for a free place.
+    /// The stream number; 0 for a free slot.
     var streamID: UInt32
     var bodyCount: UInt32
-    /// Complete; its answer waits in the queue.
+    /// True once the request is complete and its response is queued.
     var isComplete: Bool
     var verdict: Verdict
     var identifier: NotificationIDText
 }
 
-/// Open streams by number: a ring of places, each stream at `number / 2` modulo its size.
+/// Open streams by number: a circular table in which a stream's slot is `number / 2` modulo the
+/// size.
 ///
-/// It has at least twice as many places as streams may be open, and streams are numbered upwards,
-/// so a place is taken only where a stream is open for very long; the new one is refused then.
+/// The table has at least twice as many slots as streams may be open, and stream numbers increase,
+/// so a slot is occupied only if a stream has been open for very long; the new stream is refused in
+/// that case.
 @safe struct FastStreamTable: ~Copyable {
-    // SAFETY: `mask + 1` places, calloc's, of a trivial type, freed in `deinit`; one session alone
-    // uses the table, on one thread.
+    // SAFETY: `mask + 1` slots of a trivial type, allocated by calloc and freed in `deinit`; only
+    // one session uses the table, on one thread.
     private let slots: UnsafeMutablePointer<FastStream>
     private let mask: Int
     private let limit: Int
@@ -26,9 +28,9 @@ struct FastStream {
     init(limit: Int) {
         var size = 64
         while size < 2 * limit { size *= 2 }
-        // Zeroed pages that are not there before they are used: a client rarely opens all.
-        // SAFETY: calloc checks the product. A place is free where its stream number is 0; nothing
-        // else of it is read then.
+        // Zeroed pages are allocated only when first touched, and a client rarely opens every
+        // stream. SAFETY: calloc checks the product. A slot whose stream number is 0 is free, and
+        // none of its other fields are read.
         let memory = unsafe calloc(size, MemoryLayout<FastStream>.stride)
         precondition(unsafe memory != nil, "no memory")
         unsafe slots = memory!.bindMemory(to: FastStream.self, capacity: size)
@@ -36,13 +38,13 @@ struct FastStream {
         self.limit = limit
     }
 
-    // SAFETY: calloc's, and reached only through this value.
+    // SAFETY: allocated by calloc and accessible only through this value.
     deinit { unsafe free(slots) }
 
     @inline(__always)
     private func slot(_ streamID: UInt32) -> Int { Int(streamID >> 1) & mask }
 
-    /// A place for a new stream; nil where as many are open as may be.
+    /// Returns a slot for a new stream, or nil if the limit of open streams is reached.
     mutating func insert(_ streamID: UInt32) -> Int? {
         assert(streamID & 1 == 1, "a client opens odd streams")
         let slot = slot(streamID)
@@ -54,7 +56,8 @@ struct FastStream {
         return slot
     }
 
-    /// The place of an open stream; nil where it is not open, or answered otherwise than asked.
+    /// Returns the slot of an open stream, or nil if it is not open or its completion differs from
+    /// the requested state.
     @inline(__always)
     func find(_ streamID: UInt32, complete: Bool = false) -> Int? {
         let slot = slot(streamID)
@@ -63,7 +66,7 @@ struct FastStream {
         return slot
     }
 
-    /// Forgets a stream, open or not.
+    /// Removes a stream, open or not.
     mutating func remove(_ streamID: UInt32) {
         let slot = slot(streamID)
         guard streamID != 0, self[slot].streamID == streamID else { return }
@@ -72,10 +75,10 @@ struct FastStream {
         count -= 1
     }
 
-    /// The stream at a place that `insert` or `find` gave.
+    /// The stream in a slot returned by `insert` or `find`.
     subscript(slot: Int) -> FastStream {
-        // SAFETY: the place came from `slot(_:)`, which masks by the table's size; one session
-        // alone uses the table, on one thread.
+        // SAFETY: the slot was computed by `slot(_:)`, which masks by the table's size; only one
+        // session uses the table, on one thread.
         unsafeAddress { unsafe UnsafePointer(slots + slot) }
         nonmutating unsafeMutableAddress { unsafe slots + slot }
     }

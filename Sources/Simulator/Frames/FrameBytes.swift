@@ -1,4 +1,5 @@
-/// Frames as bytes (RFC 9113 sections 4 and 6), as far as the simulator reads and writes them itself.
+/// Serialization of the frames that the simulator reads and writes itself (RFC 9113 sections 4 and
+/// 6).
 enum FrameBytes {
     static let data: UInt8 = 0
     static let headers: UInt8 = 1
@@ -15,7 +16,7 @@ enum FrameBytes {
     static let padded: UInt8 = 0x8
     static let priority: UInt8 = 0x20
 
-    /// Error codes of section 7 that are sent from here.
+    /// The error codes of section 7 that the simulator sends itself.
     enum ErrorCode: UInt32 {
         case noError = 0
         case protocolError = 1
@@ -27,15 +28,16 @@ enum FrameBytes {
 
     // MARK: Reading
 
-    /// The bytes of the frame that begins here, its header included; 0 where too few have come.
+    /// Returns the byte count of the frame that begins here, including its header, or 0 if it is
+    /// incomplete.
     @inline(__always)
     static func wholeCount(_ bytes: RawSpan) -> Int {
         guard bytes.byteCount >= 9 else { return 0 }
         return 9 + Int(bytes.integer(at: 0) >> 8)
     }
 
-    /// What is left of a payload without padding and, for HEADERS, priority; nil where they are
-    /// longer than it is.
+    /// Returns a payload without padding and, for HEADERS, without priority; nil if they exceed the
+    /// payload.
     @inline(__always)
     @_lifetime(copy payload)
     static func unpadded(_ payload: RawSpan, flags: UInt8, isHeaders: Bool) -> RawSpan? {
@@ -67,7 +69,7 @@ enum FrameBytes {
         output.append(bigEndian: streamID)
     }
 
-    /// Says in the header of the frame from `start` on that the payload is all that follows it.
+    /// Writes the length of everything after the frame header at `start` into that header.
     @inline(__always)
     private static func endFrame(from start: Int, type: UInt8, in output: inout ByteBuffer) {
         let count = output.count - start - 9
@@ -75,7 +77,7 @@ enum FrameBytes {
         output.overwrite(at: start, bigEndian: UInt32(count) << 8 | UInt32(type))
     }
 
-    /// Appends a frame whose payload is these words, big-endian.
+    /// Appends a frame whose payload is the given big-endian words.
     private static func append(
         _ type: UInt8, flags: UInt8 = 0, streamID: UInt32 = 0, words: [UInt32],
         to output: inout ByteBuffer
@@ -85,7 +87,7 @@ enum FrameBytes {
         for word in words { output.append(bigEndian: word) }
     }
 
-    /// A GOAWAY frame.
+    /// Returns a GOAWAY frame.
     static func goAway(lastStreamID: UInt32, code: UInt32, debug: [UInt8]) -> [UInt8] {
         var frame: [UInt8] = []
         func append(_ value: UInt32, _ count: Int) {
@@ -101,7 +103,7 @@ enum FrameBytes {
         return frame + debug
     }
 
-    /// The settings in the order of APNs' own frame.
+    /// Appends a SETTINGS frame with the entries in the order used by APNs.
     static func appendSettings(_ maxStreams: UInt32, to output: inout ByteBuffer) {
         let values: [(UInt16, UInt32)] = [
             (1, 4096), (3, maxStreams), (4, 65_535), (5, UInt32(SimulatorLimits.frameSize)),
@@ -148,7 +150,8 @@ enum FrameBytes {
 
     private static let identifierName: StaticString = "\u{0}\u{7}apns-id\u{24}"
 
-    /// A 200: the static entry, and apns-id as a literal without indexing. 56 bytes.
+    /// Appends a 200 response: the static entry, and apns-id as a literal without indexing; 56
+    /// bytes in total.
     static func appendAccepted(_ pending: PendingResponse, to output: inout ByteBuffer) {
         output.reserve(64)
         appendHeader(
@@ -159,7 +162,8 @@ enum FrameBytes {
         output.append(pending.identifier)
     }
 
-    /// A refusal as in vector V19: HEADERS, then DATA with the reason. Returns the body's bytes.
+    /// Appends a refusal as in vector V19: HEADERS, then DATA with the reason. Returns the byte
+    /// count of the body.
     static func appendRefusal(
         _ pending: PendingResponse, withBody: Bool, to output: inout ByteBuffer
     ) -> Int {
@@ -170,10 +174,10 @@ enum FrameBytes {
         appendHeader(
             count: 0, type: headers, flags: hasBody ? endHeaders : endHeaders | endStream,
             streamID: pending.streamID, to: &output)
-        // `:status` by its name index 8, three digits.
+        // `:status` by name index 8, three digits.
         output.append("\u{8}\u{3}")
         output.append(decimal: UInt64(pending.response.status))
-        // `content-type` by its name index 31.
+        // `content-type` by name index 31.
         if hasBody || pending.omitsBody { output.append("\u{f}\u{10}\u{10}application/json") }
         output.append(identifierName)
         output.append(pending.identifier)

@@ -1,26 +1,26 @@
-/// Finds the header blocks in what a client sends, before nghttp2 decodes them.
+/// Extracts the header blocks from a client's bytes before nghttp2 decodes them.
 ///
 ///     preface (24) -> frame header (9) -> payload -> frame header ...
 ///                                            |
 ///                        HEADERS, CONTINUATION: fragment -> block -> handed out at END_HEADERS
 ///
-/// It only looks: what is wrong with a frame is nghttp2's to say. A block above
-/// `SimulatorLimits.headerBlockCount` bytes is passed over.
+/// Invalid frames are ignored here and left to nghttp2 to report. A block larger than
+/// `SimulatorLimits.headerBlockCount` bytes is skipped.
 struct HeaderBlockScanner: ~Copyable {
     private static let prefaceCount = 24
 
     private var skipping = Self.prefaceCount
     private var header = InlineArray<9, UInt8>(repeating: 0)
     private var headerCount = 0
-    /// Bytes of the payload of a HEADERS or CONTINUATION frame that are still to come.
+    /// Remaining payload bytes of the current HEADERS or CONTINUATION frame.
     private var payloadLeft = 0
     private var isBlockFrame = false
     private var block = ByteBuffer(capacity: 2048)
-    /// Where the current frame's payload begins in `block`.
+    /// Offset of the current frame's payload in `block`.
     private var frameStart = 0
     private var isPassedOver = false
 
-    /// Looks at the next bytes; `found` gets each complete block, and the offset behind its last
+    /// Scans the next bytes; `found` receives each complete block and the offset after its last
     /// frame.
     mutating func scan(
         _ bytes: RawSpan, found: (RawSpan, Int) -> Void
@@ -78,7 +78,7 @@ struct HeaderBlockScanner: ~Copyable {
         if flags & 0x4 != 0, !isPassedOver { found(block.bytes, offset) }
     }
 
-    /// Takes padding and priority away from a HEADERS frame's payload (RFC 9113 section 6.2).
+    /// Removes padding and priority from a HEADERS frame's payload (RFC 9113 section 6.2).
     private mutating func stripHeadersFrame(_ flags: UInt8) {
         var front = 0
         var back = 0

@@ -1,15 +1,15 @@
 internal import BroadsideHPACK
 
-/// Checks how a client writes its header blocks against the discipline that Apple asks for.
+/// Checks a client's header blocks against the indexing policy that Apple recommends.
 ///
 /// | Finding | strict | compact |
 /// | --- | --- | --- |
 /// | a changing header's name inserted again | deviation | deviation |
-/// | a changing header not inserted at first, or later spelled out | deviation | deviation |
+/// | a changing header not inserted at first, or later not indexed | deviation | deviation |
 /// | `:path` inserted | deviation | deviation |
 /// | another header inserted | deviation | only the same value again |
-/// | a constant header neither inserted nor referred to, with room for it | - | deviation |
-/// | a static name spelled out, `:method` or `:scheme` not indexed | deviation | deviation |
+/// | a constant header neither inserted nor indexed, with room for it | - | deviation |
+/// | a static name as a literal, `:method` or `:scheme` not indexed | deviation | deviation |
 /// | an entry evicted | deviation | deviation |
 ///
 /// The changing headers are apns-id, apns-expiration and apns-collapse-id. Never-indexed literals
@@ -19,13 +19,13 @@ struct HPACKLint {
     private var table = LintTable()
     private(set) var findings: [Finding: UInt64] = [:]
     private(set) var blocks: UInt64 = 0
-    /// The first deviation of the block that is being walked.
+    /// The first deviation of the block being checked.
     private var first: Finding?
     private var insertedNames: Set<LintName> = []
-    /// The last inserted value of a header, as a hash.
+    /// Hash of the last inserted value of each header.
     private var insertedValues: [LintName: UInt64] = [:]
 
-    /// A kind of deviation, and the header that shows it.
+    /// A kind of deviation, and the header in which it occurred.
     struct Finding: Hashable, CustomStringConvertible {
         enum Kind: String {
             case insertedAgain = "inserted again"
@@ -51,7 +51,7 @@ struct HPACKLint {
         self.profile = profile
     }
 
-    /// Walks a block, counts its deviations and returns the first.
+    /// Checks a block, counts its deviations and returns the first.
     mutating func check(_ block: RawSpan) -> Finding? {
         blocks += 1
         first = nil
@@ -117,10 +117,10 @@ struct HPACKLint {
             if !isKnown {
                 report(.notInserted, name)
             } else if field.index == 0, table.has(name) {
-                // A server that shrank the table took the name away.
+                // The name was evicted when the server reduced the table size.
                 report(.nameNotIndexed, name)
             }
-        // An expiration that stays the same may be referred to as a whole in the compact form.
+        // In the compact profile an unchanged expiration may be fully indexed.
         case .indexed where profile == .compact && name != .field(.identifier): break
         default: report(.indexed, name)
         }
@@ -136,7 +136,7 @@ struct HPACKLint {
             let value = LintText.hash(LintText.decoded(field.value, in: block))
             if insertedValues[name] == value { report(.insertedAgain, name) }
         case (.compact, .withoutIndexing), (.compact, .neverIndexed):
-            // Where an insertion would drive out what others refer to, a literal is right.
+            // A literal is correct if an insertion would evict entries that others refer to.
             let value = LintText.decoded(field.value, in: block)
             if name.isOfAPNs, table.hasRoom(for: name, valueCount: value.count) {
                 report(.literal, name)

@@ -1,9 +1,9 @@
 internal import BroadsideHPACK
 
-/// Decodes a client's header blocks straight into a `RequestHead`, without an allocation.
+/// Decodes a client's header blocks directly into a `RequestHead` without allocation.
 ///
-/// The dynamic table keeps of each name only which of ours it is. Values lie one behind the other
-/// in a buffer of twice the table's size; when its end is reached, the live ones move to its start.
+/// The dynamic table records only which known name an entry has. Values are stored contiguously in
+/// a buffer of twice the table's size; when its end is reached, live values are moved to its start.
 @safe struct HeaderDecoder: ~Copyable {
     private struct Entry {
         var name: Int8 = 0
@@ -13,13 +13,13 @@ internal import BroadsideHPACK
     }
 
     private static let capacityLimit = 4096
-    /// An entry takes 32 bytes at least (RFC 7541 section 4.1).
+    /// The minimum size of an entry is 32 bytes (RFC 7541 section 4.1).
     private static let entryLimit = 128
     private static let noName: Int8 = -1
 
     private var entries = InlineArray<128, Entry>(repeating: Entry())
-    // SAFETY: both are allocated in `init` and freed in `deinit`. Of `values` the ranges of live
-    // entries are set, of `scratch` what was decoded last.
+    // SAFETY: both are allocated in `init` and freed in `deinit`. In `values` only the ranges of
+    // live entries are initialized, in `scratch` only the last decoded text.
     private let values: UnsafeMutableRawBufferPointer
     private let scratch: UnsafeMutableRawBufferPointer
     private var first = 0
@@ -29,19 +29,19 @@ internal import BroadsideHPACK
     private var capacity = Self.capacityLimit
 
     init() {
-        // SAFETY: no entry is live, so that nothing is read before it is set.
+        // SAFETY: no entry is live, so nothing is read before it is written.
         unsafe values = .allocate(byteCount: 2 * Self.capacityLimit, alignment: 16)
         unsafe scratch = .allocate(
             byteCount: SimulatorLimits.headerBlockCount * 2, alignment: 16)
     }
 
-    // SAFETY: reached only through this value.
+    // SAFETY: the memory is accessible only through this value.
     deinit {
         unsafe values.deallocate()
         unsafe scratch.deallocate()
     }
 
-    /// Decodes a complete block. Throws where the whole connection is lost (COMPRESSION_ERROR).
+    /// Decodes a complete block. Throws if the connection must be closed (COMPRESSION_ERROR).
     mutating func decode(
         _ block: RawSpan, into head: inout RequestHead,
         huffman: borrowing HuffmanReader
@@ -80,7 +80,7 @@ internal import BroadsideHPACK
         }
         let entry = try entry(at: index, offset: offset)
         let range = Int(entry.offset)..<Int(entry.offset) + Int(entry.count)
-        // SAFETY: the entry is live, so its value still lies in `values`.
+        // SAFETY: the entry is live, so its value is still in `values`.
         let live = unsafe RawSpan(_unsafeBytes: values)
         head.add(
             RequestHead.Name(rawValue: Int(entry.name)), nameCount: Int(entry.nameCount),
@@ -112,15 +112,16 @@ internal import BroadsideHPACK
         }
     }
 
-    /// A string's bytes: where they lie in the block, or decoded to the scratch area.
+    /// Returns the bytes of a string: a range of the block, or its decoded form in the scratch
+    /// area.
     @_lifetime(copy block)
     private func text(
         _ text: BlockWalker.Text, _ block: RawSpan, _ huffman: borrowing HuffmanReader
     ) throws(HPACKError) -> RawSpan {
         let raw = block.extracting(text.offset..<text.offset + text.count)
         guard text.isHuffman else { return raw }
-        // SAFETY: a code has 5 bits at least, and `scratch` is twice as long as any block. Nothing
-        // writes to it before the next text, when the last one has been copied.
+        // SAFETY: a code has at least 5 bits, and `scratch` is twice as large as any block. Nothing
+        // writes to it before the next text is decoded, and by then the last one has been copied.
         let count = unsafe try huffman.decode(raw, to: scratch)
         let decoded = unsafe RawSpan(_unsafeBytes: scratch).extracting(first: count)
         return unsafe _overrideLifetime(decoded, copying: block)
@@ -133,8 +134,8 @@ internal import BroadsideHPACK
         evict(room: entrySize)
         // "It is not an error": an entry larger than the table empties it (section 4.4).
         guard entrySize <= capacity else { return }
-        // SAFETY: live values and this one fit the table, half of `values`, so that they fit behind
-        // each other once the live ones are at the start; this one lies outside.
+        // SAFETY: the live values and this one fit the table, which is half of `values`, so they
+        // fit contiguously once the live ones are moved to the start; this one is outside `values`.
         if unsafe valuesEnd + value.byteCount > values.count { compact() }
         unsafe value.withUnsafeBytes {
             unsafe UnsafeMutableRawBufferPointer(rebasing: values[valuesEnd...])
@@ -143,7 +144,7 @@ internal import BroadsideHPACK
         let entry = Entry(
             name: name.map { Int8($0.rawValue) } ?? Self.noName, nameCount: UInt16(nameCount),
             offset: UInt16(valuesEnd), count: UInt16(value.byteCount))
-        // `entryLimit` entries of 32 bytes fill the table, so this place is free.
+        // `entryLimit` entries of 32 bytes fill the table, so this slot is free.
         entries[(first + entryCount) & (Self.entryLimit - 1)] = entry
         entryCount += 1
         valuesEnd += value.byteCount
@@ -159,13 +160,14 @@ internal import BroadsideHPACK
         }
     }
 
-    /// Moves the live values to the buffer's start; they are in order there already.
+    /// Moves the live values to the start of the buffer; their order is unchanged.
     private mutating func compact() {
         var end = 0
         for position in 0..<entryCount {
             let slot = (first + position) & (Self.entryLimit - 1)
             let count = Int(entries[slot].count)
-            // SAFETY: values only move towards the start; `copyMemory` lets ranges overlap.
+            // SAFETY: values only move towards the start, and `copyMemory` permits overlapping
+            // ranges.
             unsafe (values.baseAddress! + end).copyMemory(
                 from: values.baseAddress! + Int(entries[slot].offset), byteCount: count)
             entries[slot].offset = UInt16(end)
@@ -174,7 +176,7 @@ internal import BroadsideHPACK
         valuesEnd = end
     }
 
-    /// The names of the static table that APNs reads.
+    /// Returns the header name for an index of the static table, if APNs reads that header.
     private static func staticName(_ index: Int) -> RequestHead.Name? {
         switch index {
         case 1: .authority

@@ -1,16 +1,17 @@
 internal import BroadsideHPACK
 
-/// Reads Huffman-coded strings with one look-up a character, for codes of up to 12 bits: all
-/// printable ASCII but a few. Strings with longer codes go to `Huffman`.
+/// Decodes Huffman-coded strings with one table lookup per character for codes of up to 12 bits,
+/// which cover nearly all printable ASCII. Strings with longer codes are passed to `Huffman`.
 struct HuffmanReader: ~Copyable {
     private static let bits = 12
-    /// By the next 12 bits: the character, and in the high byte its code's length; 0 for none. Not an
-    /// `InlineArray`: a look-up in one that is a part of another value copies all of it.
+    /// Indexed by the next 12 bits: the character in the low byte and its code length in the high
+    /// byte; 0 if there is no such code. Not an `InlineArray`, because a lookup in one that is part
+    /// of another value copies the whole array.
     private var table = [UInt16](repeating: 0, count: 1 << bits)
 
     init() {
         for character in UInt8.min...UInt8.max {
-            // Eight times the same code are as many bytes as the code has bits.
+            // Eight repetitions of a code occupy as many bytes as the code has bits.
             let length = Huffman.encodedCount(of: [UInt8](repeating: character, count: 8))
             guard length <= Self.bits else { continue }
             var coded: [UInt8] = []
@@ -19,13 +20,13 @@ struct HuffmanReader: ~Copyable {
             let code = first >> (16 - length)
             let free = Self.bits - length
             for rest in 0..<(1 << free) {
-                // `code` has `length` bits and `rest` the others: 12 in all.
+                // `code` has `length` bits and `rest` has the others: 12 in total.
                 table[code << free | rest] = UInt16(length) << 8 | UInt16(character)
             }
         }
     }
 
-    /// Decodes a string to `target`, which has room for 8/5 of its bytes; returns the count.
+    /// Decodes a string to `target`, which must hold 8/5 of its byte count; returns the count.
     func decode(
         _ coded: RawSpan, to target: UnsafeMutableRawBufferPointer
     ) throws(HPACKError) -> Int {
@@ -40,7 +41,7 @@ struct HuffmanReader: ~Copyable {
                 offset += 1
             }
             guard bitCount > 0 else { return count }
-            // Behind the last byte ones follow, as padding has them.
+            // Bits after the last byte are read as ones, like padding.
             let window =
                 bitCount >= Self.bits
                 ? Int(truncatingIfNeeded: bits >> UInt64(bitCount - Self.bits)) & 0xfff
@@ -51,11 +52,11 @@ struct HuffmanReader: ~Copyable {
             guard length > 0, length <= bitCount else {
                 // "The most significant bits of the code for the EOS symbol", less than a byte.
                 if bitCount < 8, offset == coded.byteCount, window == 0xfff { return count }
-                // A long code, or nonsense: rare, and somebody else's to tell apart.
-                // SAFETY: the room is the caller's.
+                // A long or invalid code is rare and is handled by the slow path. SAFETY: the
+                // caller guarantees the capacity of the target.
                 return unsafe try decodeSlowly(coded, to: target)
             }
-            // SAFETY: a code has 5 bits at least, so the caller's room, 8/5, is enough.
+            // SAFETY: a code has at least 5 bits, so the caller's capacity of 8/5 is sufficient.
             unsafe target[count] = UInt8(truncatingIfNeeded: entry)
             count += 1
             bitCount -= length
@@ -65,7 +66,7 @@ struct HuffmanReader: ~Copyable {
     private func decodeSlowly(
         _ coded: RawSpan, to target: UnsafeMutableRawBufferPointer
     ) throws(HPACKError) -> Int {
-        // SAFETY: the target is the caller's for this call, and the output checks its count.
+        // SAFETY: the target belongs to the caller for this call, and the output checks its count.
         var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
         try Huffman.decode(coded, into: &output)
         return unsafe output.finalize(for: target)

@@ -1,21 +1,21 @@
 internal import BroadsideHPACK
 internal import BroadsideSupport
 
-/// A header's name, as the lint tells names apart.
+/// A header name as distinguished by the lint.
 enum LintName: Hashable {
     case field(RequestFieldName)
-    /// What APNs does not read.
+    /// A header that APNs does not read.
     case other([UInt8])
 
-    /// What the discipline asks of the header.
+    /// The indexing that the policy requires for a header.
     enum Role {
         /// `:method` and `:scheme`: static entries.
         case pseudo
-        /// `:path`: another one each time, never to be inserted.
+        /// `:path`: different in each request, and never inserted.
         case path
-        /// The three whose names are inserted once.
+        /// The three headers whose names are inserted once.
         case changing
-        /// All others.
+        /// All other headers.
         case constant
     }
 
@@ -40,13 +40,13 @@ enum LintName: Hashable {
         }
     }
 
-    /// One of the headers that APNs reads; what else a client sends may be written as it likes.
+    /// True for the headers that APNs reads; a client may encode all others freely.
     var isOfAPNs: Bool {
         if case .other = self { return false }
         return true
     }
 
-    /// The first entry of RFC 7541's static table with this name.
+    /// The first entry with this name in RFC 7541's static table.
     var staticIndex: Int? {
         switch self {
         case .field(let name): name.staticIndex
@@ -58,22 +58,23 @@ enum LintName: Hashable {
     }
 }
 
-/// The names in a client's dynamic table, with what each entry takes (RFC 7541 section 4.1).
+/// The names in a client's dynamic table, with the size of each entry (RFC 7541 section 4.1).
 struct LintTable {
     private var entries: [(name: LintName, size: Int)] = []
     private var size = 0
     private var capacity = 4096
 
-    /// The name at an index of 62 or more, the newest first; nil where the table has none.
+    /// Returns the name at an index of 62 or more, the newest first, or nil if there is no such
+    /// entry.
     func name(at index: Int) -> LintName? {
         let position = entries.count - 1 - (index - StaticTable.count - 1)
         return entries.indices.contains(position) ? entries[position].name : nil
     }
 
-    /// Whether an entry has this name.
+    /// Returns whether an entry has this name.
     func has(_ name: LintName) -> Bool { entries.contains { $0.name == name } }
 
-    /// Inserts an entry and returns how many others it drove out.
+    /// Inserts an entry and returns the number of entries evicted.
     mutating func insert(_ name: LintName, valueCount: Int) -> Int {
         let count = Self.size(of: name, valueCount: valueCount)
         entries.append((name, count))
@@ -81,7 +82,7 @@ struct LintTable {
         return evict()
     }
 
-    /// Whether an entry could be inserted without driving out another.
+    /// Returns whether an entry can be inserted without eviction.
     func hasRoom(for name: LintName, valueCount: Int) -> Bool {
         size + Self.size(of: name, valueCount: valueCount) <= capacity
     }
@@ -90,7 +91,7 @@ struct LintTable {
         32 + name.text.utf8.count + valueCount
     }
 
-    /// The client's own limit, from a size update.
+    /// Applies the client's own limit, from a size update.
     mutating func limit(_ capacity: Int) {
         self.capacity = min(capacity, 4096)
         _ = evict()
@@ -107,9 +108,9 @@ struct LintTable {
     }
 }
 
-/// Strings of a header block, decoded.
+/// Decoding of strings in a header block.
 enum LintText {
-    /// The bytes of a string; empty where its Huffman code is broken.
+    /// Returns the bytes of a string; empty if its Huffman code is invalid.
     static func decoded(_ text: BlockWalker.Text, in block: RawSpan) -> [UInt8] {
         let coded = block.extracting(text.offset..<text.offset + text.count)
         guard text.isHuffman else { return Array(coded) }
@@ -118,7 +119,7 @@ enum LintText {
         return [UInt8](capacity: capacity) { output in try? Huffman.decode(coded, into: &output) }
     }
 
-    /// FNV-1a, to tell a value from the one before.
+    /// Returns the FNV-1a hash, used to detect a changed value.
     static func hash(_ bytes: [UInt8]) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }

@@ -1,9 +1,11 @@
 internal import BroadsideLegacyGateway
 internal import Synchronization
 
-/// What the gateway learned of devices without the app, a list a topic, cleared by reading it.
+/// The feedback service's lists of devices that no longer have the app, one list per topic. Reading
+/// a list clears it.
 final class FeedbackLists: Sendable {
-    /// Tokens in all lists together; beyond, new ones are not kept until a list is read.
+    /// Maximum number of tokens in all lists together; further tokens are discarded until a list is
+    /// read.
     static let limit = 1_000_000
 
     private let limit: Int
@@ -15,10 +17,10 @@ final class FeedbackLists: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Parameter limit: The most tokens in all lists together.
+    /// - Parameter limit: Maximum number of tokens in all lists together.
     init(limit: Int = FeedbackLists.limit) { self.limit = limit }
 
-    /// The app is gone from the device since then: the first time that it was seen stays.
+    /// Records that the app is gone from a device; the time of the first record is kept.
     func add(token: [UInt8], topic: [UInt8], unixSeconds: UInt32) {
         state.withLock { state in
             guard state.count < limit, state.lists[topic]?[token] == nil else { return }
@@ -27,7 +29,7 @@ final class FeedbackLists: Sendable {
         }
     }
 
-    /// The lists of these topics, by time; they are empty afterwards.
+    /// Returns and clears the lists of these topics, ordered by time.
     func take(topics: [[UInt8]]) -> [FeedbackTuple] {
         state.withLock { state in
             var tuples: [FeedbackTuple] = []

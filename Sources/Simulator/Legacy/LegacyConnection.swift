@@ -4,18 +4,19 @@ internal import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// One TLS connection of the gateway or the feedback service, on a socket that never blocks.
+/// One TLS connection of the gateway or the feedback service, on a nonblocking socket.
 ///
-///     handshake -> reading -> condemned -> ending -> gone
+///     handshake -> reading -> rejecting -> ending -> gone
 ///                     |           (discards until its packet is due)
 ///                     '--------------------^  the peer ends it
 final class LegacyConnection {
     enum Phase: Equatable {
         case handshake
         case reading
-        /// Bad: the packet follows at that time, monotonic nanoseconds.
+        /// Bad notification received; the error packet is due at this time, monotonic nanoseconds.
         case awaitingErrorPacket(due: UInt64)
-        /// All is said; closed once it is out and the peer has ended, or at that time.
+        /// All output is queued; the connection is closed once it is written and the peer has
+        /// closed, or at this time.
         case ending(due: UInt64)
         case gone
     }
@@ -25,26 +26,26 @@ final class LegacyConnection {
     var phase = Phase.handshake
     /// The topics of the client's certificate.
     private(set) var topics: [[UInt8]] = []
-    /// Why the client's certificate is refused; nil if it is accepted.
+    /// The reason for which the client's certificate is rejected; nil if it is accepted.
     private(set) var refusal: Reason?
     var reader = BinaryNotificationReader()
     /// The identifier of the last accepted notification.
     var lastAccepted: UInt32?
     var accepted: UInt64 = 0
-    /// A bad notification came: what follows it is discarded.
+    /// True after a bad notification: all further input is discarded.
     var discardsInput = false
-    /// What is said when it is due; nil: nothing is, or it was said.
+    /// The error packet to send when due; nil if there is none or it was sent.
     var packet: BinaryErrorPacket?
-    /// How it ends.
+    /// The manner in which the connection ends.
     var end = GatewayScript.End.fin
 
     private let certificates: ClientCertificateRule
     private var session: TLSSession
-    /// Ciphertext that waits for the socket.
+    /// Ciphertext queued for the socket.
     private var output: [UInt8] = []
     private var outputOffset = 0
 
-    /// For how long a connection whose end was said may go on sending.
+    /// Time for which a connection may keep sending after its end was announced.
     private static let lingerNanoseconds: UInt64 = 2_000_000_000
     private static let roomCount = 65_536
 
@@ -59,10 +60,11 @@ final class LegacyConnection {
 
     deinit { _ = close(descriptor) }
 
-    /// Whether bytes wait for the socket.
+    /// Whether bytes are queued for the socket.
     var wantsToWrite: Bool { outputOffset < output.count }
 
-    /// Reads what there is; the plaintext. The phase says whether the peer has ended.
+    /// Reads the available data and returns its plaintext. The phase shows whether the peer has
+    /// closed.
     func read() -> [UInt8] {
         var opened: [UInt8] = []
         var input = [UInt8](repeating: 0, count: 32_768)
@@ -99,7 +101,7 @@ final class LegacyConnection {
     private func establish() {
         phase = .reading
         guard let certificate = session.peerCertificate else {
-            // TLS demands one; without it nobody is spoken for.
+            // TLS requires a certificate; without one no topic is known.
             refusal = .badCertificate
             return
         }
@@ -108,7 +110,7 @@ final class LegacyConnection {
         topics = scope?.topics.map { Array($0.utf8) } ?? []
     }
 
-    /// Seals bytes for the peer.
+    /// Encrypts and queues bytes for the peer.
     func enqueue(_ bytes: [UInt8]) {
         for start in stride(from: 0, to: bytes.count, by: TLSSession.recordLimit) {
             let piece = Array(bytes[start..<min(start + TLSSession.recordLimit, bytes.count)])
@@ -118,7 +120,7 @@ final class LegacyConnection {
         }
     }
 
-    /// Says that nothing follows, and lets the rest out.
+    /// Announces the end of the output and writes what remains.
     func finish(now: UInt64) {
         seal { session, output in session.close(ciphertext: &output) }
         phase = .ending(due: now + Self.lingerNanoseconds)
@@ -133,7 +135,7 @@ final class LegacyConnection {
         output += [UInt8](capacity: Self.roomCount) { body(&session, &$0) }
     }
 
-    /// Writes what the socket takes.
+    /// Writes as much as the socket accepts.
     func write() {
         while wantsToWrite {
             let count = SystemCall.send(
@@ -148,7 +150,7 @@ final class LegacyConnection {
         }
         output = []
         outputOffset = 0
-        // An end by RST has no FIN before it.
+        // A connection that ends by RST sends no FIN first.
         if case .ending = phase, end != .rst { _ = shutdown(descriptor, Int32(SHUT_WR)) }
     }
 }

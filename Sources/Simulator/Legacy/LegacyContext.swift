@@ -1,30 +1,30 @@
 internal import BroadsideAPNs
 internal import BroadsideLegacyGateway
 
-/// What the gateway and the feedback service know of the rest of the simulated APNs.
+/// The state of the simulated APNs that the gateway and the feedback service share with it.
 struct LegacyContext: Sendable {
     let outcome: TokenOutcome
     let trust: TokenTrust?
-    /// Which client certificates are accepted.
+    /// The rule for accepting client certificates.
     let certificates: ClientCertificateRule
     let devices: DeviceStore?
     let feedback = FeedbackLists()
     let shared: EndpointShared
     let journal: JournalFile?
     let start: ClockStart
-    /// What is done about payloads that are not JSON dictionaries.
+    /// The treatment of payloads that are not JSON dictionaries.
     let payloadLint: PayloadLintMode
 
-    /// What a scenario asks of the gateway at this moment.
+    /// The gateway settings of the current scenario.
     var script: GatewayScript { shared.scenario?.scenario.gateway ?? GatewayScript() }
 
-    /// What is wrong with a payload that may still pass.
+    /// Returns the defect of a payload that may nevertheless be accepted.
     func finding(of notification: BinaryNotification) -> RequestFinding? {
         guard payloadLint != .off, !notification.payload.isEmpty else { return nil }
         return RequestFinding(body: notification.payload, claimsCompression: false)
     }
 
-    /// The status of a notification; `.noError` where it is accepted.
+    /// Returns the status of a notification, `.noError` if it is accepted.
     func status(
         of notification: BinaryNotification, topic: [UInt8]?, finding: RequestFinding?
     ) -> UInt8 {
@@ -50,9 +50,9 @@ struct LegacyContext: Sendable {
         }
     }
 
-    /// The shortest token: the archived documents know no others than of 32 bytes.
+    /// Minimum token length: the archived documents describe only tokens of 32 bytes.
     static let tokenLimit = 32
-    /// The longest topic that a certificate may name.
+    /// Maximum length of a topic in a certificate.
     static let topicLimit = 255
 
     private func response(to token: [UInt8]) -> Response {
@@ -61,8 +61,8 @@ struct LegacyContext: Sendable {
         return outcome.response(head: head)
     }
 
-    /// An accepted notification goes to its device, or into the store; one whose app is gone is
-    /// told by the feedback service alone.
+    /// Delivers or stores an accepted notification; if the app is gone from the device, only the
+    /// feedback service reports it.
     func deliver(_ notification: BinaryNotification, topic: [UInt8]) {
         let now = start.microsecondsNow()
         if response(to: notification.token).reason == .unregistered {
@@ -71,7 +71,7 @@ struct LegacyContext: Sendable {
                 unixSeconds: UInt32(clamping: now / 1_000_000))
             return
         }
-        // "Less than zero", the text of 2010 says, is not stored either.
+        // "Less than zero" (text of 2010) is not stored either.
         let expiration = notification.expiration.map { seconds in
             Int32(bitPattern: seconds) <= 0 ? 0 : UInt64(seconds)
         }
@@ -83,14 +83,14 @@ struct LegacyContext: Sendable {
             identifier: Self.identifier(notification.identifier), microseconds: now)
     }
 
-    /// Lower-case hexadecimal digits.
+    /// Returns lower-case hexadecimal digits.
     static func digits(_ bytes: [UInt8]) -> [UInt8] {
         bytes.flatMap { byte in
             [byte >> 4, byte & 15].map { $0 < 10 ? $0 + 0x30 : $0 + 0x57 }
         }
     }
 
-    /// The notification's identifier where others have an apns-id: the last digits of a UUID.
+    /// Formats the notification's identifier as an apns-id: the last digits of a UUID.
     static func identifier(_ identifier: UInt32?) -> NotificationIDText {
         let digits = digits(BinaryErrorPacket(status: 0, identifier: identifier ?? 0).encoded)
         return NotificationIDText { index in

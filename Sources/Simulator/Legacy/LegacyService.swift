@@ -5,19 +5,19 @@ internal import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// The legacy binary gateway, or the feedback service: a thread that serves a port.
+/// The legacy binary gateway or the feedback service: one thread that serves a port.
 ///
-/// Whom a connection speaks for is said by its client certificate, which it must have. Source:
-/// Apple, "Binary Provider API" (archived).
+/// A client certificate is mandatory and determines the topics of a connection. Source: Apple,
+/// "Binary Provider API" (archived).
 final class LegacyService: Sendable {
     enum Kind: Sendable {
         case gateway, feedback
     }
 
-    /// Connections at a time; more wait to be accepted.
+    /// Maximum number of simultaneous connections; others wait to be accepted.
     private static let connectionLimit = 256
 
-    /// Where it listens, numeric.
+    /// The numeric address and port of the listener.
     let address: String
     private let thread: EndpointThread
 
@@ -39,13 +39,13 @@ final class LegacyService: Sendable {
         }
     }
 
-    /// Ends all connections, those of the gateway with status 10. Called once.
+    /// Ends all connections, those of the gateway with status 10. Must be called exactly once.
     func stop() -> SimulatorTotals {
         thread.wake()
         return thread.join()
     }
 
-    /// The thread's own.
+    /// The state that belongs to the thread.
     private final class Loop {
         private let kind: Kind
         private let listener: Int32
@@ -126,11 +126,12 @@ final class LegacyService: Sendable {
             if kind == .gateway, connection.phase == .reading || connection.phase == .gone {
                 take(bytes, from: connection)
             }
-            // A provider that has ended its part may still listen.
+            // A provider that has closed its sending direction may still read.
             if connection.phase == .gone, connection.packet != nil { sendErrorPacket(connection) }
         }
 
-        /// The legacy protocols have no word for it: the connection ends, and nothing is taken.
+        /// Rejects a client certificate. The legacy protocols have no message for it, so the
+        /// connection ends without accepting a notification.
         private func refuse(_ connection: LegacyConnection, _ reason: Reason) {
             totals.countCertificate(refused: reason)
             if connection.phase == .reading {
@@ -186,13 +187,14 @@ final class LegacyService: Sendable {
             }
         }
 
-        /// What follows on the connection is discarded; the packet comes after a while.
+        /// Discards all further input of the connection and sends the error packet after a delay.
         private func scheduleErrorPacket(
             _ connection: LegacyConnection, status: UInt8, _ notification: BinaryNotification
         ) {
             let script = legacy.script
             connection.discardsInput = true
-            // A connection of command 0 ends without a word: its notifications have no name.
+            // A connection that uses command 0 ends without an error packet, because its
+            // notifications have no identifier.
             if notification.command != .simple {
                 connection.packet = BinaryErrorPacket(
                     status: status, identifier: notification.identifier ?? 0)
@@ -203,14 +205,14 @@ final class LegacyService: Sendable {
                 due: ClockStart.monotonicNanoseconds() + script.errorDelayNanoseconds)
         }
 
-        /// The feedback service speaks first and alone.
+        /// Sends the feedback list; the client sends nothing.
         private func sendFeedback(_ connection: LegacyConnection) {
             let tuples = legacy.feedback.take(topics: connection.topics)
             connection.enqueue(tuples.flatMap(\.encoded))
             connection.finish(now: ClockStart.monotonicNanoseconds())
         }
 
-        /// Says what was wrong, and ends.
+        /// Sends the error packet and ends the connection.
         private func sendErrorPacket(_ connection: LegacyConnection) {
             if let packet = connection.packet { connection.enqueue(packet.encoded) }
             connection.packet = nil
@@ -232,7 +234,7 @@ final class LegacyService: Sendable {
             connections.removeAll { $0.phase == .gone }
         }
 
-        /// Milliseconds until something is due; -1: nothing is.
+        /// Returns the milliseconds until the next work is due, or -1 if none is.
         private func timeout() -> Int32 {
             let now = ClockStart.monotonicNanoseconds()
             var soonest = UInt64.max
@@ -242,7 +244,8 @@ final class LegacyService: Sendable {
                 default: break
                 }
             }
-            // The provider API's threads may sleep: what this one kept is this one's to deliver.
+            // The provider API's threads may be idle, so this thread delivers the notifications it
+            // stored.
             if let rest = legacy.devices?.settleDue(microseconds: legacy.start.microsecondsNow()) {
                 soonest = min(soonest, now + rest * 1000)
             }

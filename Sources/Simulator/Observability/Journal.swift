@@ -2,19 +2,19 @@ internal import BroadsideAPNs
 internal import BroadsideSupport
 internal import Glibc
 
-/// The file that gets a line for each request.
+/// The output file with one line per request.
 ///
 ///     t_us,connection,stream,apns_id,token,status,reason
 ///
-/// `t_us` is when the request was complete, microseconds since the epoch on a clock that is set
-/// once at the start and never steps. A line stands as soon as the request is complete, whatever
-/// becomes of its answer. Each thread collects lines and appends whole ones.
+/// `t_us` is the time at which the request was complete, microseconds since the epoch on a clock
+/// that is set once at the start and never steps. A line is written as soon as the request is
+/// complete, regardless of its response. Each thread buffers lines and appends only whole ones.
 struct JournalFile: Sendable {
     static let header: StaticString = "t_us,connection,stream,apns_id,token,status,reason\n"
 
     let descriptor: Int32
 
-    /// Creates or empties the file and writes the header line.
+    /// Creates or truncates the file and writes the header line.
     init(path: String) throws(SimulatorError) {
         descriptor = PrivateFile.openToAppend(path)
         guard descriptor >= 0 else {
@@ -25,22 +25,22 @@ struct JournalFile: Sendable {
         _ = SystemCall.write(descriptor, Self.header.rawBytes)
     }
 
-    /// After all threads have ended.
+    /// Closes the file after all threads have ended.
     func finish() {
         _ = close(descriptor)
     }
 }
 
-/// One thread's lines of the journal.
+/// The journal lines of one thread.
 struct JournalWriter: ~Copyable {
-    /// Lines are written when so many bytes wait, or a second has passed.
+    /// Buffered bytes that trigger a write; lines are also written after one second.
     private static let flushCount = 1 << 16
     private static let intervalNanoseconds: UInt64 = 500_000_000
 
     private let descriptor: Int32
     private var buffer = ByteBuffer(capacity: (1 << 16) + 4096)
     private var oldest: UInt64 = 0
-    /// A write failed: the journal is not whole.
+    /// True if a write failed and the journal is incomplete.
     private(set) var hasFailed = false
 
     init(_ file: JournalFile) {
@@ -50,8 +50,8 @@ struct JournalWriter: ~Copyable {
     /// Appends a line.
     ///
     /// - Parameters:
-    ///   - token: digits of a well-formed token, else empty.
-    ///   - now: nanoseconds, monotonic.
+    ///   - token: Digits of a well-formed token, otherwise empty.
+    ///   - now: Monotonic time, nanoseconds.
     mutating func append(
         microseconds: UInt64, connection: UInt64, stream: UInt32,
         identifier: NotificationIDText, token: RawSpan, response: Response, now: UInt64
@@ -76,10 +76,10 @@ struct JournalWriter: ~Copyable {
         buffer.append(UInt8(ascii: ","))
     }
 
-    /// When lines that wait are to be written at the latest; nil where none wait.
+    /// Deadline for writing the buffered lines; nil if there are none.
     var flushDue: UInt64? { buffer.count == 0 ? nil : oldest + Self.intervalNanoseconds }
 
-    /// Writes the lines that wait.
+    /// Writes the buffered lines.
     mutating func flush() {
         guard buffer.count > 0 else { return }
         if (try? writeAll(buffer.bytes, to: descriptor, name: "--journal")) == nil {

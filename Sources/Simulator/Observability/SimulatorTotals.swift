@@ -1,44 +1,44 @@
 internal import BroadsideAPNs
 internal import BroadsideLegacyGateway
 
-/// What a simulator saw and said, from its start to its end.
+/// Everything that a simulator counted from its start to its end.
 public struct SimulatorTotals: Sendable, Equatable {
-    /// Connections accepted.
+    /// Accepted connections.
     public var connections: UInt64 = 0
-    /// Connections refused because a thread had as many as it takes.
+    /// Connections rejected because a thread had reached its connection limit.
     public var connectionsRefused: UInt64 = 0
-    /// Handshakes that failed.
+    /// Failed handshakes.
     public var handshakesFailed: UInt64 = 0
-    /// Requests that were complete.
+    /// Complete requests.
     public var requests: UInt64 = 0
-    /// Answers accepted, status 200.
+    /// Responses with status 200.
     public var accepted: UInt64 = 0
     /// Refusals by status, then by reason.
     public private(set) var refusals: [UInt16: [String: UInt64]] = [:]
-    /// Notifications that the legacy gateway took.
+    /// Notifications accepted by the legacy gateway.
     public private(set) var gatewayAccepted: UInt64 = 0
-    /// Those that it did not take, by the error packet's status.
+    /// Notifications rejected by the legacy gateway, by the status of the error packet.
     public private(set) var gatewayRefusals: [UInt8: UInt64] = [:]
-    /// Streams refused or reset, and connections ended, for exceeding a limit.
+    /// Streams refused or reset, and connections ended, because a limit was exceeded.
     public var violations: UInt64 = 0
-    /// What a scenario did, by its names.
+    /// Faults injected by a scenario, by name.
     public private(set) var faults: [String: UInt64] = [:]
-    /// Header blocks that the lint walked.
+    /// Header blocks checked by the lint.
     public var lintedBlocks: UInt64 = 0
-    /// Deviations from the HPACK discipline by kind, in words.
+    /// Deviations from the HPACK indexing policy, by description.
     public var lintFindings: [String: UInt64] = [:]
-    /// What requests had that APNs lets pass and that is still wrong, by kind.
+    /// Defects of requests that APNs tolerates, by kind.
     private(set) var findings: [RequestFinding: UInt64] = [:]
-    /// Client certificates that the authority signed and that were refused, by reason.
+    /// Client certificates signed by the authority but rejected, by reason.
     private(set) var certificateRefusals: [String: UInt64] = [:]
-    /// A write to the journal failed: it is not whole.
+    /// True if a write to the journal failed and the journal is incomplete.
     public var journalFailed = false
-    /// A write to the file of deliveries failed: it is not whole.
+    /// True if a write to the deliveries file failed and the file is incomplete.
     public var deliveriesFailed = false
-    /// What became of notifications for devices; nil where nobody asked.
+    /// Counts of the device store; nil if it was not in use.
     var devices: DeviceStore.Counts?
 
-    /// Nothing yet.
+    /// Creates totals of zero.
     public init() {}
 
     mutating func count(_ response: Response) {
@@ -50,7 +50,7 @@ public struct SimulatorTotals: Sendable, Equatable {
         refusals[response.status, default: [:]][response.reason?.text ?? "none", default: 0] += 1
     }
 
-    /// Counts a notification for the legacy gateway; status 0 is accepted.
+    /// Counts a notification of the legacy gateway; status 0 means accepted.
     mutating func countGateway(status: UInt8) {
         requests += 1
         if status == BinaryStatus.noError.rawValue {
@@ -72,7 +72,7 @@ public struct SimulatorTotals: Sendable, Equatable {
         faults[action.name, default: 0] += 1
     }
 
-    /// Adds what the lint found on a connection.
+    /// Adds a connection's lint findings.
     mutating func add(_ lint: HPACKLint) {
         lintedBlocks += lint.blocks
         for (finding, count) in lint.findings {
@@ -103,7 +103,7 @@ public struct SimulatorTotals: Sendable, Equatable {
         deliveriesFailed = deliveriesFailed || other.deliveriesFailed
     }
 
-    /// Lines for a person, without a line end behind the last.
+    /// Returns a human-readable report without a line end after the last line.
     public func report(lint: HPACKLintMode) -> String {
         var lines = ["\(connections) connections, \(requests) requests"]
         if connectionsRefused > 0 { lines[0] += ", \(connectionsRefused) connections refused" }

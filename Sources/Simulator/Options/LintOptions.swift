@@ -1,19 +1,19 @@
-/// How the HPACK lint goes about a deviation.
+/// The treatment of a deviation found by the HPACK lint.
 public enum HPACKLintMode: String, Sendable, CaseIterable {
-    /// Count deviations and name them at the end.
+    /// Count deviations and report them at the end.
     case report
-    /// Answer the first deviation of a connection with GOAWAY.
+    /// End a connection with GOAWAY at its first deviation.
     case refuse
-    /// Do not look.
+    /// Do not check.
     case off
 }
 
-/// What is done about bodies that are compressed or are not JSON dictionaries.
+/// The treatment of bodies that are compressed or are not JSON dictionaries.
 public enum PayloadLintMode: String, Sendable, CaseIterable {
-    /// Count them and name them at the end.
+    /// Count them and report them at the end.
     case report
-    /// Refuse them with 400 PayloadEmpty, on the legacy gateway with status 4.
+    /// Reject them with 400 PayloadEmpty, on the legacy gateway with status 4.
     case refuse
-    /// Do not look.
+    /// Do not check.
     case off
 }

@@ -1,7 +1,7 @@
 internal import BroadsideRing
 
 extension SimulatorOptions {
-    /// Says what makes no sense, before anything is touched.
+    /// Rejects invalid combinations of options before anything is created.
     func validate() throws(SimulatorError) {
         _ = try listenAddress()
         _ = try binaryListen.map { text throws(SimulatorError) in
@@ -58,12 +58,12 @@ extension SimulatorOptions {
         }
     }
 
-    /// `--listen` as an address: `127.0.0.1:2197`, `[::1]:0`, `localhost:2197`.
+    /// Returns the address of `--listen`: `127.0.0.1:2197`, `[::1]:0`, `localhost:2197`.
     func listenAddress() throws(SimulatorError) -> SocketAddress {
         try Self.address(listen, option: "listen")
     }
 
-    /// An option's address and port.
+    /// Returns the address and port in an option's value.
     static func address(_ listen: String, option: String) throws(SimulatorError) -> SocketAddress {
         guard let colon = listen.lastIndex(of: ":"),
             let port = UInt16(listen[listen.index(after: colon)...])

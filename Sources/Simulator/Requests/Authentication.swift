@@ -1,34 +1,34 @@
 internal import BroadsideAPNs
 internal import BroadsideSupport
 
-/// A key that provider tokens may be signed with.
+/// A key that may sign provider tokens.
 struct ProviderKey: Sendable {
     let keyID: String
     let teamID: String
-    /// The environment that the key is for; nil: both.
+    /// The environment in which the key is valid; nil for both.
     var environment: Endpoints.Environment?
-    /// The topics that the key is for, without suffixes; nil: all of the team.
+    /// The topics for which the key is valid, without suffixes; nil for all of the team's.
     var topics: [[UInt8]]?
-    /// The key that may take its place on a connection; nil for none.
+    /// The ID of a key that may replace this one on a connection; nil for none.
     var relatedKeyID: String?
-    /// Whether a signature, raw (64 bytes) or DER, over a message is this key's.
+    /// Verifies a signature, raw (64 bytes) or DER, over a message.
     let verifies: @Sendable (_ message: [UInt8], _ signature: [UInt8]) -> Bool
 }
 
-/// A provider token that was found in order, or not.
+/// A provider token and the result of its verification.
 struct CheckedToken: Sendable {
-    /// The compact token.
+    /// The token in compact form.
     let text: [UInt8]
-    /// What tells it from others.
+    /// A hash that identifies the token.
     let fingerprint: UInt64
-    /// Which of the keys signed it; nil where it is not a valid token.
+    /// The index of the key that signed the token; nil if the token is invalid.
     let key: Int?
     let issuedAtUnixSeconds: UInt64
-    /// `iat` is a string, not a number.
+    /// True if `iat` is a string instead of a number.
     var hasTextualIssueTime = false
 }
 
-/// Verifies provider tokens, each once: a thread's own, with the tokens that it has seen.
+/// Verifies provider tokens, each of them once. Belongs to one thread and caches the results.
 struct ProviderTokenVerifier {
     private let keys: [ProviderKey]
     private var cache: [CheckedToken] = []
@@ -41,7 +41,7 @@ struct ProviderTokenVerifier {
 
     func key(_ index: Int) -> ProviderKey { keys[index] }
 
-    /// The token with what is known about it.
+    /// Returns the token with its verification result.
     mutating func check(_ token: RawSpan) -> CheckedToken {
         for known in cache where token.equals(known.text) { return known }
         let checked = verify(Array(token))
@@ -72,30 +72,30 @@ struct ProviderTokenVerifier {
     }
 }
 
-/// How one connection's requests are authenticated.
+/// The authentication state of one connection.
 ///
-/// Apple, "Establishing a token-based connection to APNs": the first push binds a connection to its
-/// team and key. With a client certificate the `authorization` header is ignored.
+/// Apple, "Establishing a token-based connection to APNs": the first request binds a connection to
+/// its team and key. With a client certificate the `authorization` header is ignored.
 struct ConnectionCredential {
-    /// A client certificate was presented and found in order.
+    /// True if a valid client certificate was presented.
     let hasCertificate: Bool
     /// The key of the first accepted token.
     private var boundKey: Int?
-    /// The last token that was accepted here, to be recognised without a look-up.
+    /// The last accepted token, kept to recognize it without a lookup.
     private var last: CheckedToken?
-    /// The one before it, which may still be on its way.
+    /// The token before the last one, which requests in flight may still carry.
     private var previous: CheckedToken?
 
-    /// What tells the last accepted token from others; nil where there was none.
+    /// The hash of the last accepted token; nil if there is none.
     var lastFingerprint: UInt64? { last?.fingerprint }
-    /// Its `iat` is a string, not a number.
+    /// True if the `iat` of the last token is a string instead of a number.
     var hasTextualIssueTime: Bool { last?.hasTextualIssueTime ?? false }
 
     init(hasCertificate: Bool) {
         self.hasCertificate = hasCertificate
     }
 
-    /// Why the request is refused; nil where its credential is in order.
+    /// Returns the reason for refusing a request, or nil if its credential is valid.
     mutating func refusal(
         authorization: RawSpan?, verifier: inout ProviderTokenVerifier,
         environment: Endpoints.Environment = .production, nowUnixSeconds: UInt64
@@ -115,7 +115,8 @@ struct ConnectionCredential {
             return .badEnvironmentKeyIDInToken
         }
         if let boundKey, boundKey != key {
-            // One connection, one team; and within a team one key, or the one related to it.
+            // A connection is bound to one team and, within the team, to one key or the key related
+            // to it.
             let bound = verifier.key(boundKey)
             guard bound.teamID == presented.teamID else { return .invalidProviderToken }
             guard bound.relatedKeyID == presented.keyID else { return .unrelatedKeyIDInToken }
@@ -125,8 +126,8 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// "Refresh your token no more than once every 20 minutes": told by the times of issue, so that
-    /// it does not depend on when requests come.
+    /// "Refresh your token no more than once every 20 minutes": checked by the times of issue, so
+    /// that the result does not depend on the arrival times of requests.
     private mutating func renewalRefusal(_ token: CheckedToken) -> Reason? {
         if let previous, previous.text == token.text {
             swap(&self.previous, &last)
@@ -142,7 +143,7 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// The last token was made to expire: the next one comes early without any fault.
+    /// Forgets the last token after a scenario expired it, so that an early renewal is not refused.
     mutating func forgetLast() {
         last = nil
         previous = nil
@@ -150,7 +151,8 @@ struct ConnectionCredential {
 
     private static let renewalSeconds: UInt64 = 20 * 60
 
-    /// The topics of the key that the last accepted token was signed with; nil: all of its team.
+    /// Returns the topics of the key that signed the last accepted token; nil for all of its
+    /// team's.
     func topics(_ verifier: ProviderTokenVerifier) -> [[UInt8]]? {
         last?.key.flatMap { verifier.key($0).topics }
     }
@@ -163,7 +165,8 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// The scheme, whose case does not matter (RFC 9110 section 11.1), and its blank.
+    /// Returns whether the value begins with the Bearer scheme, in any case (RFC 9110 section
+    /// 11.1), and a space.
     private static func isBearer(_ value: RawSpan) -> Bool {
         let scheme: StaticString = "bearer"
         let letters = scheme.rawBytes

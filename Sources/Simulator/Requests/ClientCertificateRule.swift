@@ -1,17 +1,18 @@
 internal import BroadsideAPNs
 internal import BroadsideTLS
 
-/// Whom a client certificate speaks for, and whether it is accepted: one rule for the provider API,
-/// the legacy gateway and the feedback service.
+/// The rule that accepts or rejects client certificates, shared by the provider API, the legacy
+/// gateway and the feedback service.
 ///
-/// TLS has verified that the simulator's authority signed it. Source: Apple, "Establishing a
-/// certificate-based connection to APNs".
+/// TLS has already verified that the simulator's authority signed the certificate. Source: Apple,
+/// "Establishing a certificate-based connection to APNs".
 struct ClientCertificateRule: Sendable {
-    /// SHA-256 of the certificates that are revoked.
+    /// SHA-256 fingerprints of the revoked certificates.
     var revoked: [[UInt8]] = []
     var environment = Endpoints.Environment.production
 
-    /// What a certificate is for; nil if its list of topics can't be read.
+    /// Returns the topics and environments of a certificate, or nil if its list of topics is
+    /// unreadable.
     static func scope(of certificate: Certificate) -> CertificateScope? {
         var environments: Set<Endpoints.Environment> = []
         if certificate.extensionValue(CertificateScope.developmentExtension) != nil {
@@ -28,10 +29,10 @@ struct ClientCertificateRule: Sendable {
             environments: environments)
     }
 
-    /// Why a certificate is refused; nil if it is accepted.
+    /// Returns the reason for rejecting a certificate, or nil if it is accepted.
     ///
-    /// One that names no environment, by extension or by name, is accepted in both, for tests that
-    /// make their own.
+    /// A certificate that names no environment, either by extension or by name, is accepted in
+    /// both, for tests that create their own.
     func refusal(_ certificate: Certificate) -> Reason? {
         if revoked.contains(sha256(certificate.der)) { return .badCertificate }
         guard let scope = Self.scope(of: certificate) else { return .badCertificate }

@@ -1,2 +1,2 @@
-/// An `apns-id` as 36 bytes.
+/// An `apns-id` in its text form of 36 bytes.
 typealias NotificationIDText = InlineArray<36, UInt8>

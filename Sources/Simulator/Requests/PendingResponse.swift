@@ -1,4 +1,4 @@
-/// An answer on its way: which stream gets it, and when.
+/// A response that waits to be sent on its stream.
 struct PendingResponse {
     var slot: UInt32
     var generation: UInt32
@@ -6,6 +6,6 @@ struct PendingResponse {
     var isAuthenticated: Bool
     var response: Response
     var identifier: NotificationIDText
-    /// A response to HEAD has no body (RFC 9110 section 9.3.2).
+    /// True for HEAD, whose response has no body (RFC 9110 section 9.3.2).
     var omitsBody = false
 }

@@ -1,24 +1,24 @@
 internal import BroadsideAPNs
 internal import BroadsideHPACK
 
-/// What the header block of a request decides already; the body decides the rest.
+/// The result of examining a request's header block, which the body may still change.
 struct Verdict: Sendable {
-    /// The refusal that comes before any look at the body.
+    /// A refusal that does not depend on the body.
     var early: Response?
-    /// The most bytes that the body may have.
+    /// Maximum byte count of the body.
     var payloadLimit = PayloadRules.maximumCount
-    /// The answer where the body is in order.
+    /// The response if the body is valid.
     var late = Response.accepted
-    /// The credential was accepted: the connection's stream limit may rise with the answer.
+    /// True if the credential was accepted, so that the connection's stream limit may be raised.
     var isAuthenticated = false
 
-    /// The method is HEAD: the response has no body.
+    /// True for HEAD, whose response has no body.
     var omitsBody = false
 
-    /// The answer to the request once its body had so many bytes.
+    /// Returns the response to a request with a body of the given byte count.
     ///
-    /// - Parameter refusesBody: The body is refused for what it holds. What APNs says then is not
-    ///   documented.
+    /// - Parameter refusesBody: True to refuse the body because of its content. The documentation
+    ///   does not specify APNs' response to that.
     func response(bodyCount: Int, refusesBody: Bool = false) -> Response {
         if let early { return early }
         if bodyCount == 0 { return .refused(.payloadEmpty) }
@@ -28,17 +28,17 @@ struct Verdict: Sendable {
     }
 }
 
-/// The checks of a request, in an order in which credential errors never depend on the token:
+/// The checks of a request, in an order that makes credential errors independent of the token:
 ///
 ///     method -> path -> token present -> authentication -> duplicate headers -> header syntax
-///       -> topic -> payload empty -> payload size -> token syntax -> token for topic -> fate
+///       -> topic -> payload empty -> payload size -> token syntax -> token for topic -> outcome
 struct RequestChecks: Sendable {
     let outcome: TokenOutcome
-    /// Where only issued device tokens are good.
+    /// The check of issued device tokens, if only those are valid.
     var trust: TokenTrust?
 
-    /// Examines a header block. `authenticate` is asked when its turn comes; it says nil where the
-    /// credential is in order.
+    /// Examines a header block. `authenticate` is called at its place in the order and returns nil
+    /// if the credential is valid.
     func examine(
         _ head: borrowing RequestHead, topics: TopicTable,
         allows: (_ topic: RawSpan?) -> Bool = { _ in true },
@@ -68,7 +68,7 @@ struct RequestChecks: Sendable {
             return refuse(reason)
         }
         guard allows(head[.topic]) else { return refuse(.topicDisallowed) }
-        // A topic for VoIP takes no other type, so that it says enough.
+        // A VoIP topic permits no other type, so the topic alone is conclusive.
         if topics.isVoIP(head[.topic]) {
             verdict.payloadLimit = PayloadRules.maximumVoIPCount
         }
@@ -78,7 +78,7 @@ struct RequestChecks: Sendable {
         return verdict
     }
 
-    /// Why a device token is not a token of this topic; nil where it is.
+    /// Returns the reason for refusing a device token for this topic, or nil if it is valid.
     private func trustRefusal(
         _ token: RawSpan, topic: RawSpan?, _ topics: TopicTable,
         _ isForDevice: Bool
@@ -93,12 +93,12 @@ struct RequestChecks: Sendable {
         }
     }
 
-    /// What stands behind `/3/device/` in a path.
+    /// Returns the part of a path after `/3/device/`.
     @_lifetime(token: copy path)
     static func findToken(_ path: RawSpan?, token: inout RawSpan) -> Reason? {
         let prefix: StaticString = "/3/device/"
         guard let path else { return .badPath }
-        // The collection itself, with or without its last slash, names no token.
+        // The collection itself, with or without a trailing slash, contains no token.
         if path.matches("/3/device") || path.matches(prefix) { return .missingDeviceToken }
         guard path.byteCount > prefix.utf8CodeUnitCount,
             path.extracting(first: prefix.utf8CodeUnitCount).matches(prefix)
@@ -111,7 +111,7 @@ struct RequestChecks: Sendable {
         return nil
     }
 
-    /// The syntax of the `apns-` headers.
+    /// Checks the syntax of the `apns-` headers.
     private static func headerRefusal(
         _ head: borrowing RequestHead, type: inout PushType?
     ) -> Reason? {
@@ -141,7 +141,7 @@ struct RequestChecks: Sendable {
         return nil
     }
 
-    /// A canonical UUID, 8-4-4-4-12 hexadecimal digits of any case.
+    /// Returns whether a text is a canonical UUID: 8-4-4-4-12 hexadecimal digits of either case.
     static func isUUID(_ text: RawSpan) -> Bool {
         guard text.byteCount == 36 else { return false }
         for position in 0..<36 {
@@ -165,7 +165,7 @@ struct RequestChecks: Sendable {
     }
 
     private static func pushType(_ text: RawSpan) -> PushType? {
-        // The frequent ones without a String.
+        // The frequent types are matched without creating a String.
         if text.matches("alert") { return .alert }
         if text.matches("background") { return .background }
         return PushType(rawValue: String(decoding: text))

@@ -1,37 +1,39 @@
 internal import BroadsideHPACK
 
-/// The header fields of one request that mean something to APNs: where their values lie.
+/// The header fields of one request that are relevant to APNs, as ranges of a scratch area.
 ///
-/// The values lie in a scratch area that is used anew for the next request, so a head is looked at
-/// once, as soon as its header block is complete.
+/// The scratch area is reused by the next request, so a head is examined once, as soon as its
+/// header block is complete.
 @safe struct RequestHead: ~Copyable {
-    /// The fields that are told apart; all others are ignored, as APNs ignores them.
+    /// The header fields that are recognized; all others are ignored, as they are by APNs.
     typealias Name = RequestFieldName
 
-    /// Where the values are copied to.
-    // SAFETY: `SimulatorLimits.headerListSize` bytes, freed in `deinit`; the first `used` are set.
+    /// The memory that holds copies of the values.
+    // SAFETY: `SimulatorLimits.headerListSize` bytes, freed in `deinit`; the first `used` are
+    // initialized.
     private let arena: UnsafeMutableRawBufferPointer
     private var used = 0
     private var offsets = InlineArray<12, UInt16>(repeating: 0)
     private var counts = InlineArray<12, UInt16>(repeating: 0)
     private var seen: UInt16 = 0
-    /// A field that must occur once occurred twice.
+    /// True if a field that must be unique occurred twice.
     private(set) var hasDuplicates = false
-    /// `content-encoding` names a coding.
+    /// True if `content-encoding` declares compression.
     private(set) var claimsCompression = false
-    /// As RFC 9113 section 6.5.2 counts: name, value and 32 a field.
+    /// The header list size as defined in RFC 9113 section 6.5.2: name, value and 32 bytes for each
+    /// field.
     private(set) var listSize = 0
 
-    /// An empty head with room for a whole header list.
+    /// Creates an empty head with room for a whole header list.
     init() {
-        // SAFETY: `used` says that nothing of it is set.
+        // SAFETY: `used` is 0, so nothing is read before it is written.
         unsafe arena = .allocate(byteCount: SimulatorLimits.headerListSize, alignment: 16)
     }
 
-    // SAFETY: reached only through this value.
+    // SAFETY: the memory is accessible only through this value.
     deinit { unsafe arena.deallocate() }
 
-    /// Forgets the fields.
+    /// Removes all fields.
     mutating func reset() {
         used = 0
         seen = 0
@@ -40,10 +42,10 @@ internal import BroadsideHPACK
         listSize = 0
     }
 
-    /// More header fields than were announced to be taken.
+    /// True if the header list exceeds the announced limit.
     var isTooLarge: Bool { listSize > SimulatorLimits.headerListSize }
 
-    /// Takes a field in.
+    /// Adds a field.
     mutating func add(name: RawSpan, value: RawSpan) {
         let known = Name(name)
         if known == nil, name.matches("content-encoding"), !value.matches("identity") {
@@ -52,7 +54,7 @@ internal import BroadsideHPACK
         add(known, nameCount: name.byteCount, value: value)
     }
 
-    /// Takes a field in whose name is told apart already.
+    /// Adds a field whose name is already identified.
     mutating func add(_ name: Name?, nameCount: Int, value: RawSpan) {
         listSize += nameCount + value.byteCount + 32
         guard !isTooLarge, let name else { return }
@@ -64,24 +66,26 @@ internal import BroadsideHPACK
         seen |= bit
         offsets[name.rawValue] = UInt16(used)
         counts[name.rawValue] = UInt16(value.byteCount)
-        // SAFETY: the list is not too large, so its values fit the arena; they lie elsewhere.
+        // SAFETY: the list is within its limit, so its values fit the arena; the source is outside
+        // the arena.
         unsafe value.withUnsafeBytes {
             unsafe UnsafeMutableRawBufferPointer(rebasing: arena[used...]).copyMemory(from: $0)
         }
         used += value.byteCount
     }
 
-    /// `:authority` and `host` differ (RFC 9113 section 8.3.1: both, if present, agree).
+    /// Whether `:authority` and `host` differ (RFC 9113 section 8.3.1 requires them to agree if
+    /// both are present).
     var namesTwoHosts: Bool {
         guard let host = self[.host], let authority = self[.authority] else { return false }
         return !host.equals(authority)
     }
 
-    /// The value of a field; nil where it did not occur.
+    /// The value of a field, or nil if it is absent.
     subscript(name: Name) -> RawSpan? {
         @_lifetime(borrow self) get {
             guard seen & (1 << UInt16(name.rawValue)) != 0 else { return nil }
-            // SAFETY: the field was seen, so its range was written since `reset`.
+            // SAFETY: the field is present, so its range was written since `reset`.
             let values = unsafe _overrideLifetime(RawSpan(_unsafeBytes: arena), borrowing: self)
             let offset = Int(offsets[name.rawValue])
             return values.extracting(offset..<offset + Int(counts[name.rawValue]))
@@ -90,7 +94,7 @@ internal import BroadsideHPACK
 }
 
 extension RequestFieldName {
-    /// The name spelled by these bytes; nil for a field that APNs ignores.
+    /// Creates a name from its bytes; nil for a field that APNs ignores.
     init?(_ bytes: RawSpan) {
         let candidate: Self
         switch bytes.byteCount {

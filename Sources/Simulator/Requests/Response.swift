@@ -1,6 +1,6 @@
 internal import BroadsideAPNs
 
-/// What a request is answered with.
+/// The response to a request.
 struct Response: Equatable, Sendable {
     /// The HTTP status.
     var status: UInt16
@@ -11,13 +11,13 @@ struct Response: Equatable, Sendable {
     /// The `retry-after` header, seconds; nil for none.
     var retryAfterSeconds: UInt32?
 
-    /// A request that is not acted on, as the journal shows it: it has no status.
+    /// The journal entry of a request that is not processed: it has no status.
     static let untaken = Response(status: 0, reason: nil)
 
-    /// The notification is accepted.
+    /// Acceptance of the notification.
     static let accepted = Response(status: 200, reason: nil)
 
-    /// A refusal with the status that Apple's table gives the reason.
+    /// Returns a refusal with the status assigned to the reason in Apple's table.
     static func refused(_ reason: Reason) -> Response {
         let status: UInt16 =
             switch reason {
@@ -37,11 +37,11 @@ struct Response: Equatable, Sendable {
         return Response(status: status, reason: reason)
     }
 
-    /// The most bytes that `appendBody` writes.
+    /// Maximum number of bytes that `appendBody` writes.
     static let maximumBodyCount = 96
 
     /// Writes the JSON body, `{"reason":"Unregistered","timestamp":1458518400000}`, and returns its
-    /// count; 0 for an answer without one.
+    /// byte count, which is 0 for a response without a body.
     func appendBody(to output: inout ByteBuffer) -> Int {
         guard let reason else { return 0 }
         let start = output.count

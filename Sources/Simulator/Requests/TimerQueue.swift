@@ -1,6 +1,7 @@
-/// Answers ordered by the time at which they are due; equal times in order of arrival.
+/// Responses ordered by due time, and by arrival for equal times.
 ///
-/// A binary heap of small keys over a slab of answers, so that sifting moves 24 bytes a step.
+/// A binary heap of small keys over a slab of responses, so that each sift step moves only 24
+/// bytes.
 struct TimerQueue: ~Copyable {
     private struct Key {
         var due: UInt64
@@ -17,13 +18,13 @@ struct TimerQueue: ~Copyable {
     private var free: [Int] = []
     private var order: UInt64 = 0
 
-    /// When the first answer is due, nanoseconds; nil where none waits.
+    /// Due time of the first response, nanoseconds; nil if the queue is empty.
     var firstDue: UInt64? { heap.first?.due }
 
-    /// How many wait.
+    /// Number of queued responses.
     var count: Int { heap.count }
 
-    /// Lays an answer aside until `due`.
+    /// Queues a response until `due`.
     mutating func push(_ response: PendingResponse, due: UInt64) {
         assert(heap.count + free.count == slab.count, "each response has one place")
         let index: Int
@@ -45,7 +46,7 @@ struct TimerQueue: ~Copyable {
         }
     }
 
-    /// The first answer that is due at `now`; nil where none is.
+    /// Removes and returns the first response due at `now`, or nil if there is none.
     mutating func pop(now: UInt64) -> PendingResponse? {
         guard let first = heap.first, first.due <= now else { return nil }
         let last = heap.removeLast()

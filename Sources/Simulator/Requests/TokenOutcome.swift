@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 internal import BroadsideSupport
 
-/// What becomes of a device token: a pure function of the token, so that anybody can compute which
+/// The outcome of each device token: a pure function of the token, so that a test can compute which
 /// rows of a list must be refused.
 ///
 ///     h = splitmix64(first 8 bytes of the token, big-endian, padded with zeros at the end,
@@ -16,9 +16,9 @@ struct TokenOutcome: Sendable {
     private let seed: UInt64
 
     /// - Parameters:
-    ///   - badToken: the share of bad tokens, 0 to 1.
-    ///   - unregistered: the share of unregistered ones, 0 to 1.
-    ///   - seed: XORed into the token's bytes.
+    ///   - badToken: Share of bad tokens, 0 to 1.
+    ///   - unregistered: Share of unregistered tokens, 0 to 1.
+    ///   - seed: Value XORed with the token's first bytes.
     init(badToken: Double, unregistered: Double, seed: UInt64) {
         assert(badToken >= 0 && unregistered >= 0, "shares of the tokens")
         self.badToken = badToken
@@ -26,7 +26,7 @@ struct TokenOutcome: Sendable {
         self.seed = seed
     }
 
-    /// The answer to a notification for a token, given as its first 8 bytes.
+    /// Returns the response for a token, given as its first 8 bytes.
     func response(head: UInt64) -> Response {
         let h = splitmix64(head ^ seed)
         // Scaling by a power of two is exact, so this is h / 2^64 rounded once.
@@ -40,8 +40,8 @@ struct TokenOutcome: Sendable {
         return .accepted
     }
 
-    /// The first 8 bytes of the token that these digits spell; nil where they spell none (an even
-    /// count of 2 to 200 hexadecimal digits of any case).
+    /// Returns the first 8 bytes of the token with these digits, or nil if they are not an even
+    /// count of 2 to 200 hexadecimal digits of either case.
     static func head(ofDigits digits: RawSpan) -> UInt64? {
         guard digits.byteCount >= TokenText.minimumDigitCount,
             digits.byteCount <= TokenText.maximumDigitCount, digits.byteCount.isMultiple(of: 2)

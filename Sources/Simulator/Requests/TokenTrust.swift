@@ -1,21 +1,22 @@
 internal import BroadsideAPNs
 internal import BroadsideTLS
 
-/// Device tokens that this APNs issued: each decrypts, authenticated, to its device, topic and
-/// environment (Apple, "Local and Remote Notification Programming Guide", "Token Trust").
+/// Verification of the device tokens issued by this APNs: each decrypts, authenticated, to its
+/// device, topic and environment (Apple, "Local and Remote Notification Programming Guide", "Token
+/// Trust").
 ///
 ///     token   = nonce (12) ciphertext (20) tag (16), AES-256-GCM
 ///     message = device (8, big-endian) environment (1) SHA-256 of the topic (11, its beginning)
 ///     nonce   = SHA-256 of key and message (12, its beginning): a device's token is always the same
 struct TokenTrust: Sendable {
-    /// Bytes of an issued token.
+    /// Byte count of an issued token.
     static let tokenCount = 48
     private static let messageCount = 20
     private static let topicCount = 11
 
     enum Judgement: Equatable {
         case good(device: UInt64)
-        /// Not issued here, or for the other environment.
+        /// Not issued by this APNs, or issued for the other environment.
         case bad
         /// Issued for another topic.
         case otherTopic
@@ -31,7 +32,7 @@ struct TokenTrust: Sendable {
         self.environment = environment
     }
 
-    /// The token of a device for a bundle ID.
+    /// Returns the token of a device for a bundle ID.
     func issue(
         device: UInt64, topic: [UInt8], environment: Endpoints.Environment
     ) -> [UInt8] {
@@ -45,7 +46,7 @@ struct TokenTrust: Sendable {
         return nonce + cipher.seal(message, nonce: nonce)
     }
 
-    /// What a token is worth for a topic, of which a push type's suffix is not part.
+    /// Verifies a token for a topic without a push type's suffix.
     func judge(_ token: [UInt8], topic: [UInt8]) -> Judgement {
         guard let message = open(token), message[8] == environment.byte else { return .bad }
         guard message[9...].elementsEqual(sha256(topic).prefix(Self.topicCount)) else {
@@ -54,7 +55,7 @@ struct TokenTrust: Sendable {
         return .good(device: Self.device(of: message))
     }
 
-    /// The device of a token that was issued with this key, for any topic and environment; nil for
+    /// Returns the device of a token issued with this key for any topic and environment, or nil for
     /// any other token.
     func device(of token: [UInt8]) -> UInt64? { open(token).map(Self.device) }
 
@@ -71,7 +72,7 @@ struct TokenTrust: Sendable {
         message[..<8].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// The bytes that digits spell; nil where they spell none.
+    /// Returns the bytes of hexadecimal digits, or nil if they are invalid.
     static func bytes(ofDigits digits: RawSpan) -> [UInt8]? {
         guard digits.byteCount.isMultiple(of: 2) else { return nil }
         var bytes: [UInt8] = []
@@ -87,6 +88,6 @@ struct TokenTrust: Sendable {
 }
 
 extension Endpoints.Environment {
-    /// Its byte in a token's message.
+    /// The environment's byte in a token's message.
     fileprivate var byte: UInt8 { self == .production ? 1 : 2 }
 }

@@ -1,9 +1,9 @@
 internal import BroadsideAPNs
 internal import BroadsideSupport
 
-/// The topics that a credential may push to, with the push types that each fits.
+/// The topics that a credential may push to, with the push types permitted for each.
 struct TopicTable: Sendable {
-    /// A push type as a bit; `absent` where the request names none.
+    /// A set of push types; `absent` represents a request without one.
     struct Types: OptionSet, Sendable {
         var rawValue: UInt16
 
@@ -19,7 +19,8 @@ struct TopicTable: Sendable {
     private struct Entry: Sendable {
         let topic: [UInt8]
         let types: Types
-        /// The topic is the credential's, but no simulated device token belongs to it.
+        /// True for a topic that belongs to the credential but to none of the simulated device
+        /// tokens.
         let isOfOtherApp: Bool
     }
 
@@ -28,12 +29,12 @@ struct TopicTable: Sendable {
     private static let managementPrefix = "com.apple.mgmt."
 
     private var entries: [Entry] = []
-    /// The topic of a request that names none; nil where it must name one.
+    /// The topic of a request that names none; nil if a topic is mandatory.
     private let fallback: [UInt8]?
     private let isFallbackForVoIP: Bool
 
-    /// A provider token's: the app and all its suffixes, and another app of the same team, to which
-    /// no device token belongs.
+    /// Creates the topics of a provider token: the app with all its suffixes, and another app of
+    /// the same team that has no device tokens.
     init(app: String, otherApp: String) {
         fallback = nil
         isFallbackForVoIP = false
@@ -46,7 +47,7 @@ struct TopicTable: Sendable {
         }
     }
 
-    /// A certificate's: nil, none at all.
+    /// Creates the topics of a certificate; nil permits none.
     init(_ scope: CertificateScope?) {
         fallback = scope?.onlyTopic.map { Array($0.utf8) }
         isFallbackForVoIP = scope?.onlyTopic?.hasSuffix(PushType.voip.topicSuffix!) ?? false
@@ -68,10 +69,11 @@ struct TopicTable: Sendable {
         entries.append(Entry(topic: Array(topic.utf8), types: types, isOfOtherApp: isOfOtherApp))
     }
 
-    /// Why a request with this topic and type is refused; nil where the topic may be pushed to.
+    /// Returns the reason for refusing a request with this topic and type, or nil if the topic may
+    /// be pushed to.
     ///
-    /// `isForDevice` becomes false where the topic is allowed but the device token belongs to
-    /// another: that is found out later, with the token.
+    /// `isForDevice` becomes false if the topic is permitted but the device token belongs to
+    /// another app; that is reported later, with the token.
     func refusal(
         topic: RawSpan?, type: PushType?, isForDevice: inout Bool
     ) -> Reason? {
@@ -79,7 +81,7 @@ struct TopicTable: Sendable {
         guard Self.isWellFormed(topic) else { return .badTopic }
         let wanted = type.map(Types.init) ?? .absent
         for entry in entries where topic.equals(entry.topic) {
-            // The suffix of another push type is answered like a topic that is not ours.
+            // The suffix of another push type is treated like a foreign topic.
             guard entry.types.contains(wanted) else { return .topicDisallowed }
             isForDevice = !entry.isOfOtherApp
             return nil
@@ -87,7 +89,7 @@ struct TopicTable: Sendable {
         return .topicDisallowed
     }
 
-    /// Whether a request with this topic, or the credential's only one, is for VoIP.
+    /// Returns whether the request's topic, or the credential's only one, is for VoIP.
     func isVoIP(_ topic: RawSpan?) -> Bool {
         guard let topic else { return isFallbackForVoIP }
         let suffix: StaticString = ".voip"
@@ -95,7 +97,8 @@ struct TopicTable: Sendable {
         return topic.extracting(last: suffix.utf8CodeUnitCount).matches(suffix)
     }
 
-    /// A topic without a push type's suffix; the credential's only topic where none is named.
+    /// Returns a topic without a push type's suffix, or the credential's only topic if the request
+    /// names none.
     func bundle(of topic: RawSpan?) -> [UInt8] {
         let named: [UInt8]? = if let topic { Array(topic) } else { fallback }
         guard let bytes = named else { return [] }
@@ -108,7 +111,8 @@ struct TopicTable: Sendable {
         return bytes
     }
 
-    /// A bundle ID: letters, digits, dots and hyphens, not empty.
+    /// Returns whether a topic has the form of a bundle ID: letters, digits, dots and hyphens, and
+    /// not empty.
     private static func isWellFormed(_ topic: RawSpan) -> Bool {
         guard topic.byteCount > 0, topic.byteCount <= 255 else { return false }
         for position in 0..<topic.byteCount {

@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 internal import BroadsidePrimitives
 
-/// Reads one element of a scenario's `faults`.
+/// Parses one element of a scenario's `faults`.
 enum FaultReader {
     private enum Kind: String, CaseIterable {
         case goaway, refuse, reset_stream, reset_connection, close, stall, settings, answer
@@ -105,7 +105,7 @@ enum FaultReader {
         return response
     }
 
-    /// Error codes of RFC 9113 section 7, by their names.
+    /// The error codes of RFC 9113 section 7 by name.
     private static let codes = [
         "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT",
         "STREAM_CLOSED", "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR",

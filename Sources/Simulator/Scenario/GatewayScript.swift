@@ -1,21 +1,22 @@
-/// What a scenario has the legacy gateway do: `gateway` of `docs/scenarios.md`.
+/// The behaviour of the legacy gateway in a scenario: `gateway` in `docs/scenarios.md`.
 struct GatewayScript: Sendable, Equatable {
-    /// How a connection ends behind an error packet.
+    /// The manner in which a connection ends after an error packet.
     enum End: String, Sendable, CaseIterable {
-        /// In order: what still comes is read, then FIN.
+        /// Orderly: the remaining input is read, then FIN is sent.
         case fin
-        /// By RST: a packet that the provider has not read by then may be lost.
+        /// By RST: the provider may lose a packet that it has not yet read.
         case rst
     }
 
-    /// From a bad notification to its error packet; reading and discarding go on meanwhile.
+    /// Delay from a bad notification to its error packet, during which input is read and discarded.
     var errorDelayNanoseconds: UInt64 = 20_000_000
     var end = End.fin
-    /// After each so many accepted notifications of a connection: status 10, the last one named.
+    /// Number of accepted notifications on a connection after which it ends with status 10 and the
+    /// identifier of the last one.
     var shutdownEvery: UInt64?
-    /// Statuses by token, bytes.
+    /// Explicit statuses by token bytes.
     var statuses: [[UInt8]: UInt8] = [:]
 
-    /// How many tokens may have a status of their own.
+    /// Maximum number of tokens with an explicit status.
     static let statusLimit = 10_000
 }

@@ -1,26 +1,27 @@
 internal import Glibc
 
-/// How long answers take.
+/// The distribution of response delays.
 struct Latency: Sendable, Equatable {
     enum Distribution: Sendable, Equatable {
         case constant(UInt64)
         case uniform(UInt64, UInt64)
         case exponential(mean: UInt64)
-        /// Half of all are below the median; sigma is the standard deviation of the logarithm.
+        /// Log-normal: half of the delays are below the median; sigma is the standard deviation of
+        /// the logarithm.
         case logNormal(median: UInt64, sigma: Double)
     }
 
     var distribution: Distribution
-    /// No answer takes longer, nanoseconds; waiting for others not counted.
+    /// Maximum delay of a response, nanoseconds, excluding the time spent queueing for capacity.
     var limitNanoseconds: UInt64 = 60_000_000_000
-    /// So much more for each answer that waits already.
+    /// Additional delay for each response already pending, nanoseconds.
     var perWaitingNanoseconds: UInt64 = 0
-    /// So many answers a second and thread; more wait their turn. 0: as many as come.
+    /// Maximum number of responses per second and thread; others are queued. 0 for no limit.
     var capacityPerSecond: UInt64 = 0
-    /// The capacity is each connection's instead.
+    /// True if the capacity applies to each connection instead.
     var isCapacityByConnection = false
 
-    /// A delay in nanoseconds for two independent shares, each 0 (included) to 1 (excluded).
+    /// Returns a delay in nanoseconds from two independent uniform values, each in 0..<1.
     func sample(_ first: Double, _ second: Double) -> UInt64 {
         let value: Double =
             switch distribution {
@@ -28,7 +29,7 @@ struct Latency: Sendable, Equatable {
             case .uniform(let low, let high): Double(low) + first * Double(high - low)
             case .exponential(let mean): -log(1 - first) * Double(mean)
             case .logNormal(let median, let sigma):
-                // Box and Muller: two even shares make one normal deviate.
+                // The Box-Muller transform: two uniform values yield one normal deviate.
                 Double(median)
                     * exp(sigma * sqrt(-2 * log(1 - first)) * cos(2 * Double.pi * second))
             }

@@ -1,47 +1,49 @@
-/// What a simulated APNs does beside answering: faults and limits, by name or from a file.
+/// The faults and limits of a simulated APNs, by built-in name or from a file.
 ///
-/// `docs/scenarios.md` describes the file. Everything here is a value; what has been counted while
-/// it runs is kept by `ScenarioRun`, for all connections, and `ScenarioCounters`, for one.
+/// `docs/scenarios.md` describes the file. Everything here is a value; the counts of a running
+/// scenario are kept by `ScenarioRun` for all connections and by `ScenarioCounters` for one.
 struct Scenario: Sendable, Equatable {
-    /// The name of the library, or the file's path.
+    /// The built-in name, or the path of the file.
     var name: String
-    /// One line for `--scenario list`.
+    /// The line shown by `--scenario list`.
     var summary = ""
-    /// Turns everything that is left to chance into something else.
+    /// Seed of all random decisions.
     var seed: UInt64 = 0
-    /// The first SETTINGS of each connection.
+    /// The first SETTINGS frame of each connection.
     var settings = SettingsChange()
-    /// How window credit is given back; nil: by nghttp2, once half a window is consumed.
+    /// Rate at which window credit is returned; nil leaves it to nghttp2, once half a window is
+    /// consumed.
     var window: Portion?
-    /// How fast a connection is read; nil: as fast as it comes.
+    /// Rate at which a connection is read; nil for no limit.
     var reading: Portion?
-    /// How answers are laid out in frames.
+    /// The layout of responses in frames.
     var responses = ResponseShape()
-    /// How long answers take; nil: as `--latency` says.
+    /// The distribution of response delays; nil for the value of `--latency`.
     var latency: Latency?
-    /// How long a connection may be without a request before it is ended.
+    /// Maximum time that a connection may be without requests.
     var idleNanoseconds: UInt64?
-    /// How long a handshake may take.
+    /// Maximum duration of a handshake.
     var handshakeNanoseconds: UInt64?
-    /// What GOAWAY carries when the endpoint ends a connection by itself.
+    /// The debug data of GOAWAY when the endpoint ends a connection by itself.
     var debug = DebugForm.json
-    /// The most requests for one device token in a time; more are TooManyRequests.
+    /// The request rate limit for each device token; excess requests are refused with
+    /// TooManyRequests.
     var tokenRate: TokenRate?
-    /// What too many refusals do to a connection.
+    /// The effect of too many refusals on a connection.
     var refusals = RefusalLimits()
-    /// What the legacy gateway does.
+    /// The behaviour of the legacy gateway.
     var gateway = GatewayScript()
-    /// What strikes, the first that applies to a request decides.
+    /// The faults in order; the first one that applies to a request is used.
     var faults: [Fault] = []
 }
 
-/// So many bytes, each time that so much time has passed.
+/// A number of bytes per time interval.
 struct Portion: Sendable, Equatable {
     var count: Int
     var intervalNanoseconds: UInt64
 }
 
-/// Settings to announce; nil: the one of before.
+/// Settings to announce; nil leaves a setting unchanged.
 struct SettingsChange: Sendable, Equatable {
     var maxStreams: UInt32?
     var headerTableSize: UInt32?
@@ -50,69 +52,70 @@ struct SettingsChange: Sendable, Equatable {
     var maxHeaderListSize: UInt32?
 }
 
-/// How a response is cut into frames.
+/// The layout of a response in frames.
 struct ResponseShape: Sendable, Equatable {
-    /// Frames of a header block: HEADERS, and CONTINUATION for the rest.
+    /// Number of frames per header block: HEADERS, followed by CONTINUATION.
     var headerFrames = 1
-    /// The most bytes of a DATA frame.
+    /// Maximum payload of a DATA frame, bytes.
     var dataBytes = Int.max
     /// Bytes of padding in each HEADERS and DATA frame.
     var padding = 0
 
-    /// Nothing out of the ordinary.
+    /// Whether the default layout applies.
     var isPlain: Bool { headerFrames == 1 && padding == 0 }
 }
 
-/// What stands behind a GOAWAY's error code.
+/// The form of the debug data after a GOAWAY frame's error code.
 enum DebugForm: String, Sendable, CaseIterable {
     /// `{"reason":"Shutdown"}`.
     case json
-    /// `Shutdown`, no JSON.
+    /// `Shutdown`, without JSON.
     case text
-    /// Nothing.
+    /// No debug data.
     case none
 }
 
-/// So many requests for one device token in so much time.
+/// A number of requests per time interval for each device token.
 struct TokenRate: Sendable, Equatable {
     var requests: UInt32
     var intervalNanoseconds: UInt64
 }
 
-/// Apple: each 4xx reduces what a connection is granted, too many end it, BadDeviceToken sooner;
-/// a 410 does not count. The figures are not published.
+/// The effect of refusals on a connection. Apple: each 4xx reduces a connection's allowance and too
+/// many end it, sooner with BadDeviceToken; a 410 does not count. The thresholds are not published.
 struct RefusalLimits: Sendable, Equatable {
-    /// So many in a row bring the stream limit down to 1, until a notification is accepted.
+    /// Number of consecutive refusals that reduces the stream limit to 1 until a notification is
+    /// accepted.
     var collapseAfter: UInt64?
-    /// So many in all end the connection; BadDeviceToken counts twice.
+    /// Number of refusals in total that ends the connection; BadDeviceToken counts twice.
     var goAwayAfter: UInt64?
 }
 
-/// Something that strikes at certain requests or times.
+/// A fault that applies to certain requests or at certain times.
 struct Fault: Sendable, Equatable {
     enum Action: Sendable, Equatable {
-        /// The request is taken, then no more.
+        /// The request is accepted, then no more.
         case goAway(GoAway)
-        /// RST_STREAM with REFUSED_STREAM: the request is not acted on.
+        /// RST_STREAM with REFUSED_STREAM: the request is not processed.
         case refuse
-        /// RST_STREAM with a code: the request is acted on, its answer is lost.
+        /// RST_STREAM with a code: the request is processed, but its response is lost.
         case resetStream(UInt32)
-        /// The TCP connection is reset: answers on their way are lost.
+        /// The TCP connection is reset, which loses responses in flight.
         case resetConnection
-        /// The TCP connection is ended in an orderly way, without GOAWAY.
+        /// The TCP connection is closed in an orderly way without GOAWAY.
         case close
-        /// Nothing is read or written for a time; nil: for good.
+        /// Reading and writing stop for a time; nil: permanently.
         case stall(nanoseconds: UInt64?)
-        /// SETTINGS; the request is answered as usual.
+        /// A SETTINGS frame; the response to the request is unaffected.
         case settings(SettingsChange)
-        /// The request is answered so.
+        /// A substitute response to the request.
         case response(Response)
         /// The provider token of the request is expired from now on.
         case expireToken
-        /// Connections are reset, new ones too.
+        /// Connections are reset, including new ones.
         case outage
 
-        /// As scenarios write it.
+        /// The name used in scenario files.
         var name: String {
             switch self {
             case .goAway: "goaway"
@@ -133,45 +136,46 @@ struct Fault: Sendable, Equatable {
     var trigger: Trigger
 }
 
-/// How a connection is ended by GOAWAY.
+/// The manner in which GOAWAY ends a connection.
 struct GoAway: Sendable, Equatable {
     var code: UInt32 = 0
     var debug: [UInt8] = []
-    /// With a first GOAWAY that names the highest stream number, so that requests on their way are
-    /// still taken (RFC 9113 section 6.8), and the last one so much later; 0: only one.
+    /// Delay from a first GOAWAY with the highest stream number, which still permits requests in
+    /// flight (RFC 9113 section 6.8), to the final one; 0 sends only the final one.
     var noticeNanoseconds: UInt64 = 0
-    /// The request that struck is not taken, nor any after it.
+    /// True if the triggering request and all after it are not accepted.
     var isBeforeRequest = false
-    /// The connection is ended at once, open streams or not.
+    /// True if the connection ends immediately, even with open streams.
     var isAbrupt = false
 }
 
-/// When a fault strikes. What is not given does not limit; all that is given has to hold.
+/// The condition under which a fault applies. Absent members impose no restriction; all others must
+/// hold.
 struct Trigger: Sendable, Equatable {
     enum Scope: String, Sendable, CaseIterable {
         case connection, global
     }
 
-    /// What requests are counted over, from 1.
+    /// The set of requests that are numbered, starting from 1.
     var scope = Scope.connection
-    /// The number of the first request that is struck.
+    /// Number of the first affected request.
     var at: UInt64?
-    /// Each so many requests.
+    /// Interval between affected requests.
     var every: UInt64?
-    /// So many requests from each that strikes.
+    /// Number of consecutive requests affected each time.
     var count: UInt64 = 1
-    /// A share of requests, by chance.
+    /// Probability with which a request is affected.
     var share: Double?
-    /// So often in all, over all connections.
+    /// Maximum number of applications over all connections.
     var limit: UInt64?
-    /// From so long after the scenario began.
+    /// Start of the active period, relative to the start of the scenario.
     var fromNanoseconds: UInt64 = 0
-    /// For so long.
+    /// Duration of the active period.
     var forNanoseconds: UInt64?
-    /// Again and again, from each start to the next.
+    /// Interval at which the active period repeats, from start to start.
     var againNanoseconds: UInt64?
 
-    /// Whether the time, since the scenario began, is one at which it strikes.
+    /// Returns whether the fault is active at a time relative to the start of the scenario.
     func holds(at elapsed: UInt64) -> Bool {
         guard elapsed >= fromNanoseconds else { return false }
         guard let length = forNanoseconds else { return true }
@@ -180,7 +184,8 @@ struct Trigger: Sendable, Equatable {
         return since < length
     }
 
-    /// When, after `elapsed`, the time begins or ends to be one at which it strikes; nil: never.
+    /// Returns the next time after `elapsed` at which the fault becomes active or inactive; nil for
+    /// never.
     func nextChange(after elapsed: UInt64) -> UInt64? {
         if elapsed < fromNanoseconds { return fromNanoseconds }
         guard let length = forNanoseconds else { return nil }
@@ -192,7 +197,7 @@ struct Trigger: Sendable, Equatable {
         return elapsed < start + length ? start + length : start + again
     }
 
-    /// Whether the request of this number, from 1, is one that it strikes.
+    /// Returns whether the request with this number, from 1, is affected.
     func holds(number: UInt64, chance: Double) -> Bool {
         if let share, chance >= share { return false }
         if let at {
@@ -201,7 +206,7 @@ struct Trigger: Sendable, Equatable {
             return (number - at) % every < count
         }
         guard let every else { return true }
-        // The nth, the 2nth and so on are the first of those struck.
+        // Requests n, 2n and so on are the first ones of each affected group.
         return number >= every && number % every < count
     }
 }

@@ -1,13 +1,13 @@
 internal import BroadsidePrimitives
 
-/// What is wrong in a scenario, and where.
+/// An error in a scenario and its location.
 struct ScenarioError: Error, Equatable {
     var message: String
     var position: JSON5Position
 }
 
-/// The members of one object of a scenario: each is asked for by name, and one that nobody asked
-/// for is an error.
+/// The members of one object in a scenario. Each is read by name; a member that was never read is
+/// an error.
 struct ScenarioFields {
     let position: JSON5Position
     private let members: [JSON5Value.Member]
@@ -22,7 +22,7 @@ struct ScenarioFields {
         position = value.position
     }
 
-    /// Says which name is unknown.
+    /// Throws an error that names an unknown member.
     func finish(_ what: String) throws(ScenarioError) {
         for member in members where !known.contains(member.name) {
             throw ScenarioError(
@@ -75,7 +75,7 @@ struct ScenarioFields {
         return flag
     }
 
-    /// A whole number within a range.
+    /// Reads a whole number within a range.
     mutating func integer(
         _ name: String, in range: ClosedRange<UInt64>
     ) throws(ScenarioError) -> UInt64? {
@@ -91,7 +91,7 @@ struct ScenarioFields {
         return whole
     }
 
-    /// A number within a range.
+    /// Reads a number within a range.
     mutating func number(
         _ name: String, in range: ClosedRange<Double>
     ) throws(ScenarioError) -> Double? {
@@ -104,7 +104,7 @@ struct ScenarioFields {
         return number
     }
 
-    /// A duration, in nanoseconds: `50us`, `20ms`, `2s`, `15m`, `2h`, `30d`.
+    /// Reads a duration in nanoseconds: `50us`, `20ms`, `2s`, `15m`, `2h`, `30d`.
     mutating func duration(_ name: String) throws(ScenarioError) -> UInt64? {
         guard let value = value(name) else { return nil }
         return try Self.duration(value, name)
@@ -119,7 +119,7 @@ struct ScenarioFields {
             position: value.position)
     }
 
-    /// At most a year, so that sums never overflow.
+    /// Parses a duration of at most one year, so that sums never overflow.
     static func nanoseconds(_ text: String) -> UInt64? {
         let units: [(String, UInt64)] = [
             ("us", 1000), ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000),
@@ -135,7 +135,7 @@ struct ScenarioFields {
         return nil
     }
 
-    /// One of an enumeration's names.
+    /// Reads the name of an enumeration case.
     mutating func choice<Value: RawRepresentable & CaseIterable>(
         _ name: String, _ type: Value.Type
     ) throws(ScenarioError) -> Value? where Value.RawValue == String {
@@ -147,7 +147,7 @@ struct ScenarioFields {
         throw ScenarioError(message: "'\(name)' is one of \(names)", position: value.position)
     }
 
-    /// Demands what a member has just been asked for.
+    /// Returns the value of a member just read, and throws if it is absent.
     func required<Value>(_ value: Value?, _ name: String) throws(ScenarioError) -> Value {
         guard let value else {
             throw ScenarioError(message: "'\(name)' is missing here", position: position)

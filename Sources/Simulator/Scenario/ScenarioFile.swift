@@ -1,8 +1,8 @@
 import BroadsidePrimitives
 
 extension Scenario {
-    /// The scenario that `--scenario` or the control socket names: one of the library, or a file.
-    /// What contains a slash or a dot is a file.
+    /// Returns the scenario named by `--scenario` or the control socket. A text that contains a
+    /// slash or a dot is a file name, any other is a built-in name.
     static func find(_ text: String) throws(SimulatorError) -> Scenario {
         if let entry = ScenarioLibrary.entries.first(where: { $0.name == text }) {
             return try read(Array(entry.text.utf8), name: text, place: "--scenario \(text)")
@@ -33,9 +33,9 @@ extension Scenario {
 }
 
 extension SimulatorOptions {
-    /// The names of the scenarios that ship.
+    /// The names of the built-in scenarios.
     public static var scenarioNames: [String] { ScenarioLibrary.entries.map(\.name) }
 
-    /// The scenarios that ship, a line each with its name and what it does.
+    /// The built-in scenarios, one per line with name and summary.
     public static var scenarioList: String { ScenarioLibrary.list }
 }

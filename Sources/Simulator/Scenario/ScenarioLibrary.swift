@@ -1,6 +1,6 @@
-/// The scenarios that ship: each a text as it might stand in a file.
+/// The built-in scenarios, each as the text of a scenario file.
 enum ScenarioLibrary {
-    /// What `--scenario list` prints, a line each.
+    /// The output of `--scenario list`, one line per scenario.
     static var list: String {
         let width = entries.map(\.name.count).max() ?? 0
         return entries.map { entry in

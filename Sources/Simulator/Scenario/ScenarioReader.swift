@@ -1,8 +1,8 @@
 internal import BroadsidePrimitives
 
-/// Reads a scenario's JSON5 text, as `docs/scenarios.md` describes it.
+/// Parses a scenario's JSON5 text, as described in `docs/scenarios.md`.
 enum ScenarioReader {
-    /// How many faults a scenario may have.
+    /// Maximum number of faults in a scenario.
     static let maximumFaults = 64
 
     static func read(_ bytes: [UInt8], name: String) throws(ScenarioError) -> Scenario {
@@ -95,7 +95,7 @@ enum ScenarioReader {
         return script
     }
 
-    /// Settings by name, each optional.
+    /// Reads optional settings by name.
     static func change(_ fields: inout ScenarioFields) throws(ScenarioError) -> SettingsChange {
         var change = SettingsChange()
         change.maxStreams = try fields.integer("max_streams", in: 0...0x7fff_ffff).map(UInt32.init)

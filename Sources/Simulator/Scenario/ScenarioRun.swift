@@ -1,22 +1,22 @@
 internal import BroadsideSupport
 internal import Synchronization
 
-/// A scenario that is being played, as all threads count it.
+/// A running scenario and the counts shared by all threads.
 final class ScenarioRun: Sendable {
     let scenario: Scenario
-    /// When it began, monotonic nanoseconds.
+    /// Start time, monotonic nanoseconds.
     let startNanoseconds: UInt64
     private let requests = Atomic<UInt64>(0)
-    /// How often each fault struck, and what was left to chance.
+    /// The number of applications of each fault, and the random state.
     private let state: Mutex<State>
 
     private struct State {
         var strikes: [UInt64]
-        /// Marks of provider tokens that were made to expire.
+        /// Hashes of provider tokens that the scenario expired.
         var expired: [UInt64] = []
     }
 
-    /// How many expired provider tokens are told apart; later ones push the oldest out.
+    /// Maximum number of expired provider tokens remembered; later ones replace the oldest.
     private static let expiredTokens = 64
 
     init(_ scenario: Scenario, now: UInt64) {
@@ -25,10 +25,10 @@ final class ScenarioRun: Sendable {
         state = Mutex(State(strikes: Array(repeating: 0, count: scenario.faults.count)))
     }
 
-    /// The number of a request among all, from 1.
+    /// Returns the number of the next request over all connections, from 1.
     func nextRequest() -> UInt64 { requests.wrappingAdd(1, ordering: .relaxed).newValue }
 
-    /// Counts a strike; false where the fault has struck as often as it may.
+    /// Counts an application of a fault; returns false if the fault has reached its limit.
     func strike(_ fault: Int) -> Bool {
         state.withLock { state in
             if let limit = scenario.faults[fault].trigger.limit, state.strikes[fault] >= limit {
@@ -39,10 +39,10 @@ final class ScenarioRun: Sendable {
         }
     }
 
-    /// How often each fault struck.
+    /// The number of applications of each fault.
     var strikes: [UInt64] { state.withLock { $0.strikes } }
 
-    /// Lets a provider token expire.
+    /// Expires a provider token.
     func expire(_ fingerprint: UInt64) {
         state.withLock { state in
             guard !state.expired.contains(fingerprint) else { return }
@@ -51,19 +51,19 @@ final class ScenarioRun: Sendable {
         }
     }
 
-    /// Whether it was made to expire.
+    /// Returns whether the scenario expired a token.
     func isExpired(_ fingerprint: UInt64) -> Bool {
         state.withLock { $0.expired.contains(fingerprint) }
     }
 
-    /// Whether connections are reset at this time.
+    /// Returns whether connections are reset at this time.
     func isOutage(at now: UInt64) -> Bool {
         scenario.faults.contains { fault in
             fault.action == .outage && fault.trigger.holds(at: elapsed(now))
         }
     }
 
-    /// When an outage begins or ends next, nanoseconds; nil: never.
+    /// Returns the time at which an outage next begins or ends, nanoseconds; nil for never.
     func nextOutageChange(after now: UInt64) -> UInt64? {
         let changes = scenario.faults.compactMap { fault in
             fault.action == .outage ? fault.trigger.nextChange(after: elapsed(now)) : nil
@@ -71,13 +71,13 @@ final class ScenarioRun: Sendable {
         return changes.min().map { startNanoseconds + $0 }
     }
 
-    /// Nanoseconds since it began.
+    /// Returns the nanoseconds since the start.
     func elapsed(_ now: UInt64) -> UInt64 { now > startNanoseconds ? now - startNanoseconds : 0 }
 }
 
-/// What one connection counts of a scenario.
+/// The counts of a scenario for one connection.
 struct ScenarioCounters {
-    /// The run that this counts for: another one starts anew.
+    /// The run to which the counts belong; they restart with another run.
     private(set) var run: ScenarioRun?
     private var requests: UInt64 = 0
     private var random: UInt64
@@ -87,7 +87,7 @@ struct ScenarioCounters {
         random = splitmix64((run?.scenario.seed ?? 0) ^ connection)
     }
 
-    /// The fault that strikes the next request; nil where none does.
+    /// Returns the fault that applies to the next request, or nil for none.
     mutating func next(run: ScenarioRun, connection: UInt64, now: UInt64) -> Fault.Action? {
         if self.run !== run { self = ScenarioCounters(run: run, connection: connection) }
         requests += 1

@@ -1,9 +1,9 @@
 internal import BroadsideSupport
 
-/// How many requests each device token had lately, for "TooManyRequests".
+/// The recent request count of each device token, for "TooManyRequests".
 ///
-/// A fixed number of places: two tokens that share one push each other out, so that now and then a
-/// request too many passes, and memory never grows.
+/// A fixed number of slots: two tokens that share a slot replace each other, so occasionally an
+/// excess request is accepted, but memory never grows.
 struct TokenRateTable {
     private struct Slot {
         var fingerprint: UInt64 = 0
@@ -11,12 +11,13 @@ struct TokenRateTable {
         var count: UInt32 = 0
     }
 
-    /// Tokens that are told apart at a time.
+    /// Number of slots.
     private static let slots = 1 << 16
-    /// Made when a scenario first asks.
+    /// The slots, allocated when a scenario first uses the table.
     private var slots: [Slot] = []
 
-    /// Counts a request; false where it is one too many. The window starts with its first request.
+    /// Counts a request; returns false if it exceeds the rate. The window starts with its first
+    /// request.
     mutating func allows(_ fingerprint: UInt64, _ rate: TokenRate, now: UInt64) -> Bool {
         if slots.isEmpty { slots = Array(repeating: Slot(), count: Self.slots) }
         let index = Int(splitmix64(fingerprint) % UInt64(Self.slots))

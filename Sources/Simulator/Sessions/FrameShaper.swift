@@ -1,14 +1,14 @@
-/// Cuts a HEADERS frame into HEADERS and CONTINUATION, and pads it.
+/// Splits a HEADERS frame into HEADERS and CONTINUATION, and pads it.
 ///
-/// nghttp2 writes a header block into one frame as long as it fits; clients have to take it in as
-/// many as a server likes (RFC 9113 section 6.10).
+/// nghttp2 writes a header block into one frame if it fits, but clients must accept any number of
+/// frames (RFC 9113 section 6.10).
 enum FrameShaper {
     static func append(
         _ frame: RawSpan, _ shape: ResponseShape, to output: inout ByteBuffer
     ) {
         let flags = frame[4]
         let streamID = frame.integer(at: 5)
-        // Padding and priority are not asked of nghttp2, so the payload is the block.
+        // nghttp2 is never asked for padding or priority, so the payload is the block.
         precondition(flags & (FrameBytes.padded | FrameBytes.priority) == 0)
         let block = frame.extracting(9...)
         let pieces = min(shape.headerFrames, max(1, block.byteCount))

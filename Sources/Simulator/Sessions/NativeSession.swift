@@ -2,66 +2,69 @@ internal import CBroadsideNghttp2
 
 /// The owner of an nghttp2 server session.
 @safe struct NativeSession: ~Copyable {
-    // SAFETY: nghttp2's, made by `open`, which its owner calls before anything else, and deleted in
-    // `deinit`. One thread uses it. nghttp2 checks the numbers of streams that it is given.
+    // SAFETY: created by nghttp2 in `open`, which the owner calls before any other method, and
+    // deleted in `deinit`. Only one thread uses it. nghttp2 validates the stream numbers passed to
+    // it.
     private var pointer: OpaquePointer?
 
-    /// Begins the session, which reports to `owner`: the owner has this value and so outlives it.
+    /// Creates the session with callbacks to `owner`, which owns this value and therefore outlives
+    /// it.
     mutating func open(for owner: ServerSession) {
-        // SAFETY: the session reports to its owner while that calls it, and so not after its end.
+        // SAFETY: the session calls back only while its owner calls it, and therefore never after
+        // the owner's end.
         precondition(unsafe pointer == nil)
         unsafe pointer = SessionCallbacks.makeSession(for: owner)
     }
 
-    // SAFETY: nobody else has the pointer, and deleting a session reports nothing.
+    // SAFETY: this is the only pointer to the session, and deleting it invokes no callback.
     deinit { if let pointer = unsafe pointer { unsafe nghttp2_session_del(pointer) } }
 
     // MARK: Bytes
 
-    /// Reads plaintext; the count of bytes that were read, or an error.
+    /// Processes plaintext; returns the byte count read, or a negative error.
     func receive(_ bytes: RawSpan) -> Int {
-        // SAFETY: nghttp2 reads the bytes within the call.
+        // SAFETY: nghttp2 reads the bytes only during the call.
         unsafe bytes.withUnsafeBytes {
             unsafe nghttp2_session_mem_recv(
                 pointer, $0.baseAddress?.assumingMemoryBound(to: UInt8.self), $0.count)
         }
     }
 
-    /// Hands the next frame that waits to the closure, whole; false where none waits.
+    /// Passes the next pending frame to the closure as a whole; returns false if there is none.
     func send(_ body: (RawSpan) -> Void) -> Bool {
         var data: UnsafePointer<UInt8>?
-        // SAFETY: nghttp2 keeps `count` bytes at `data` until its next call, which the closure does
-        // not make.
+        // SAFETY: nghttp2 keeps `count` bytes at `data` valid until its next call, which the
+        // closure does not make.
         let count = unsafe nghttp2_session_mem_send(pointer, &data)
         guard count > 0, let data = unsafe data else { return false }
         unsafe body(RawSpan(_unsafeStart: data, byteCount: count))
         return true
     }
 
-    /// Whether there is anything to write.
-    // SAFETY: the session is open, see `pointer`.
+    /// Whether the session has output to write.
+    // SAFETY: the session is open; see `pointer`.
     var wantsWrite: Bool { unsafe nghttp2_session_want_write(pointer) != 0 }
 
-    /// Whether nghttp2 has any use for input.
-    // SAFETY: the session is open, see `pointer`.
+    /// Whether the session accepts more input.
+    // SAFETY: the session is open; see `pointer`.
     var wantsRead: Bool { unsafe nghttp2_session_want_read(pointer) != 0 }
 
     // MARK: Streams
 
-    /// The highest number of a stream that was processed.
-    // SAFETY: the session is open, see `pointer`.
+    /// The highest number of a processed stream.
+    // SAFETY: the session is open; see `pointer`.
     var lastProcessed: Int32 { unsafe nghttp2_session_get_last_proc_stream_id(pointer) }
 
-    /// Keeps for a stream what `stream(_:)` says of it; nil for nothing.
+    /// Associates a stream with the index that `stream(_:)` returns for it; nil removes it.
     func setStream(_ streamID: Int32, _ index: StreamIndex?) {
-        // SAFETY: the mark is a number that is never followed, nil for none.
+        // SAFETY: the tag is a number that is never dereferenced, or nil for none.
         let mark = unsafe UnsafeMutableRawPointer(bitPattern: index.map { $0.value + 1 } ?? 0)
         _ = unsafe nghttp2_session_set_stream_user_data(pointer, streamID, mark)
     }
 
-    /// What was kept for a stream that nghttp2 knows.
+    /// Returns the index associated with a stream.
     func stream(_ streamID: Int32) -> StreamIndex? {
-        // SAFETY: the mark is a number that `setStream` made, and is not followed.
+        // SAFETY: the tag is a number created by `setStream` and is never dereferenced.
         guard let mark = unsafe nghttp2_session_get_stream_user_data(pointer, streamID) else {
             return nil
         }
@@ -89,24 +92,25 @@ internal import CBroadsideNghttp2
 
     /// Queues RST_STREAM.
     func submitReset(_ streamID: UInt32, _ code: UInt32) {
-        // SAFETY: the session is open, see `pointer`.
+        // SAFETY: the session is open; see `pointer`.
         _ = unsafe nghttp2_submit_rst_stream(pointer, noFlags, Int32(streamID), code)
     }
 
     /// Queues WINDOW_UPDATE.
     func submitWindowUpdate(_ streamID: Int32, _ credit: Int) {
-        // SAFETY: the session is open, see `pointer`.
+        // SAFETY: the session is open; see `pointer`.
         _ = unsafe nghttp2_submit_window_update(pointer, noFlags, streamID, Int32(credit))
     }
 
-    /// Queues HEADERS with these fields, whose values lie in `texts`, and DATA where `body` says so.
+    /// Queues HEADERS with these fields, whose values are ranges of `texts`, and DATA if `body`
+    /// requests it.
     func submitResponse(
         _ streamID: UInt32, _ fields: [ResponseField], texts: borrowing ByteBuffer,
         body: StreamIndex?
     ) {
         // SAFETY: nghttp2 copies names, values and the provider before the call returns, and writes
-        // to none. The fields' ranges lie in `texts`, which has the status at least; a name is
-        // constant.
+        // to none of them. The fields' ranges are within `texts`, which contains at least the
+        // status; a name is constant.
         unsafe texts.bytes.withUnsafeBytes { texts in
             let fields = unsafe fields.map { field in
                 unsafe nghttp2_nv(
@@ -133,10 +137,10 @@ internal import CBroadsideNghttp2
     private var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
 }
 
-/// A field of a response.
+/// A header field of a response.
 struct ResponseField {
     let name: StaticString
-    /// Where its value lies in the texts of the response.
+    /// The range of the value in the texts of the response.
     let value: Range<Int>
     let flags: UInt8
 

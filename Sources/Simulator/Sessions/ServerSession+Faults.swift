@@ -1,16 +1,16 @@
 internal import BroadsideAPNs
 internal import CBroadsideNghttp2
 
-/// What a connection as a whole is to suffer.
+/// A fault that affects a whole connection.
 enum ConnectionStrike: Equatable {
     case reset
     case close
     case stall(untilNanoseconds: UInt64)
 }
 
-/// What a scenario does to a session.
+/// The application of scenario faults to a session.
 extension ServerSession {
-    /// Lets the scenario strike a complete request; false where the request is not taken.
+    /// Applies the scenario to a complete request; returns false if the request is not accepted.
     func applyFault(
         _ run: ScenarioRun, _ stream: StreamIndex, _ response: inout Response
     ) -> Bool {
@@ -52,13 +52,13 @@ extension ServerSession {
         return true
     }
 
-    /// Forgets a stream that GOAWAY says is not taken.
+    /// Forgets a stream that GOAWAY excludes.
     private func forget(_ stream: StreamIndex) {
         session.setStream(Int32(streams[stream].streamID), nil)
         closedStream(stream)
     }
 
-    /// Announces settings that a scenario changes.
+    /// Announces settings changed by a scenario.
     private func announce(_ change: SettingsChange) {
         var entries: [nghttp2_settings_entry] = []
         if let limit = change.maxStreams {
@@ -77,7 +77,7 @@ extension ServerSession {
         submit(limit: announcedLimit, entries)
     }
 
-    /// Counts a refusal or an accepted notification, and does what too many refusals do.
+    /// Counts a refusal or an acceptance, and applies the effect of too many refusals.
     func weigh(_ response: Response, _ limits: RefusalLimits) {
         if response.status == 200 {
             refusalsInARow = 0
@@ -86,7 +86,7 @@ extension ServerSession {
             }
             return
         }
-        // "410 does not count"; nor is it the provider's fault when APNs is in trouble.
+        // "410 does not count"; neither does a 5xx, which is not the provider's fault.
         guard response.status < 500, response.status != 410 else { return }
         refusalsInARow += 1
         refusalCount += response.reason == .badDeviceToken ? 2 : 1
@@ -94,14 +94,15 @@ extension ServerSession {
             announce(limit: 1)
         }
         if let most = limits.goAwayAfter, refusalCount >= most, lastTaken == nil, goAwayDue == nil {
-            // In the next turn, behind the answer: some clients read nothing after GOAWAY.
+            // In the next iteration, after the response, because some clients read nothing after
+            // GOAWAY.
             goAwayDue = (context.now, GoAway(code: ErrorCode.enhanceYourCalm.rawValue))
         }
     }
 
     // MARK: GOAWAY
 
-    /// Ends the connection in an orderly way with a reason of APNs.
+    /// Ends the connection in an orderly way with an APNs reason.
     func shutDown(_ reason: StaticString, form: DebugForm) {
         guard !isEnding, !isBroken, lastTaken == nil else { return }
         var goAway = GoAway()
@@ -114,7 +115,7 @@ extension ServerSession {
             goAway, lastStream: lastProcessed)
     }
 
-    /// A client certificate is refused: GOAWAY, no stream taken, and the end.
+    /// Rejects a client certificate with GOAWAY that accepts no stream, and ends the session.
     func refuseCertificate(_ reason: Reason) {
         begin(
             GoAway(debug: Array("{\"reason\":\"\(reason.text)\"}".utf8), isAbrupt: true),
@@ -128,7 +129,7 @@ extension ServerSession {
     private func begin(_ goAway: GoAway, lastStream: UInt32) {
         guard lastTaken == nil, goAwayDue == nil else { return }
         if goAway.noticeNanoseconds > 0 {
-            // The highest number: requests on their way are still taken.
+            // The highest stream number, so that requests in flight are still accepted.
             injected += FrameBytes.goAway(
                 lastStreamID: 0x7fff_ffff, code: goAway.code, debug: goAway.debug)
             goAwayDue = (context.now + goAway.noticeNanoseconds, goAway)
@@ -141,7 +142,7 @@ extension ServerSession {
 
     // MARK: Time
 
-    /// When something is due here, nanoseconds; `.max` for nothing.
+    /// Time of the next due work, nanoseconds; `.max` for none.
     var alarm: UInt64 {
         var due = min(windowDue, goAwayDue?.at ?? .max)
         if lastTaken == nil, let idle = context.idleNanoseconds {
@@ -150,7 +151,7 @@ extension ServerSession {
         return due
     }
 
-    /// Does what is due.
+    /// Performs the work that is due.
     func tick() {
         if let due = goAwayDue, due.at <= context.now {
             goAwayDue = nil
@@ -170,7 +171,7 @@ extension ServerSession {
         }
     }
 
-    /// Gives a portion of credit back, to the connection and to each stream that waits for more.
+    /// Returns a portion of window credit to the connection and to each stream that needs more.
     private func returnCredit() {
         guard let window else { return }
         let portion = min(uncreditedBytes, window.count)

@@ -2,12 +2,12 @@ internal import BroadsideHPACK
 internal import BroadsideSupport
 internal import CBroadsideNghttp2
 
-/// What nghttp2 reports, and what is answered.
+/// Handling of nghttp2's callbacks, and the responses.
 extension ServerSession {
-    /// A request's header block begins.
+    /// Handles the beginning of a request's header block.
     func beganHeaders(_ streamID: Int32) {
         head.reset()
-        // What GOAWAY said is not taken, nor anything on a connection that is being broken.
+        // Streams excluded by GOAWAY and streams of a connection being aborted are ignored.
         if isBroken { return }
         if let lastTaken, UInt32(streamID) > lastTaken { return }
         openStreams += 1
@@ -15,17 +15,17 @@ extension ServerSession {
         streams[stream].streamID = UInt32(streamID)
         session.setStream(streamID, stream)
         if openStreams > max(acknowledgedLimit, announcedLimit) {
-            // Word for word what APNs was seen to say.
+            // The exact text observed from APNs.
             violate(.refusedStream, "Maximum active streams violated for this endpoint.")
         }
     }
 
-    /// A field of that block.
+    /// Handles a field of that block.
     func receivedHeader(name: RawSpan, value: RawSpan) {
         head.add(name: name, value: value)
     }
 
-    /// A request's header block is complete.
+    /// Handles the end of a request's header block.
     func endedHeaders(_ stream: StreamIndex) {
         if head.namesTwoHosts {
             reset(streams[stream].streamID, ErrorCode.protocolError.rawValue)
@@ -41,7 +41,7 @@ extension ServerSession {
         if context.keepsTokens { keepToken(head, stream) }
     }
 
-    /// Keeps a well-formed device token, and what a device that is away would need to know.
+    /// Keeps a well-formed device token and the header fields needed to store the notification.
     private func keepToken(_ head: borrowing RequestHead, _ stream: StreamIndex) {
         var token = RawSpan()
         guard RequestChecks.findToken(head[.path], token: &token) == nil,
@@ -51,7 +51,7 @@ extension ServerSession {
         if context.devices != nil { streams[stream].envelope = Envelope(head, topics: topics) }
     }
 
-    /// Bytes of a request's body.
+    /// Handles bytes of a request's body.
     func receivedData(_ streamID: Int32, _ bytes: RawSpan) {
         let count = bytes.byteCount
         let stream = session.stream(streamID)
@@ -65,7 +65,7 @@ extension ServerSession {
         if windowDue == .max { windowDue = context.now + window.intervalNanoseconds }
     }
 
-    /// A request is complete.
+    /// Handles the end of a request.
     func endedRequest(_ stream: StreamIndex) {
         guard !streams[stream].isComplete, !isBroken, !isEnding else { return }
         streams[stream].isComplete = true
@@ -112,18 +112,18 @@ extension ServerSession {
             token: streams[stream].tokenDigits, response: response, now: context.now)
     }
 
-    /// A stream is gone, answered or not.
+    /// Handles the end of a stream, with or without a response.
     func closedStream(_ stream: StreamIndex) {
         openStreams -= 1
         streams.giveBack(stream)
     }
 
-    /// Ends a stream with an error code.
+    /// Resets a stream with an error code.
     func reset(_ streamID: UInt32, _ code: UInt32) {
         session.submitReset(streamID, code)
     }
 
-    /// Gives a stream its answer, unless the client has let go of it.
+    /// Delivers a response to its stream unless the client has reset it.
     func deliver(_ pending: PendingResponse) {
         guard !isEnding, !isBroken, let stream = session.stream(Int32(pending.streamID)) else {
             return
@@ -136,7 +136,7 @@ extension ServerSession {
         respond(pending, stream, uniqueID: context.uniqueID())
     }
 
-    /// Queues HEADERS, and DATA where the answer has a body.
+    /// Queues HEADERS, and DATA if the response has a body.
     private func respond(
         _ pending: PendingResponse, _ stream: StreamIndex, uniqueID: NotificationIDText?
     ) {
@@ -149,7 +149,7 @@ extension ServerSession {
         responseFields.removeAll(keepingCapacity: true)
         responseFields.append(
             ResponseField(":status", range { $0.append(decimal: UInt64(pending.response.status)) }))
-        // APNs' responses have the ID as a literal; indexing it would be of no use.
+        // APNs sends the ID as a literal, because indexing a unique value is useless.
         responseFields.append(
             ResponseField(
                 "apns-id", range { $0.append(pending.identifier) },
@@ -176,19 +176,20 @@ extension ServerSession {
             body: body.isEmpty ? nil : stream)
     }
 
-    /// Reads on in the body of a response; how much, and whether that is all.
+    /// Reads the next bytes of a response body; returns their count and whether the body is
+    /// complete.
     func readResponse(
         _ stream: StreamIndex, into room: UnsafeMutableRawBufferPointer
     ) -> (count: Int, isEnd: Bool) {
-        // A scenario may want a body in many small frames.
+        // A scenario may split a body into many small frames.
         let most = context.run?.scenario.responses.dataBytes
-        // SAFETY: the room is nghttp2's for this call, and the output checks its count.
+        // SAFETY: nghttp2 provides the room for this call, and the output checks its count.
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         streams[stream].readResponse(into: &output, most: most ?? .max)
         return (unsafe output.finalize(for: room), streams[stream].isResponseRead)
     }
 
-    /// Tells the client how many streams it may have.
+    /// Announces a stream limit to the client.
     func announce(limit: UInt32) {
         announcedLimit = limit
         submit(limit: limit, [Self.unlimitedStreams])

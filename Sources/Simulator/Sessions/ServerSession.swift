@@ -1,68 +1,69 @@
 internal import CBroadsideNghttp2
 
-/// One connection's HTTP/2 on nghttp2's server session: another implementation than our client's,
-/// so that each run is an interoperability test.
+/// One connection's HTTP/2 session, based on nghttp2: an implementation independent of the
+/// client's, so that each run is an interoperability test.
 ///
 ///     headers complete -> examine -> verdict --+
-///     body bytes ----------- counted ---------+-> END_STREAM -> answer -> queue -> deliver
+///     body bytes ----------- counted ---------+-> END_STREAM -> respond -> queue -> deliver
 ///
-/// Bodies are counted, not kept. With provider tokens the connection has one stream until its first
-/// authenticated answer (Apple, "Establishing a token-based connection to APNs").
+/// Bodies are counted and not kept. With provider tokens the connection has one stream until its
+/// first authenticated response (Apple, "Establishing a token-based connection to APNs").
 final class ServerSession {
     let context: WorkerContext
     let topics: TopicTable
     var credential: ConnectionCredential
     let slot: UInt32
     let generation: UInt32
-    /// As the journal numbers it.
+    /// The connection's number in the journal.
     let number: UInt64
     var session = NativeSession()
-    /// The header block that nghttp2 is reading, which may come in pieces.
+    /// The header block that nghttp2 is decoding, possibly in several parts.
     var head = RequestHead()
-    /// Values of the fields of a response that is being queued, and its body.
+    /// The field values and the body of the response being queued.
     var responseTexts = ByteBuffer(capacity: 256)
     var responseFields: [ResponseField] = []
     private var scanner: HeaderBlockScanner
     private var lint: HPACKLint?
     var streams = StreamSlab()
 
-    /// The stream limit that was announced last.
+    /// The stream limit announced last.
     var announcedLimit: UInt32
     /// The limit of an authenticated connection without refusals.
     var fullLimit: UInt32
-    /// Limits of SETTINGS frames that are queued and not written yet, the oldest first.
+    /// Limits in SETTINGS frames that are queued but not yet written, the oldest first.
     private var unwrittenLimits: [UInt32] = []
-    /// Limits that were announced and not acknowledged yet, the oldest first.
+    /// Limits announced but not yet acknowledged, the oldest first.
     private var unacknowledgedLimits: [UInt32] = []
-    /// What the client knows of; until it acknowledged a limit, none holds (RFC 9113 6.5.3).
+    /// The last acknowledged limit; before the first acknowledgement there is no limit (RFC 9113
+    /// section 6.5.3).
     private(set) var acknowledgedLimit = UInt32.max
     var openStreams: UInt32 = 0
     var isGateOpen: Bool
-    /// GOAWAY is queued: write it and close.
+    /// True once GOAWAY is queued: write it and close.
     var isEnding = false
-    /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
+    /// Earliest time of the next response under a scenario's rate limit, nanoseconds.
     var nextResponse: UInt64 = 0
 
-    /// What the scenario counts here.
+    /// The scenario's counts for this connection.
     var counters: ScenarioCounters
-    /// What the connection is to suffer; the worker takes it.
+    /// The fault requested for the connection; the worker takes it.
     var strike: ConnectionStrike?
-    /// No request is taken any more: the connection is being broken.
+    /// True if the connection is being aborted and accepts no more requests.
     var isBroken = false
-    /// The last stream that is taken, once GOAWAY said so.
+    /// The last accepted stream once GOAWAY was sent.
     var lastTaken: UInt32?
-    /// When the second step of GOAWAY is due, nanoseconds, and what it says.
+    /// Time of the second GOAWAY, nanoseconds, and its content.
     var goAwayDue: (at: UInt64, goAway: GoAway)?
-    /// A whole frame that goes out before nghttp2's next.
+    /// A whole frame to write before nghttp2's next one.
     var injected: [UInt8] = []
-    /// How window credit is given back, and when next, nanoseconds.
+    /// The rate at which window credit is returned, and the time of the next return, nanoseconds.
     let window: Portion?
     var windowDue: UInt64 = .max
-    /// Bytes of DATA for which the connection's window has not been given back.
+    /// Bytes of DATA not yet credited to the connection's window.
     var uncreditedBytes = 0
-    /// When the last request came, or the connection; nanoseconds.
+    /// Time of the last request, or of the connection's start, nanoseconds.
     var lastRequest: UInt64
-    /// Refusals since the last accepted notification, and in all as they count.
+    /// Refusals since the last accepted notification, and their weighted total.
     var refusalsInARow: UInt64 = 0
     var refusalCount: UInt64 = 0
 
@@ -92,7 +93,7 @@ final class ServerSession {
         if let lint { context.totals.add(lint) }
     }
 
-    /// Announces the settings. The order is that of APNs' own frame.
+    /// Announces the settings, in the order used by APNs.
     func start() {
         session.open(for: self)
         let settings = context.run?.scenario.settings ?? SettingsChange()
@@ -100,7 +101,7 @@ final class ServerSession {
             limit: announcedLimit,
             [
                 Self.entry(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, settings.headerTableSize ?? 4096),
-                // nghttp2 is told of no limit, the wire is: see `patchStreamLimit`.
+                // nghttp2 is given no limit, but the wire is: see `patchStreamLimit`.
                 Self.unlimitedStreams,
                 Self.entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings.initialWindow ?? 65_535),
                 Self.entry(
@@ -120,16 +121,17 @@ final class ServerSession {
 
     static let unlimitedStreams = entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, .max)
 
-    /// Queues SETTINGS that announce this stream limit, where they have such an entry.
+    /// Queues SETTINGS and records the stream limit if they contain one.
     func submit(limit: UInt32, _ entries: [nghttp2_settings_entry]) {
         unwrittenLimits.append(limit)
         unacknowledgedLimits.append(limit)
         session.submit(entries)
     }
 
-    // MARK: Bytes in
+    // MARK: Input
 
-    /// Takes plaintext in. False: the connection is dead, close it once output is written.
+    /// Processes plaintext. Returns false if the session has failed; the caller closes the
+    /// connection after its output is written.
     func receive(_ bytes: RawSpan) -> Bool {
         guard !isEnding, !isBroken else { return true }
         var accepted = bytes.byteCount
@@ -138,7 +140,8 @@ final class ServerSession {
         while offset < accepted {
             let count = session.receive(bytes.extracting(offset..<accepted))
             guard count > 0 else {
-                // A violation is answered by nghttp2 itself; this is worse, such as no preface.
+                // nghttp2 reports protocol violations itself; this is a fatal error, such as a
+                // missing preface.
                 isEnding = true
                 return false
             }
@@ -147,7 +150,8 @@ final class ServerSession {
         return true
     }
 
-    /// Lets the lint see each complete header block. Returns where to stop reading, if it refuses.
+    /// Checks each complete header block. Returns the offset at which to stop reading if the lint
+    /// refuses one.
     private func lintBlocks(_ bytes: RawSpan) -> Int? {
         var refusedAt: Int?
         scanner.scan(bytes) { block, offset in
@@ -160,9 +164,9 @@ final class ServerSession {
         return refusedAt
     }
 
-    // MARK: Bytes out
+    // MARK: Output
 
-    /// Moves what waits to `output`.
+    /// Moves the pending output to `output`.
     func takeOutput(into output: inout ByteBuffer) {
         if !injected.isEmpty {
             for byte in injected { output.append(byte) }
@@ -176,17 +180,18 @@ final class ServerSession {
             }
             let start = output.count
             output.append(frame)
-            // SETTINGS without ACK: the frame type is the fourth byte, the flags the fifth.
+            // SETTINGS without ACK: the frame type is the fourth byte, the flags are the fifth.
             if frame.byteCount > 9, frame[3] == 4, frame[4] & 1 == 0 {
                 patchStreamLimit(in: &output, from: start)
             }
         }) {}
     }
 
-    /// Writes the announced limit into the SETTINGS frame that ends the output.
+    /// Writes the announced limit into the SETTINGS frame at the end of the output.
     ///
-    /// nghttp2 would refuse streams above the limit from the moment it is submitted. A client may
-    /// open them in good faith until it has seen the SETTINGS frame, so the limit is kept here.
+    /// nghttp2 would refuse streams above the limit as soon as it is submitted. A client may
+    /// legitimately open them until it has received the SETTINGS frame, so the limit is enforced
+    /// here.
     private func patchStreamLimit(in output: inout ByteBuffer, from start: Int) {
         let limit = unwrittenLimits.removeFirst()
         var position = start + 9
@@ -198,7 +203,7 @@ final class ServerSession {
         }
     }
 
-    /// Nothing more will come: nghttp2 has no use for input and no output.
+    /// Whether nothing more will happen: nghttp2 accepts no input and has no output.
     var isFinished: Bool {
         if isEnding { return true }
         guard !session.wantsWrite else { return false }
@@ -206,7 +211,7 @@ final class ServerSession {
         return !session.wantsRead
     }
 
-    /// Says GOAWAY with a text, since the client exceeded a limit, and takes no more.
+    /// Ends the session with GOAWAY and a text because the client exceeded a limit.
     func violate(_ code: ErrorCode, _ text: String) {
         guard !isEnding else { return }
         isEnding = true
@@ -215,13 +220,13 @@ final class ServerSession {
             code.rawValue, Array(text.utf8), lastStream: session.lastProcessed)
     }
 
-    /// The client has seen the oldest SETTINGS that it had not acknowledged.
+    /// Handles the acknowledgement of the oldest unacknowledged SETTINGS.
     func acknowledgedSettings() {
         guard !unacknowledgedLimits.isEmpty else { return }
         acknowledgedLimit = unacknowledgedLimits.removeFirst()
     }
 
-    /// Error codes of RFC 9113 section 7 that are sent from here.
+    /// The error codes of RFC 9113 section 7 that the simulator sends itself.
     enum ErrorCode: UInt32 {
         case noError = 0
         case protocolError = 1

@@ -1,12 +1,12 @@
 internal import CBroadsideNghttp2
 
-/// The callbacks by which nghttp2 tells a `ServerSession` what it read.
+/// The callbacks through which nghttp2 reports events to a `ServerSession`.
 enum SessionCallbacks {
-    /// A server session that reports to `owner`, which outlives it.
+    /// Creates a server session with callbacks to `owner`, which outlives it.
     static func makeSession(for owner: ServerSession) -> OpaquePointer {
         var callbacks: OpaquePointer?
-        // SAFETY: nghttp2 copies callbacks and options into the session, so that both are deleted
-        // here, once. The owner deletes the session before it goes, and the session calls back only
+        // SAFETY: nghttp2 copies callbacks and options into the session, so both are deleted here,
+        // once. The owner deletes the session before its own end, and the session calls back only
         // while the owner calls it.
         precondition(unsafe nghttp2_session_callbacks_new(&callbacks) == 0, "no memory")
         defer { unsafe nghttp2_session_callbacks_del(callbacks) }
@@ -19,7 +19,7 @@ enum SessionCallbacks {
         var options: OpaquePointer?
         precondition(unsafe nghttp2_option_new(&options) == 0, "no memory")
         defer { unsafe nghttp2_option_del(options) }
-        // Where a scenario gives windows back, nghttp2 must not.
+        // If a scenario controls window credit, nghttp2 must not return it.
         unsafe nghttp2_option_set_no_auto_window_update(options, owner.window == nil ? 0 : 1)
         var session: OpaquePointer?
         let context = unsafe Unmanaged.passUnretained(owner).toOpaque()
@@ -30,17 +30,18 @@ enum SessionCallbacks {
     }
 
     private static func owner(_ data: UnsafeMutableRawPointer?) -> ServerSession {
-        // SAFETY: `makeSession` gave the owner as context, who deletes its session before it goes.
+        // SAFETY: `makeSession` passed the owner as context, and the owner deletes its session
+        // before its own end.
         unsafe Unmanaged<ServerSession>.fromOpaque(data!).takeUnretainedValue()
     }
 
-    /// What a callback may know of a frame.
+    /// The parts of a frame that callbacks read.
     private struct Frame {
         let header: nghttp2_frame_hd
-        /// It begins a request.
+        /// True if the frame begins a request.
         let isRequest: Bool
 
-        // SAFETY: nghttp2's frame, whole, for as long as its callback lasts.
+        // SAFETY: the frame belongs to nghttp2 and is valid for the duration of the callback.
         init(_ frame: UnsafePointer<nghttp2_frame>?) {
             unsafe header = frame!.pointee.hd
             isRequest =
@@ -52,7 +53,7 @@ enum SessionCallbacks {
     }
 
     private static let beginHeaders: nghttp2_on_begin_headers_callback = { _, frame, data in
-        // SAFETY: the frame is nghttp2's for as long as the callback lasts, and the context is the
+        // SAFETY: nghttp2's frame is valid for the duration of the callback, and the context is the
         // owner.
         let frame = unsafe Frame(frame)
         if frame.isRequest { unsafe owner(data).beganHeaders(frame.header.stream_id) }
@@ -61,8 +62,8 @@ enum SessionCallbacks {
 
     private static let header: nghttp2_on_header_callback = {
         _, frame, name, nameCount, value, valueCount, _, data in
-        // SAFETY: nghttp2 keeps the frame and both texts until the callback returns; they are
-        // copied by then.
+        // SAFETY: nghttp2 keeps the frame and both texts valid until the callback returns; they are
+        // copied before that.
         guard unsafe Frame(frame).isRequest else { return 0 }
         unsafe owner(data).receivedHeader(
             name: RawSpan(_unsafeStart: name!, byteCount: nameCount),
@@ -72,15 +73,16 @@ enum SessionCallbacks {
 
     private static let data: nghttp2_on_data_chunk_recv_callback = {
         _, _, streamID, bytes, count, data in
-        // SAFETY: `bytes` is used within the callback only.
+        // SAFETY: `bytes` is used only during the callback.
         unsafe owner(data).receivedData(
             streamID, RawSpan(_unsafeBytes: UnsafeRawBufferPointer(start: bytes, count: count)))
         return 0
     }
 
-    /// DATA alone: padding of HEADERS is `FrameShaper`'s, since only DATA counts for windows.
+    /// Pads DATA only: padding of HEADERS is applied by `FrameShaper`, because only DATA counts
+    /// against windows.
     private static let padding: nghttp2_select_padding_callback = { _, frame, room, data in
-        // SAFETY: the frame is nghttp2's for as long as the callback lasts, and the context is the
+        // SAFETY: nghttp2's frame is valid for the duration of the callback, and the context is the
         // owner.
         let header = unsafe Frame(frame).header
         var count = header.length
@@ -93,7 +95,7 @@ enum SessionCallbacks {
     }
 
     private static let frame: nghttp2_on_frame_recv_callback = { _, frame, data in
-        // SAFETY: the frame is nghttp2's for as long as the callback lasts, and the context is the
+        // SAFETY: nghttp2's frame is valid for the duration of the callback, and the context is the
         // owner.
         let frame = unsafe Frame(frame)
         let owner = unsafe owner(data)
@@ -110,17 +112,17 @@ enum SessionCallbacks {
     }
 
     private static let streamClose: nghttp2_on_stream_close_callback = { _, streamID, _, data in
-        // SAFETY: the context is the owner, see `owner`.
+        // SAFETY: the context is the owner; see `owner`.
         let owner = unsafe owner(data)
         if let stream = owner.session.stream(streamID) { owner.closedStream(stream) }
         return 0
     }
 
-    /// Reads on in the body of a response.
+    /// Reads the next bytes of a response body.
     static let readBody: nghttp2_data_source_read_callback = {
         _, _, target, room, flags, source, data in
-        // SAFETY: `submitResponse` set `fd`; nghttp2 has `room` bytes at `target`, and flags to be
-        // set.
+        // SAFETY: `submitResponse` set `fd`; nghttp2 provides `room` bytes at `target` and flags to
+        // be written.
         let stream = unsafe StreamIndex(value: Int(source!.pointee.fd))
         let target = unsafe UnsafeMutableRawBufferPointer(start: target, count: room)
         let (count, isEnd) = unsafe owner(data).readResponse(stream, into: target)

@@ -1,36 +1,36 @@
 internal import BroadsideSupport
 
-/// What is known of a request until it is answered.
+/// The state of a request until its response is sent.
 struct StreamState {
     var streamID: UInt32 = 0
     var verdict = Verdict()
     var identifier = NotificationIDText(repeating: 0)
-    /// Bytes of the body so far.
+    /// Bytes of the body received so far.
     var bodyCount = 0
-    /// As many of them as a payload may have, if somebody looks at payloads.
+    /// The beginning of the body, up to the payload limit, if payloads are checked.
     private var body: [UInt8] = []
     var claimsCompression = false
     var isComplete = false
-    /// Bytes of the body for which the stream's window has not been given back.
+    /// Bytes of the body not yet credited to the stream's window.
     var uncreditedBytes = 0
-    /// What a device that is away would need to know; nil where nothing is stored.
+    /// The header fields needed to store the notification; nil if there is no store.
     var envelope: Envelope?
-    /// Between its begin and its end.
+    /// True from the beginning of the stream to its end.
     var isOpen = false
-    /// The answer's body, while nghttp2 has not taken it.
+    /// The response body until nghttp2 has read it.
     private var responseBody = InlineArray<96, UInt8>(repeating: 0)
     private var responseCount = 0
     private var responseOffset = 0
     private var tokenCount = 0
     private var token = InlineArray<200, UInt8>(repeating: 0)
 
-    /// Keeps bytes of the body that are within the limit for payloads.
+    /// Keeps bytes of the body up to the payload limit.
     mutating func keepBody(_ bytes: RawSpan) {
         let room = verdict.payloadLimit - body.count
         if verdict.early == nil, room > 0 { body += Array(bytes.extracting(first: room)) }
     }
 
-    /// What is wrong with the body, if it was kept as a whole.
+    /// The defect of the body, if the body was kept as a whole.
     var bodyFinding: RequestFinding? {
         guard verdict.early == nil, bodyCount > 0, bodyCount == body.count else { return nil }
         return RequestFinding(body: body, claimsCompression: claimsCompression)
@@ -43,21 +43,21 @@ struct StreamState {
         for position in 0..<tokenCount { token[position] = digits[position] }
     }
 
-    /// The token's digits; none where the request had no well-formed token.
+    /// The token's digits; empty if the request had no well-formed token.
     var tokenDigits: RawSpan {
         @_lifetime(borrow self) get { token.span.rawBytes.extracting(first: tokenCount) }
     }
 
-    /// Keeps the answer's body.
+    /// Keeps the response body.
     mutating func setResponse(_ bytes: RawSpan) {
         responseCount = bytes.byteCount
         for position in 0..<responseCount { responseBody[position] = bytes[position] }
     }
 
-    /// The answer's body was read to its end.
+    /// Whether the response body was read completely.
     var isResponseRead: Bool { responseOffset == responseCount }
 
-    /// The next bytes of the answer's body, at most `most` of them.
+    /// Reads at most `most` further bytes of the response body.
     mutating func readResponse(into target: inout OutputRawSpan, most: Int) {
         assert(responseOffset <= responseCount, "no more is read than was set")
         let end = min(responseCount, responseOffset + min(most, target.freeCapacity))
@@ -67,7 +67,8 @@ struct StreamState {
         }
     }
 
-    /// What tells this device token from others, in digits of any case; nil where there is none.
+    /// A hash that identifies the device token regardless of the case of its digits; nil if there
+    /// is none.
     var tokenFingerprint: UInt64? {
         guard tokenCount > 0 else { return nil }
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -77,7 +78,7 @@ struct StreamState {
         return hash
     }
 
-    /// Forgets the request before.
+    /// Clears the state of the previous request.
     mutating func reset() {
         uncreditedBytes = 0
         envelope = nil
@@ -93,17 +94,17 @@ struct StreamState {
     }
 }
 
-/// Which of a connection's streams; nghttp2 keeps it for us.
+/// The index of a stream in its connection's slab, stored by nghttp2.
 struct StreamIndex {
     let value: Int
 }
 
-/// The streams of one connection, each used anew when it is given back.
+/// The streams of one connection; released entries are reused.
 struct StreamSlab {
     private var all: [StreamState] = []
     private var free: [StreamIndex] = []
 
-    /// A forgotten stream.
+    /// Returns a cleared entry.
     mutating func take() -> StreamIndex {
         let index: StreamIndex
         if let reused = free.popLast() {
@@ -118,19 +119,19 @@ struct StreamSlab {
         return index
     }
 
-    /// Takes a stream back.
+    /// Releases an entry.
     mutating func giveBack(_ index: StreamIndex) {
         assert(all[index.value].isOpen, "a stream is given back once")
         all[index.value].isOpen = false
         free.append(index)
     }
 
-    /// A stream that `take` gave.
+    /// A stream returned by `take`.
     subscript(index: StreamIndex) -> StreamState {
         _read { yield all[index.value] }
         _modify { yield &all[index.value] }
     }
 
-    /// All streams, open or not.
+    /// The indices of all streams, open or not.
     var indices: [StreamIndex] { all.indices.map(StreamIndex.init) }
 }

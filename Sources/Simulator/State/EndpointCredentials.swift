@@ -1,10 +1,10 @@
 internal import BroadsideTLS
 
-/// What the threads of an endpoint need to know whom they talk to.
+/// The credentials with which an endpoint's threads authenticate clients.
 struct EndpointCredentials: Sendable {
     let tls: TLSContext
     let keys: [ProviderKey]
     let topics: TopicTable
-    /// Which client certificates are accepted.
+    /// The rule for accepting client certificates.
     var certificates = ClientCertificateRule()
 }

@@ -5,8 +5,8 @@ internal import FoundationEssentials
 internal import Glibc
 
 extension StateDirectory {
-    /// Creates the files, the configuration last: it says that the others are whole. If one of the
-    /// names is taken, none is created.
+    /// Creates the files, the configuration last, because its existence marks the others as
+    /// complete. If one of the names is taken, none is created.
     func store(_ files: [(name: String, bytes: [UInt8], isPrivate: Bool)]) throws(SimulatorError) {
         for name in ["other", "config.json"] + files.map(\.name)
         where try PrivateFile.exists(file(name)) {
@@ -29,14 +29,14 @@ extension StateDirectory {
                 created.append(path)
             }
         } catch {
-            // What is left would look like somebody else's files to the next start.
+            // The next start would mistake the remaining files for foreign ones.
             for path in created { SystemCall.unlink(path) }
             SystemCall.rmdir(file("other"))
             throw error
         }
     }
 
-    /// What the endpoint shows, and whom it believes.
+    /// Returns the endpoint's own credentials and those it accepts.
     func credentials(
         environment: Endpoints.Environment = .production
     ) throws(SimulatorError) -> EndpointCredentials {
@@ -74,8 +74,8 @@ extension StateDirectory {
             privateKey: try PrivateFile.read(file("server.key"), option: "state"))
     }
 
-    /// What the legacy gateway and the feedback service show: a client certificate is demanded, and
-    /// their protocols are older than ALPN.
+    /// Returns the TLS context of the legacy gateway and the feedback service: a client certificate
+    /// is mandatory, and there is no ALPN, because their protocols predate it.
     func legacyContext() throws(SimulatorError) -> TLSContext {
         let identity = try serverIdentity()
         let authority = try PrivateFile.read(file("ca.pem"), option: "state")

@@ -5,11 +5,11 @@ internal import FoundationEssentials
 internal import Glibc
 
 extension StateDirectory {
-    /// Tokens of the other environment and of the other topic that are written besides, to be
-    /// refused.
+    /// Number of tokens of the other environment and of the other topic written in addition, for
+    /// tests of their refusal.
     private static let foreignTokens = 100
 
-    /// Writes device tokens that this APNs knows, and tells them from all others:
+    /// Writes the device tokens issued by this APNs, which then accepts no others:
     ///
     ///     tokens.txt                    as many as asked for, of this environment and the topic
     ///     tokens-other-environment.txt  up to 100 of the other environment: BadDeviceToken
@@ -29,7 +29,7 @@ extension StateDirectory {
                 path: file("tokens-other-topic.txt"), count: min(count, Self.foreignTokens),
                 topic: config.other_topic, environment: environment),
         ]
-        // All are looked at before one is written.
+        // All files are checked before the first is written.
         var outdated: [TokenList] = []
         for list in lists where try list.isOutdated(trust) { outdated.append(list) }
         for list in outdated { try list.write(trust) }
@@ -53,17 +53,17 @@ extension StateDirectory {
     }
 }
 
-/// A file of issued device tokens, a line each: the devices from 0 on, in order.
+/// A file of issued device tokens, one per line: the devices from 0 on, in order.
 private struct TokenList {
     let path: String
     let count: Int
     let topic: String
     let environment: Endpoints.Environment
 
-    /// Whether the file has to be written: it is missing, or an earlier start wrote it for another
-    /// count, topic or environment. Throws if it is somebody else's.
+    /// Returns whether the file must be written because it is missing or an earlier start wrote it
+    /// for another count, topic or environment. Throws if the file is a foreign one.
     ///
-    /// Each line of one that is our own opens with our key, as the device of its line number.
+    /// Each line of an own file decrypts with this key, to the device of its line number.
     func isOutdated(_ trust: TokenTrust) throws(SimulatorError) -> Bool {
         guard try PrivateFile.exists(path) else { return true }
         var lines = 0
@@ -81,7 +81,7 @@ private struct TokenList {
         return !isSame || lines != count
     }
 
-    /// Writes the file beside its place and moves it there: nobody sees a part of it.
+    /// Writes a temporary file and renames it, so that no reader sees a partial file.
     func write(_ trust: TokenTrust) throws(SimulatorError) {
         let new = "\(path).new-\(getpid())"
         try PrivateFile.create(new, mode: 0o644) { append throws(SimulatorError) in
@@ -94,7 +94,7 @@ private struct TokenList {
         }
     }
 
-    /// The digits of a device's token.
+    /// Returns the digits of a device's token.
     private func line(_ device: Int, _ trust: TokenTrust) -> [UInt8] {
         Self.digits(
             trust.issue(

@@ -18,29 +18,30 @@ internal import Glibc
 ///                                 certificate, one for each environment alone, and one that is
 ///                                 for development by its name only
 ///
-/// A file is created, never replaced: somebody else's of the same name ends the start. Files that
-/// anyone could misuse have mode 0600. The authority's own key is not kept, so that
-/// nothing else can be signed in its name.
+/// A file is created and never replaced: a foreign file of the same name makes the start fail.
+/// Files that could be misused have mode 0600. The authority's own key is not kept, so that nothing
+/// else can be signed in its name.
 public struct StateDirectory: Sendable {
-    /// The directory's path, as it was given.
+    /// The directory's path, as given.
     public let path: String
     private(set) var config: Config
 
-    /// What `config.json` holds.
+    /// The content of `config.json`.
     struct Config: Codable, Equatable {
-        /// A key beside the directory's own, for connections that mix keys.
+        /// An additional key, for tests of connections that mix keys.
         struct OtherKey: Codable, Equatable {
             var key_id: String
             var team_id: String
-            /// The public half's file, PEM, relative to the directory.
+            /// The public key's PEM file, relative to the directory.
             var public_key: String
-            /// What it is there for, in words.
+            /// A description of the key's purpose.
             var use: String?
-            /// The environment that it is for; absent: both.
+            /// The environment in which the key is valid; absent for both.
             var environment: Endpoints.Environment?
-            /// The topics that it is for, without suffixes; absent: all of the team.
+            /// The topics for which the key is valid, without suffixes; absent for all of the
+            /// team's.
             var topics: [String]?
-            /// The key that may take its place on a connection.
+            /// The ID of a key that may replace this one on a connection.
             var related_key_id: String?
         }
 
@@ -51,7 +52,7 @@ public struct StateDirectory: Sendable {
         /// Another app of the team: DeviceTokenNotForTopic.
         var other_topic: String
         var other_keys: [OtherKey]?
-        /// SHA-256 of revoked certificates in DER, hexadecimal.
+        /// SHA-256 fingerprints of revoked certificates in DER, hexadecimal.
         var revoked: [String]?
     }
 
@@ -64,7 +65,7 @@ public struct StateDirectory: Sendable {
     /// The file of the key that signs provider tokens.
     public var authKeyFile: String { file("AuthKey_\(keyID).p8") }
 
-    /// The files that it makes and needs.
+    /// The files that the directory must contain.
     var files: [String] {
         var names = [
             "ca.pem", "server.pem", "server.key", "client.pem", "client.key", "client-single.pem",
@@ -80,7 +81,7 @@ public struct StateDirectory: Sendable {
         return names.map(file)
     }
 
-    /// The path of a file in the directory.
+    /// Returns the path of a file in the directory.
     public func file(_ name: String) -> String { "\(path)/\(name)" }
 
     /// Opens a directory, or fills an empty or missing one.
@@ -115,7 +116,7 @@ public struct StateDirectory: Sendable {
         }
     }
 
-    /// Ten capital letters and digits.
+    /// Returns ten random capital letters and digits.
     private static func identifier() -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
         return String(randomBytes(10).map { alphabet[Int($0) % alphabet.count] })
@@ -189,7 +190,7 @@ public struct StateDirectory: Sendable {
         try store(files)
     }
 
-    /// Keys that connections must not mix with the first, or only in one way.
+    /// Creates keys that a connection must not mix with the first key, or may mix only in one way.
     private func otherKeys() throws(TLSError) -> [(entry: Config.OtherKey, key: SigningKey)] {
         var keys: [(entry: Config.OtherKey, key: SigningKey)] = []
         func add(

@@ -1,16 +1,16 @@
-/// Writes the extension of a provider certificate that lists its topics; `CertificateScope` reads
-/// it.
+/// Encodes the extension of a provider certificate that lists its topics; `CertificateScope`
+/// decodes it.
 ///
 ///     ApnsTopics    ::= SEQUENCE SIZE (1..MAX) OF ApnsTopic
 ///     ApnsTopic     ::= CHOICE { name UTF8String, type ApnsTopicType }
 ///     ApnsTopicType ::= SEQUENCE { name UTF8String }
 ///
-/// A flat sequence that alternates a topic with its kind.
+/// The encoding is a flat sequence that alternates a topic with its kind.
 enum TopicsExtension {
     private static let utf8String: UInt8 = 0x0c
     private static let sequence: UInt8 = 0x30
 
-    /// The extension's value for topics and their kinds.
+    /// Returns the extension's value for topics and their kinds.
     static func encode(_ topics: [(topic: String, kind: String)]) -> [UInt8] {
         var content: [UInt8] = []
         for (topic, kind) in topics {

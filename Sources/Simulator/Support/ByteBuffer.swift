@@ -1,21 +1,21 @@
 internal import Glibc
 
-/// Bytes that wait, in memory of their own that grows up to what its owner allows.
+/// A growable byte buffer with its own memory; its owner limits the growth.
 @safe struct ByteBuffer: ~Copyable {
-    // SAFETY: `capacity` bytes of this buffer's own, of which the first `count` are set; freed when
-    // they grow and in `deinit`.
+    // SAFETY: `capacity` bytes owned by this buffer, of which the first `count` are initialized;
+    // freed on growth and in `deinit`.
     private var base: UnsafeMutableRawPointer
     private(set) var capacity: Int
-    /// How many bytes wait.
+    /// Number of buffered bytes.
     private(set) var count = 0
 
     init(capacity: Int) {
         self.capacity = max(capacity, 64)
-        // SAFETY: `count` says that nothing of it is set.
+        // SAFETY: `count` is 0, so nothing is read before it is written.
         unsafe base = .allocate(byteCount: self.capacity, alignment: 16)
     }
 
-    // SAFETY: reached only through this value.
+    // SAFETY: the memory is accessible only through this value.
     deinit { unsafe base.deallocate() }
 
     /// Makes room for `room` more bytes.
@@ -31,27 +31,31 @@ internal import Glibc
         capacity = grown
     }
 
-    /// The bytes that wait.
+    /// The buffered bytes.
     var bytes: RawSpan {
         @_lifetime(borrow self) get {
-            // SAFETY: the first `count` bytes were written, and stay while the buffer is borrowed.
+            // SAFETY: the first `count` bytes are initialized and stay valid while the buffer is
+            // borrowed.
             let bytes = unsafe RawSpan(_unsafeStart: base, byteCount: count)
             return unsafe _overrideLifetime(bytes, borrowing: self)
         }
     }
 
-    /// The same for the kernel, which reads them on: the caller leaves the buffer alone until then.
+    /// The buffered bytes for an asynchronous read by the kernel; the caller must not modify the
+    /// buffer until it completes.
     var unsafeBytes: UnsafeRawBufferPointer {
-        // SAFETY: `count` bytes are set; the caller keeps the buffer, and leaves it alone meanwhile.
+        // SAFETY: `count` bytes are initialized; the caller keeps the buffer alive and unmodified.
         unsafe UnsafeRawBufferPointer(start: base, count: count)
     }
 
-    /// Appends what the closure writes: it has room for `room` bytes, or for all that is free.
+    /// Appends the closure's output, for which there is room for `room` bytes or for all free
+    /// bytes.
     mutating func append<Result>(
         room: Int, _ body: (inout OutputRawSpan) -> Result
     ) -> Result {
         reserve(room)
-        // SAFETY: the memory behind `count` is nobody else's, and the buffer is ours for the call.
+        // SAFETY: the memory after `count` is otherwise unused, and the buffer is accessed
+        // exclusively during the call.
         let free = unsafe UnsafeMutableRawBufferPointer(
             start: base + count, count: capacity - count)
         var output = unsafe OutputRawSpan(buffer: free, initializedCount: 0)
@@ -61,11 +65,11 @@ internal import Glibc
         return result
     }
 
-    /// Copies bytes in.
+    /// Appends bytes.
     @inline(__always)
     mutating func append(_ bytes: RawSpan) {
         reserve(bytes.byteCount)
-        // SAFETY: `reserve` made the room; `bytes` lie outside of this buffer.
+        // SAFETY: `reserve` made the room; `bytes` are outside this buffer.
         unsafe bytes.withUnsafeBytes {
             unsafe UnsafeMutableRawBufferPointer(start: base + count, count: $0.count)
                 .copyMemory(from: $0)
@@ -73,29 +77,29 @@ internal import Glibc
         count += bytes.byteCount
     }
 
-    /// Copies constant bytes in.
+    /// Appends constant bytes.
     @inline(__always)
     mutating func append(_ text: StaticString) { append(text.rawBytes) }
 
-    /// Copies one byte in.
+    /// Appends one byte.
     @inline(__always)
     mutating func append(_ byte: UInt8) { append(copying: byte) }
 
-    /// Copies an integer in, in network order.
+    /// Appends an integer in network byte order.
     @inline(__always)
     mutating func append(bigEndian value: UInt32) { append(copying: value.bigEndian) }
 
-    /// Copies an integer in, in network order.
+    /// Appends an integer in network byte order.
     @inline(__always)
     mutating func append(bigEndian value: UInt16) { append(copying: value.bigEndian) }
 
-    /// Copies bytes of a fixed count in.
+    /// Appends a fixed number of bytes.
     @inline(__always)
     mutating func append<let byteCount: Int>(_ bytes: InlineArray<byteCount, UInt8>) {
         append(copying: bytes)
     }
 
-    /// Copies decimal digits in.
+    /// Appends a number in decimal digits.
     mutating func append(decimal value: UInt64) {
         var divisor: UInt64 = 1
         while value / divisor >= 10 { divisor *= 10 }
@@ -105,7 +109,7 @@ internal import Glibc
         }
     }
 
-    /// Copies a value's bytes in, of which none is padding.
+    /// Appends a value's bytes, which must include no padding.
     @inline(__always)
     private mutating func append<Value: BitwiseCopyable>(copying value: Value) {
         reserve(MemoryLayout<Value>.size)
@@ -114,28 +118,28 @@ internal import Glibc
         count += MemoryLayout<Value>.size
     }
 
-    /// Writes an integer in network order over four bytes that wait.
+    /// Overwrites four buffered bytes with an integer in network byte order.
     @inline(__always)
     mutating func overwrite(at offset: Int, bigEndian value: UInt32) {
         precondition(offset >= 0 && offset + 4 <= count)
-        // SAFETY: checked above to lie within the bytes that wait.
+        // SAFETY: the range was checked above to be within the buffered bytes.
         unsafe base.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
     }
 
-    /// Drops bytes from the front.
+    /// Removes bytes from the front.
     mutating func removeFirst(_ dropped: Int) {
         precondition(dropped >= 0 && dropped <= count)
         count -= dropped
-        // SAFETY: `dropped + count` bytes were set; memmove(3) lets ranges overlap.
+        // SAFETY: `dropped + count` bytes are initialized; memmove(3) permits overlapping ranges.
         if count > 0, dropped > 0 { unsafe _ = memmove(base, base + dropped, count) }
     }
 
-    /// Drops bytes from the end.
+    /// Removes bytes from the end.
     mutating func removeLast(_ dropped: Int) {
         precondition(dropped >= 0 && dropped <= count)
         count -= dropped
     }
 
-    /// Drops all bytes.
+    /// Removes all bytes.
     mutating func removeAll() { count = 0 }
 }

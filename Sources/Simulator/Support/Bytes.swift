@@ -1,7 +1,7 @@
 internal import Glibc
 
 extension Span<UInt8> {
-    /// The same bytes as a raw span.
+    /// The bytes as a raw span.
     @inline(__always)
     var rawBytes: RawSpan {
         // SAFETY: a UInt8 has no padding.
@@ -10,7 +10,7 @@ extension Span<UInt8> {
 }
 
 extension StaticString {
-    /// Its text, which is there for as long as the process.
+    /// The text's bytes, which are valid for the lifetime of the process.
     @inline(__always)
     var rawBytes: RawSpan {
         @_lifetime(immortal) get {
@@ -22,29 +22,29 @@ extension StaticString {
 }
 
 extension RawSpan {
-    /// The byte at an offset, which is checked.
+    /// The byte at an offset, with a bounds check.
     @inline(__always)
     subscript(offset: Int) -> UInt8 {
-        // SAFETY: any eight bits are a UInt8, and the load checks its bounds.
+        // SAFETY: any eight bits are a valid UInt8, and the load checks its bounds.
         unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 
-    /// The four bytes from an offset, in network order; checked.
+    /// Returns the four bytes at an offset in network byte order, with a bounds check.
     @inline(__always)
     func integer(at offset: Int) -> UInt32 {
-        // SAFETY: any 32 bits are a UInt32, and the load checks its bounds.
+        // SAFETY: any 32 bits are a valid UInt32, and the load checks its bounds.
         unsafe UInt32(bigEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
-    /// Whether these bytes are exactly those of `text`.
+    /// Returns whether the bytes equal those of `text`.
     @inline(__always)
     func matches(_ text: StaticString) -> Bool { equals(text.rawBytes) }
 
-    /// Whether these bytes are exactly those of `other`.
+    /// Returns whether the bytes equal those of `other`.
     @inline(__always)
     func equals(_ other: [UInt8]) -> Bool { equals(other.span.rawBytes) }
 
-    /// Whether these bytes are exactly those of `other`.
+    /// Returns whether the bytes equal those of `other`.
     @inline(__always)
     func equals(_ other: RawSpan) -> Bool {
         guard byteCount == other.byteCount else { return false }
@@ -59,7 +59,7 @@ extension RawSpan {
 }
 
 extension String {
-    /// These bytes as text.
+    /// Decodes the bytes as UTF-8 text.
     init(decoding bytes: RawSpan) {
         // SAFETY: the text is a copy.
         self = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }

@@ -1,27 +1,27 @@
 internal import Glibc
 
-/// The instant from which all threads' clocks run.
+/// The common origin of all threads' clocks.
 struct ClockStart: Sendable {
     let nanoseconds: UInt64
     let microseconds: UInt64
 
     static func now() -> ClockStart {
         var wall = timespec()
-        // SAFETY: clock_gettime(2) sets the timespec, which is ours during the call.
+        // SAFETY: clock_gettime(2) writes the timespec, a local variable, during the call.
         unsafe clock_gettime(CLOCK_REALTIME, &wall)
         return ClockStart(
             nanoseconds: monotonicNanoseconds(),
             microseconds: UInt64(max(0, wall.tv_sec)) * 1_000_000 + UInt64(wall.tv_nsec) / 1000)
     }
 
-    /// Microseconds since the epoch, on the clock that was set at the start.
+    /// Returns the microseconds since the epoch on the clock that was set at the start.
     func microsecondsNow() -> UInt64 {
         microseconds + (Self.monotonicNanoseconds() - nanoseconds) / 1000
     }
 
     static func monotonicNanoseconds() -> UInt64 {
         var time = timespec()
-        // SAFETY: clock_gettime(2) sets the timespec, which is ours during the call.
+        // SAFETY: clock_gettime(2) writes the timespec, a local variable, during the call.
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }

@@ -1,18 +1,19 @@
 internal import BroadsideSupport
 internal import Glibc
 
-/// Whole files of a few kilobytes.
+/// Operations on whole files of a few kilobytes.
 enum PrivateFile {
     static let limit = 1 << 20
     private static let pieceCount = 1 << 16
 
-    /// Creates a file with a mode from its first instant on. One that is there already stays as it
-    /// is, and so does what a symbolic link names.
+    /// Creates a file with its mode set from the beginning. An existing file, or the target of a
+    /// symbolic link, is left unchanged.
     static func create(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(SimulatorError) {
         try create(path, mode: mode) { append throws(SimulatorError) in try append(bytes) }
     }
 
-    /// The same, piece by piece: what the closure appends is written as it goes.
+    /// Creates a file in the same way from the parts that the closure appends, which are written
+    /// progressively.
     static func create(
         _ path: String, mode: mode_t,
         _ body: (_ append: ([UInt8]) throws(SimulatorError) -> Void) throws(SimulatorError) -> Void
@@ -28,7 +29,7 @@ enum PrivateFile {
             _ = close(descriptor)
             if !isWhole { SystemCall.unlink(path) }
         }
-        // Whatever the umask.
+        // Independent of the umask.
         _ = fchmod(descriptor, mode)
         var waiting: [UInt8] = []
         func writeWaiting() throws(SimulatorError) {
@@ -45,22 +46,22 @@ enum PrivateFile {
         isWhole = true
     }
 
-    /// Opens a file for what is appended to it, device tokens among it: emptied, and for nobody else's
-    /// eyes if it is a file of its own. A pipe or a device stays as it is.
+    /// Opens a file for output that may include device tokens: truncated, and readable only by its
+    /// owner if it is a regular file of this user. A pipe or a device is left unchanged.
     ///
-    /// - Returns: The descriptor, or -1 and `errno`.
+    /// - Returns: The descriptor, or -1 with `errno` set.
     static func openToAppend(_ path: String) -> Int32 {
         let descriptor = SystemCall.open(
             path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0, !path.hasPrefix("/dev/"),
             FileIdentity(descriptor: descriptor)?.isRegular == true
         else { return descriptor }
-        // Of another user's file the mode stays.
+        // The mode of another user's file is left unchanged.
         _ = fchmod(descriptor, 0o600)
         return descriptor
     }
 
-    /// Somebody else's file has the name of one that is to be made.
+    /// The error for a foreign file with the name of one to be created.
     static func foreign(_ path: String) -> SimulatorError {
         SimulatorError(
             "--state: \(path) is there already and was not made by this simulator: name another "
@@ -68,13 +69,13 @@ enum PrivateFile {
             exitCode: 2)
     }
 
-    /// Whether something has this name, a symbolic link to nowhere too.
+    /// Returns whether the name exists, including as a dangling symbolic link.
     static func exists(_ path: String) throws(SimulatorError) -> Bool {
         try SimulatorError.converted { () throws(BroadsideError) in try fileExists(path) }
     }
 
-    /// Visits the lines of a file without their ends; false if one of them, or what follows the
-    /// last line end, is not what the caller expects, or if it is not a regular file.
+    /// Visits the lines of a regular file without their ends; returns false if the file is not
+    /// regular, if a line is rejected by the caller, or if data follows the last line end.
     static func forEachLine(
         _ path: String, _ isExpected: ([UInt8]) -> Bool
     ) throws(SimulatorError) -> Bool {
@@ -100,12 +101,12 @@ enum PrivateFile {
                 start = end + 1
             }
             waiting.removeFirst(start)
-            // No line that anybody expects is so long.
+            // No expected line is this long.
             if waiting.count > pieceCount { return false }
         }
     }
 
-    /// A file's bytes.
+    /// Reads a whole file.
     static func read(
         _ path: String, option: String, limit: Int = PrivateFile.limit
     ) throws(SimulatorError) -> [UInt8] {

@@ -1,14 +1,15 @@
 internal import BroadsideRing
 internal import BroadsideSupport
 
-/// Why the simulator could not start, in one line that says how to fix it.
+/// A failure of the simulator to start, with a one-line message that explains how to fix it.
 public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What is wrong and how to fix it, without a full stop.
+    /// The problem and its remedy, without a full stop.
     public var message: String
-    /// 2: the request itself is wrong; 1: it could not be done; 5: a file or disk error.
+    /// The process exit code: 2 for an invalid request, 1 for an operation that failed, 5 for a
+    /// file or disk error.
     public var exitCode: Int32
 
-    /// An error with its exit code.
+    /// Creates an error with its exit code.
     public init(_ message: String, exitCode: Int32) {
         self.message = message
         self.exitCode = exitCode
@@ -17,13 +18,14 @@ public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertibl
     /// The message.
     public var description: String { message }
 
-    /// An error of what every command uses.
+    /// Converts an error shared by all commands.
     init(_ error: BroadsideError) { self.init(error.message, exitCode: error.exitCode) }
 
-    /// The kernel refused what the simulator cannot do without.
+    /// Converts the kernel's refusal of a required operation.
     init(_ error: RingError) { self.init(error.description, exitCode: 1) }
 
-    /// Does work whose errors are those of every command, and throws them as the simulator's.
+    /// Performs work whose errors are those of every command, and rethrows them as simulator
+    /// errors.
     static func converted<Value>(
         _ work: () throws(BroadsideError) -> Value
     ) throws(SimulatorError) -> Value {

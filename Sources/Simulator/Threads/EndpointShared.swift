@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What the threads of an endpoint share, with each other and with who controls it.
+/// The state that the threads of an endpoint share with each other and with its controller.
 final class EndpointShared: Sendable {
     private let connectionCount = Atomic<UInt64>(0)
     private let stopping = Atomic<Bool>(false)
@@ -14,12 +14,12 @@ final class EndpointShared: Sendable {
         current = Mutex(scenario)
     }
 
-    /// The number of the next connection, from 1.
+    /// Returns the number of the next connection, from 1.
     func nextConnection() -> UInt64 {
         connectionCount.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// How many connections there were.
+    /// Total number of connections.
     var connections: UInt64 { connectionCount.load(ordering: .relaxed) }
 
     /// Whether the threads are to end; set before they are woken.
@@ -28,28 +28,28 @@ final class EndpointShared: Sendable {
         set { stopping.store(newValue, ordering: .releasing) }
     }
 
-    /// The scenario that is being played; the threads look again when they are woken.
+    /// The current scenario; the threads read it again when they are woken.
     var scenario: ScenarioRun? {
         get { current.withLock { $0 } }
         set { current.withLock { $0 = newValue } }
     }
 
-    /// Who looks when something changed.
+    /// Sets the threads to wake after a change.
     func setThreads(_ all: [EndpointThread]) { threads.withLock { $0 = all } }
 
-    /// Makes all threads look at what they share.
+    /// Wakes all threads to read the shared state.
     func wake() {
         for thread in threads.withLock({ $0 }) { thread.wake() }
     }
 
-    /// A thread's connections that came and went, and requests since it last said so.
+    /// Adds a thread's change in open connections, and its requests since the last call.
     func publish(opened: Int, requests more: UInt64, accepted moreAccepted: UInt64) {
         open.wrappingAdd(opened, ordering: .relaxed)
         requests.wrappingAdd(more, ordering: .relaxed)
         accepted.wrappingAdd(moreAccepted, ordering: .relaxed)
     }
 
-    /// Open connections, requests and accepted ones, a turn old at most.
+    /// Open connections, requests and accepted requests, at most one iteration old.
     var counts: (open: Int, requests: UInt64, accepted: UInt64) {
         (
             open.load(ordering: .relaxed), requests.load(ordering: .relaxed),

@@ -3,10 +3,10 @@ internal import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// A thread that serves until it is stopped, and what it has to say at its end.
+/// A thread that serves until it is stopped, and its totals.
 final class EndpointThread: Sendable {
-    /// Serves: gets the descriptor that becomes readable to stop it, and calls the closure once it
-    /// accepts connections.
+    /// The thread's work: receives the descriptor that becomes readable to stop it, and calls the
+    /// closure once it accepts connections.
     typealias Body =
         @Sendable (Int32, @escaping () -> Void) throws(RingError) -> SimulatorTotals
 
@@ -17,7 +17,7 @@ final class EndpointThread: Sendable {
 
     private final class Shared: Sendable {
         let state = Mutex(State())
-        /// Becomes readable when the state is worth a look.
+        /// Becomes readable when the state has changed.
         let ready: EventDescriptor
         let stop: EventDescriptor
 
@@ -51,18 +51,18 @@ final class EndpointThread: Sendable {
         }
     }
 
-    /// Waits until connections are accepted; throws why they never will be.
+    /// Waits until connections are accepted; throws the error if they never will be.
     func waitUntilReady() throws(SimulatorError) {
         while SystemCall.readCounter(shared.ready.descriptor) < 0, errno == EINTR {}
         if let error = shared.state.withLock({ $0.error }) { throw SimulatorError(error) }
     }
 
-    /// Tells the thread to look at what it shares: it may be told to end.
+    /// Wakes the thread to read the shared state, which may tell it to end.
     func wake() {
         shared.stop.signal()
     }
 
-    /// Waits for its end. Called once.
+    /// Waits for the thread to end. Must be called exactly once.
     func join() -> SimulatorTotals {
         thread.join()
         return shared.state.withLock { $0.totals }
