@@ -1,9 +1,10 @@
 internal import CBroadsideOpenSSL
 
-/// The server's side of ALPN (RFC 7301): the first of our protocols that the client offers too.
+/// Server-side ALPN (RFC 7301): selects the first of the server's protocols that the client also
+/// offers.
 @safe final class ApplicationProtocolChoice: Sendable {
     // SAFETY: allocated and written in `init` only, freed in `deinit`.
-    /// The wire form, at an address that OpenSSL may keep a pointer to.
+    /// The protocols in wire form, at an address to which OpenSSL may keep a pointer.
     private nonisolated(unsafe) let wire: UnsafeMutableBufferPointer<UInt8>
 
     init(_ protocols: [String]) {
@@ -14,10 +15,11 @@ internal import CBroadsideOpenSSL
         _ = unsafe wire.initialize(from: bytes)
     }
 
-    // SAFETY: the context that owns this is freed with its sessions, so that no callback is left.
+    // SAFETY: the context that owns this object is freed after its sessions, so no callback can
+    // follow.
     deinit { unsafe wire.deallocate() }
 
-    /// Length-prefixed names, as the extension carries them.
+    /// Returns length-prefixed names, as in the ALPN extension.
     static func wireForm(_ protocols: [String]) -> [UInt8] {
         protocols.flatMap { name -> [UInt8] in
             precondition((1...255).contains(name.utf8.count), "RFC 7301 section 3.1")
@@ -25,11 +27,12 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// The context that owns the choice outlives its sessions: each holds a reference to it.
+    /// Installs the selection callback. The context owns this object and outlives its sessions,
+    /// because each of them holds a reference to it.
     func install(_ context: OpaquePointer) {
         // SAFETY: the argument is this object, which outlives the context's sessions. OpenSSL
-        // offers a checked list that is not empty (RFC 7301), `wire` is not empty either, and
-        // `found` points into `wire`.
+        // passes a validated, non-empty list (RFC 7301), `wire` is not empty either, and `found`
+        // points into `wire`.
         unsafe SSL_CTX_set_alpn_select_cb(
             context,
             { _, selected, selectedCount, offered, offeredCount, argument in

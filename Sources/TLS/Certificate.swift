@@ -2,38 +2,38 @@ internal import CBroadsideOpenSSL
 
 /// An X.509 certificate.
 @safe public final class Certificate: Sendable {
-    // SAFETY: an X509 to which this object has a reference, given back in `deinit`. Nothing here
-    // changes it after it was made, and OpenSSL locks its caches.
+    // SAFETY: an X509 to which this object holds a reference, released in `deinit`. It is not
+    // modified after its creation, and OpenSSL locks its internal caches.
     nonisolated(unsafe) let pointer: OpaquePointer
 
-    /// Takes a reference that the caller held.
+    /// Takes ownership of the caller's reference.
     init(owning pointer: OpaquePointer) {
-        // SAFETY: the caller hands over its reference, which `deinit` gives back.
+        // SAFETY: the caller transfers its reference, which `deinit` releases.
         unsafe self.pointer = pointer
     }
 
-    /// Takes over the certificate that OpenSSL made; nil where it made none.
+    /// Takes ownership of a certificate created by OpenSSL; nil if there is none.
     convenience init?(owningIfAny pointer: OpaquePointer?) {
-        // SAFETY: the caller hands over a new object's only reference.
+        // SAFETY: the caller transfers the only reference to a new object.
         guard let pointer = unsafe pointer else { return nil }
         unsafe self.init(owning: pointer)
     }
 
-    /// Adds a reference to a certificate that OpenSSL has; nil where it has none.
+    /// Retains a certificate owned by OpenSSL; nil if there is none.
     convenience init?(retaining pointer: OpaquePointer?) {
-        // SAFETY: the caller has the object for the length of the call, and X509_up_ref adds the
-        // reference that this one gives back.
+        // SAFETY: the caller keeps the object valid during the call, and X509_up_ref adds the
+        // reference that this object releases.
         guard let pointer = unsafe pointer, unsafe X509_up_ref(pointer) == 1 else { return nil }
         unsafe self.init(owning: pointer)
     }
 
-    // SAFETY: gives back the one reference that this object has.
+    // SAFETY: releases the one reference of this object.
     deinit { unsafe X509_free(pointer) }
 
-    /// Reads one certificate in DER.
+    /// Decodes one certificate in DER.
     public convenience init(der: [UInt8]) throws(TLSError) {
         ErrorQueue.clear()
-        // SAFETY: `d2i_X509` makes an X509 of its own, which this object takes over.
+        // SAFETY: `d2i_X509` creates a new X509, of which this object takes ownership.
         guard let pointer = unsafe DERCoding.read(der, d2i_X509) else {
             ErrorQueue.clear()
             throw TLSError(.certificateUnreadable, "this is not a certificate in DER form")
@@ -41,19 +41,20 @@ internal import CBroadsideOpenSSL
         unsafe self.init(owning: pointer)
     }
 
-    /// Reads every certificate of a PEM text; there is at least one.
+    /// Decodes every certificate of a PEM text, which must contain at least one.
     public static func all(pem: [UInt8]) throws(TLSError) -> [Certificate] {
         ErrorQueue.clear()
         var certificates: [Certificate] = []
         let complete = PEMText.read(pem) { bio in
-            // SAFETY: the BIO is open during the closure, and what PEM_read_bio_X509 returns is
-            // ours.
+            // SAFETY: the BIO is open during the closure, and PEM_read_bio_X509 returns a new
+            // reference.
             while let certificate = unsafe Certificate(
                 owningIfAny: PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil))
             {
                 certificates.append(certificate)
             }
-            // The text ends with "no start line"; anything else is a damaged certificate.
+            // The end of the text is reported as "no start line"; any other error means a damaged
+            // certificate.
             let last = ERR_peek_last_error()
             return ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE
         }
@@ -71,7 +72,7 @@ internal import CBroadsideOpenSSL
         return certificates
     }
 
-    /// Reads every certificate of a file, in whatever form it was saved (`KeyForm`).
+    /// Decodes every certificate of a file in any of the forms supported by `KeyForm`.
     static func all(file: [UInt8]) throws(TLSError) -> [Certificate] {
         do throws(TLSError) {
             return try all(pem: file)
@@ -85,7 +86,7 @@ internal import CBroadsideOpenSSL
 
     /// The certificate in DER.
     public var der: [UInt8] {
-        // SAFETY: `pointer` is an X509, what `i2d_X509` encodes.
+        // SAFETY: `pointer` is an X509, the type that `i2d_X509` encodes.
         unsafe DERCoding.write(pointer, i2d_X509)
     }
 
@@ -95,45 +96,46 @@ internal import CBroadsideOpenSSL
         PEMText.write { unsafe PEM_write_bio_X509($0, pointer) }
     }
 
-    /// The subject's distinguished name, RFC 2253 style.
+    /// The distinguished name of the subject in RFC 2253 style.
     public var subject: String {
         // SAFETY: the name belongs to the certificate, and is copied into a text.
         unsafe PEMText.name(X509_get_subject_name(pointer))
     }
 
-    /// The issuer's distinguished name, RFC 2253 style.
+    /// The distinguished name of the issuer in RFC 2253 style.
     public var issuer: String {
         // SAFETY: the name belongs to the certificate, and is copied into a text.
         unsafe PEMText.name(X509_get_issuer_name(pointer))
     }
 
-    /// The first day, OpenSSL's spelling: `Jan  1 00:00:00 2030 GMT`.
+    /// The beginning of the validity in OpenSSL's format: `Jan  1 00:00:00 2030 GMT`.
     public var firstDay: String {
         // SAFETY: the time belongs to the certificate, and is copied into a text.
         unsafe Self.text(X509_get0_notBefore(pointer))
     }
 
-    /// The last day, OpenSSL's spelling.
+    /// The end of the validity in OpenSSL's format.
     public var lastDay: String {
         // SAFETY: the time belongs to the certificate, and is copied into a text.
         unsafe Self.text(X509_get0_notAfter(pointer))
     }
 
-    /// Seconds since 1970 until which the certificate is valid; nil where it says nothing sensible.
+    /// The end of the validity, seconds since 1970; nil if the certificate's value is invalid.
     public var notAfter: Int64? {
         // SAFETY: the time belongs to the certificate, and is only compared.
         unsafe Self.seconds(X509_get0_notAfter(pointer))
     }
 
-    /// Seconds since 1970 from which on the certificate is valid; nil likewise.
+    /// The beginning of the validity, seconds since 1970; nil if the certificate's value is
+    /// invalid.
     public var notBefore: Int64? {
         // SAFETY: the time belongs to the certificate, and is only compared.
         unsafe Self.seconds(X509_get0_notBefore(pointer))
     }
 
     private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
-        // SAFETY: `epoch` is freed when the function ends. The certificate's time belongs to it,
-        // and the caller, a property of the certificate, keeps that alive.
+        // SAFETY: `epoch` is freed when the function ends. The certificate's time belongs to the
+        // certificate, which the calling property keeps alive.
         guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
         defer { unsafe ASN1_STRING_free(epoch) }
         var days: Int32 = 0
@@ -142,8 +144,8 @@ internal import CBroadsideOpenSSL
         return Int64(days) * 86_400 + Int64(seconds)
     }
 
-    /// The first value of a subject attribute by its object identifier in dots, as UTF-8: the UID
-    /// 0.9.2342.19200300.100.1.1, the common name 2.5.4.3.
+    /// Returns the first value of a subject attribute as UTF-8, by its dotted object identifier:
+    /// UID is 0.9.2342.19200300.100.1.1, the common name is 2.5.4.3.
     public func subjectAttribute(_ identifier: String) -> String? {
         guard let object = OpenSSLObject(identifier: identifier) else {
             ErrorQueue.clear()
@@ -157,8 +159,7 @@ internal import CBroadsideOpenSSL
         return unsafe PEMText.utf8(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)))
     }
 
-    /// The DER value of an extension by its object identifier in dots: what stands inside the
-    /// extension's OCTET STRING.
+    /// Returns the DER value inside an extension's OCTET STRING, by its dotted object identifier.
     public func extensionValue(_ identifier: String) -> [UInt8]? {
         guard let object = OpenSSLObject(identifier: identifier) else {
             ErrorQueue.clear()
@@ -171,10 +172,11 @@ internal import CBroadsideOpenSSL
         return unsafe PEMText.bytes(X509_EXTENSION_get_data(X509_get_ext(pointer, index)))
     }
 
-    /// DNS names and IP addresses that the certificate is for.
+    /// The DNS names and IP addresses for which the certificate is valid.
     public var alternativeNames: [String] {
-        // SAFETY: X509_get_ext_d2i makes a list of its own, which `names` takes over and frees as
-        // what it is. Names and their texts belong to it, and each index is below its count.
+        // SAFETY: X509_get_ext_d2i creates a new list, which `names` owns and frees with the
+        // matching function. The names and their texts belong to it, and each index is below its
+        // count.
         let list = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
         guard
             let names = unsafe OpenSSLObject(OpaquePointer(list), freedBy: GENERAL_NAMES_free)
@@ -206,8 +208,8 @@ internal import CBroadsideOpenSSL
     }
 
     private static func text(_ time: UnsafePointer<ASN1_TIME>?) -> String {
-        // SAFETY: the time belongs to a certificate, whose property is the caller; the BIO is open
-        // in the closure.
+        // SAFETY: the time belongs to a certificate that the calling property keeps alive; the BIO
+        // is open in the closure.
         let bytes = PEMText.write { unsafe ASN1_TIME_print($0, time) }
         return String(decoding: bytes, as: UTF8.self)
     }

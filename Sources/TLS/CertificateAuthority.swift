@@ -1,13 +1,14 @@
 internal import CBroadsideOpenSSL
 
-/// A private authority for tests and local simulators: it signs server and client certificates with
-/// keys on P-256. Nothing that it signs is trusted anywhere unless its certificate is named.
+/// A private certificate authority for tests and local simulators, which signs server and client
+/// certificates with P-256 keys. No system trusts it unless its certificate is configured
+/// explicitly.
 public struct CertificateAuthority: Sendable {
-    /// The authority's own certificate, what clients have to trust.
+    /// The authority's own certificate, which clients must trust.
     public let certificate: Certificate
     private let key: PrivateKey
 
-    /// A new authority.
+    /// Creates a new authority.
     public init(
         commonName: String, validity: CertificateValidity = CertificateValidity()
     ) throws(TLSError) {
@@ -22,18 +23,18 @@ public struct CertificateAuthority: Sendable {
         self.key = key
     }
 
-    /// An authority from what was stored of one.
+    /// Restores an authority from its stored identity.
     init(identity: TLSIdentity) throws(TLSError) {
         certificate = try Certificate.all(pem: identity.certificateChain)[0]
         key = try identity.key
     }
 
-    /// The authority as PEM, to be stored.
+    /// The authority's certificate and key in PEM, for storage.
     var identity: TLSIdentity {
         TLSIdentity(certificateChain: certificate.pem, key: key)
     }
 
-    /// A server's certificate and key.
+    /// Issues a server certificate with its key.
     ///
     /// - Parameters:
     ///   - hosts: DNS names.
@@ -52,11 +53,11 @@ public struct CertificateAuthority: Sendable {
         return try issue(request)
     }
 
-    /// A client's certificate and key, such as APNs provider certificates.
+    /// Issues a client certificate with its key, such as an APNs provider certificate.
     ///
     /// - Parameters:
     ///   - subject: Attributes by OpenSSL's short names: `UID`, `CN`, `OU`, `C`.
-    ///   - extensions: Object identifiers in dots with the DER that each extension holds.
+    ///   - extensions: Dotted object identifiers with the DER content of each extension.
     public func client(
         subject: [(name: String, value: String)],
         extensions: [(identifier: String, der: [UInt8])] = [],
@@ -78,14 +79,15 @@ public struct CertificateAuthority: Sendable {
     }
 }
 
-/// From when to when a certificate is valid, in seconds from now.
+/// The validity period of a certificate, in seconds relative to now.
 public struct CertificateValidity: Equatable, Sendable {
-    /// The first second; negative lies in the past.
+    /// The first second; negative values are in the past.
     var from: Int
     /// The last second.
     var until: Int
 
-    /// From an hour ago, against clocks that differ, for 365 days.
+    /// Creates a period that begins an hour ago, to tolerate clock differences, and lasts for 365
+    /// days by default.
     public init(from: Int = -3600, until: Int = 365 * 86_400) {
         self.from = from
         self.until = until

@@ -1,6 +1,6 @@
 internal import CBroadsideOpenSSL
 
-/// What a certificate is to say, and the way to have it signed.
+/// The content of a certificate to be issued.
 @safe struct CertificateRequest {
     /// An extension by OpenSSL's name and text, or by object identifier and DER.
     enum Extension {
@@ -17,14 +17,14 @@ internal import CBroadsideOpenSSL
         self.validity = validity
     }
 
-    /// Makes and signs a version 3 certificate; an authority's own is signed by itself.
+    /// Creates and signs a version 3 certificate; an authority's own certificate is self-signed.
     func issue(
         for key: PrivateKey, signedBy issuer: (certificate: Certificate, key: PrivateKey)?
     ) throws(TLSError) -> Certificate {
         ErrorQueue.clear()
-        // SAFETY: X509_new's reference goes to `certificate`, which is returned and so outlives
-        // `pointer`. OpenSSL copies names, texts, times and keys; what X509_get_ functions return
-        // belongs to the certificate.
+        // SAFETY: the reference from X509_new goes to `certificate`, which is returned and
+        // therefore outlives `pointer`. OpenSSL copies names, texts, times and keys; values
+        // returned by X509_get_ functions belong to the certificate.
         guard let certificate = unsafe Certificate(owningIfAny: X509_new()) else {
             throw ErrorQueue.error("make a certificate")
         }
@@ -34,7 +34,7 @@ internal import CBroadsideOpenSSL
         let serial = randomBytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1
         let subjectName = unsafe X509_get_subject_name(pointer)
         for attribute in subject {
-            // MBSTRING_UTF8; the count -1 means up to the text's end, position -1 appends.
+            // MBSTRING_UTF8; a count of -1 includes the whole text, position -1 appends.
             guard
                 unsafe X509_NAME_add_entry_by_txt(
                     subjectName, attribute.name, 0x1000, attribute.value, -1, -1, 0) == 1
@@ -63,8 +63,8 @@ internal import CBroadsideOpenSSL
         switch entry {
         case .named(let name, let text):
             label = name
-            // SAFETY: the context lives for both calls; the certificates, parameters, outlive it,
-            // and OpenSSL reads the texts up to the NUL that Swift puts behind them.
+            // SAFETY: the context is valid for both calls; the certificates, which are parameters,
+            // outlive it, and OpenSSL reads the texts up to the NUL added by Swift.
             var context = unsafe X509V3_CTX()
             unsafe X509V3_set_ctx(&context, issuer.pointer, certificate.pointer, nil, nil, 0)
             unsafe made = X509V3_EXT_conf_nid(nil, &context, OBJ_txt2nid(name), text)
@@ -75,17 +75,18 @@ internal import CBroadsideOpenSSL
         guard let made = unsafe OpenSSLObject(made, freedBy: X509_EXTENSION_free) else {
             throw ErrorQueue.error("make the extension \(label)")
         }
-        // SAFETY: X509_add_ext adds a copy; `made` frees the extension itself, as it is one.
+        // SAFETY: X509_add_ext adds a copy; `made` frees the extension itself with the matching
+        // function.
         guard made.lend({ unsafe X509_add_ext(certificate.pointer, $0, -1) }) == 1 else {
             throw ErrorQueue.error("add the extension \(label)")
         }
     }
 
-    /// A non-critical extension with given content.
+    /// Creates a non-critical extension with the given content.
     private static func rawExtension(_ identifier: String, _ der: [UInt8]) -> OpaquePointer? {
         guard let object = OpenSSLObject(identifier: identifier) else { return nil }
-        // SAFETY: `content` is freed when the function ends; both calls copy what they are given,
-        // and `der` has the bytes that are counted.
+        // SAFETY: `content` is freed when the function ends; both calls copy their arguments, and
+        // `der` has the byte count passed.
         guard let content = unsafe ASN1_STRING_type_new(V_ASN1_OCTET_STRING) else { return nil }
         defer { unsafe ASN1_STRING_free(content) }
         guard unsafe ASN1_STRING_set(content, der, Int32(der.count)) == 1 else { return nil }

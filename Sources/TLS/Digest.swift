@@ -1,16 +1,17 @@
 internal import CBroadsideOpenSSL
 
-/// The SHA-256 of a message: 32 bytes.
+/// Returns the SHA-256 digest of a message: 32 bytes.
 public func sha256(_ message: [UInt8]) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
-    // SAFETY: the digest has the 32 bytes that are written, and the message those that are counted.
+    // SAFETY: the digest has the 32 bytes that are written, and the message has the byte count
+    // passed.
     unsafe SHA256(message, message.count, &digest)
     return digest
 }
 
-/// Bytes from OpenSSL's generator, fit for identifiers and keys.
+/// Returns bytes from OpenSSL's random generator, suitable for identifiers and keys.
 ///
-/// Traps where the system gives no randomness: nothing sensible could go on.
+/// Traps if the system provides no randomness, because no safe continuation exists.
 public func randomBytes(_ count: Int) -> [UInt8] {
     precondition(count >= 0 && count <= Int(Int32.max))
     var bytes = [UInt8](repeating: 0, count: count)
@@ -20,14 +21,14 @@ public func randomBytes(_ count: Int) -> [UInt8] {
     return bytes
 }
 
-/// The SHA-256 of a message that comes by in pieces.
+/// An incremental SHA-256 computation.
 @safe public struct SHA256Sum: ~Copyable {
-    // SAFETY: an EVP_MD_CTX that `init` makes and `deinit` frees; the sum can't be copied.
+    // SAFETY: an EVP_MD_CTX created in `init` and freed in `deinit`; the value cannot be copied.
     private let context: OpaquePointer
 
-    /// Of no bytes yet.
+    /// Starts a computation without any bytes.
     public init() {
-        // SAFETY: `context` was just made; no sum exists without one that has begun.
+        // SAFETY: `context` is new, and only an initialized one is stored.
         guard let context = unsafe EVP_MD_CTX_new(),
             unsafe EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1
         else { preconditionFailure("OpenSSL has no memory") }
@@ -35,17 +36,17 @@ public func randomBytes(_ count: Int) -> [UInt8] {
     }
 
     deinit {
-        // SAFETY: the context is this value's alone.
+        // SAFETY: the context belongs to this value alone.
         unsafe EVP_MD_CTX_free(context)
     }
 
-    /// Takes more bytes in.
+    /// Adds bytes to the message.
     public mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        // SAFETY: OpenSSL reads the caller's bytes during the call only.
+        // SAFETY: OpenSSL reads the caller's bytes only during the call.
         unsafe EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
     }
 
-    /// The digest: 32 bytes. Call once, after all bytes.
+    /// Returns the digest of 32 bytes. Must be called exactly once, after all bytes were added.
     public mutating func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
         // SAFETY: the digest has the 32 bytes that SHA-256 writes.

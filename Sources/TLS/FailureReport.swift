@@ -1,6 +1,6 @@
 internal import CBroadsideOpenSSL
 
-/// Finds out why a session failed, and says how to fix it.
+/// Determines why a session failed and describes the remedy.
 struct FailureReport {
     private let transfer: RecordTransfer
     private let isClient: Bool
@@ -15,7 +15,7 @@ struct FailureReport {
     private var peer: String { isClient ? "server" : "client" }
     private var server: String { transfer.serverName.map { " \($0.text)" } ?? "" }
 
-    /// A handshake that ended well without the protocol that we need.
+    /// The error for a completed handshake that did not select a required protocol.
     var noApplicationProtocol: TLSError {
         TLSError(
             .noALPN,
@@ -36,7 +36,7 @@ struct FailureReport {
             "the \(peer)\(server) does not speak TLS on this port: check the host and port")
     }
 
-    /// The connection ended.
+    /// Returns the error for the end of the connection.
     func end(established: Bool) -> TLSError {
         if let first = transfer.firstBytes, !Self.beginsRecord(first) { return notTLS }
         if established {
@@ -50,7 +50,7 @@ struct FailureReport {
                 + "check the host and port, and any firewall between")
     }
 
-    /// OpenSSL said that a call failed.
+    /// Returns the error for a failed OpenSSL call.
     func failure(
         _ error: (library: Int32, reason: Int32, text: String), established: Bool
     ) -> TLSError {
@@ -59,7 +59,7 @@ struct FailureReport {
             return notTLS
         }
         if error.library == ERR_LIB_SSL {
-            // Reasons from 1000 on are the peer's alerts, by their number (RFC 8446 section 6).
+            // Reason codes from 1000 on are the peer's alerts by number (RFC 8446 section 6).
             let alert = error.reason - SSL_AD_REASON_OFFSET
             if alert >= 0 {
                 return failure(alert: alert, error.text, established: established)
@@ -95,7 +95,7 @@ struct FailureReport {
         case SSL_AD_NO_APPLICATION_PROTOCOL: return noApplicationProtocol
         case SSL_AD_PROTOCOL_VERSION: return noVersion
         case SSL_AD_CERTIFICATE_REQUIRED where isClient: return noCertificate
-        // TLS 1.2 has no alert of its own for a missing certificate (RFC 5246 section 7.4.6).
+        // TLS 1.2 has no specific alert for a missing certificate (RFC 5246 section 7.4.6).
         case SSL_AD_HANDSHAKE_FAILURE where transfer.certificateRequested,
             SSL_AD_BAD_CERTIFICATE where transfer.certificateRequested:
             return noCertificate
@@ -120,7 +120,8 @@ struct FailureReport {
                 : "the \(peer)\(server) refused the TLS handshake: \(text)")
     }
 
-    /// A handshake message or an alert, of any TLS version (RFC 8446 section 5.1).
+    /// Returns whether the bytes begin a handshake message or an alert of any TLS version (RFC 8446
+    /// section 5.1).
     private static func beginsRecord(_ bytes: (UInt8, UInt8)) -> Bool {
         (bytes.0 == 22 || bytes.0 == 21) && bytes.1 == 3
     }

@@ -1,7 +1,8 @@
 extension KeyForm {
-    /// What a file is in which no private key was read, and what to do about it.
+    /// Returns an error that identifies the content of a file without a readable private key and
+    /// describes the remedy.
     ///
-    /// - Parameter hasPassphrase: Whether one was given.
+    /// - Parameter hasPassphrase: Whether a passphrase was given.
     static func error(noKeyIn file: [UInt8], hasPassphrase: Bool) -> TLSError {
         var text = unwrapped(file) ?? file
         defer { text.cleanse() }
@@ -55,7 +56,8 @@ extension KeyForm {
                 + "name the .p8 file as it was downloaded")
     }
 
-    /// Whether a file of certificates holds something else that has a name; what to do then.
+    /// Returns an error with the remedy if a certificate file holds another recognizable kind of
+    /// content.
     static func error(noCertificateIn file: [UInt8]) -> TLSError? {
         let text = unwrapped(file) ?? file
         func error(_ message: String) -> TLSError { TLSError(.certificateUnreadable, message) }
@@ -78,12 +80,12 @@ extension KeyForm {
             ? error("this is a public key: name the certificate's file") : nil
     }
 
-    /// PKCS#12 in DER, as far as its first elements tell.
+    /// Returns whether a file appears to be PKCS#12 in DER, judged by its first elements.
     static func isPKCS12(_ file: [UInt8]) -> Bool {
         isDER(file) && file.prefix(12).contains(sequence: [0x02, 0x01, 0x03, 0x30])
     }
 
-    /// The JSON file of a Google service account.
+    /// Returns whether a file is the JSON file of a Google service account.
     static func isServiceAccount(_ file: [UInt8]) -> Bool {
         file.first { $0 > 0x20 } == UInt8(ascii: "{")
             && (contains("\"service_account\"", file) || contains("\"private_key_id\"", file))
@@ -100,7 +102,7 @@ extension KeyForm {
 }
 
 extension ArraySlice<UInt8> {
-    /// Whether these bytes are somewhere in it.
+    /// Returns whether the array contains a sequence of bytes.
     fileprivate func contains(sequence mark: [UInt8]) -> Bool {
         guard let first = mark.first else { return true }
         var rest = self

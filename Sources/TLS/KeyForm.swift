@@ -1,12 +1,13 @@
-/// Keys and certificates in the forms in which shells, editors and stores of secrets leave them: with line
-/// breaks written out as `\n`, on one line, indented, in UTF-16, as base64 of the file, or in DER.
+/// Normalization of keys and certificates altered by shells, editors and secret stores: with line
+/// breaks written as `\n`, on a single line, indented, in UTF-16, as base64 of the file, or in DER.
 ///
-/// What OpenSSL reads as it is never comes here.
+/// Files that OpenSSL reads directly are not processed here.
 enum KeyForm {
-    /// The same in PEM (RFC 7468), or PKCS#12 in DER; nil if there is nothing of either in it.
+    /// Returns a file's content in PEM (RFC 7468), or as PKCS#12 in DER; nil if it contains
+    /// neither.
     static func unwrapped(_ file: [UInt8]) -> [UInt8]? { unwrapped(file, depth: 0) }
 
-    /// The labels of PEM's blocks: `PRIVATE KEY`, `CERTIFICATE`.
+    /// Returns the labels of the PEM blocks: `PRIVATE KEY`, `CERTIFICATE`.
     static func labels(_ text: [UInt8]) -> [String] {
         var labels: [String] = []
         var offset = 0
@@ -17,10 +18,10 @@ enum KeyForm {
         return labels
     }
 
-    /// Whether the bytes are one structure in DER and nothing else.
+    /// Returns whether the bytes are exactly one DER structure.
     static func isDER(_ bytes: [UInt8]) -> Bool {
         guard let outer = Element(bytes, at: 0), outer.tag == Element.sequence else { return false }
-        // An editor may have put a line's end behind it.
+        // An editor may have appended a line end.
         return bytes[outer.end...].allSatisfy { $0 == 0x0a || $0 == 0x0d } && bytes.count > 16
     }
 
@@ -31,7 +32,7 @@ enum KeyForm {
             return depth == 0 ? unwrapped(text, depth: 1) ?? text : nil
         }
         if Block(file, from: 0) != nil { return blocks(file) }
-        // A file that was encoded more than twice is none.
+        // A file encoded more than twice is rejected.
         guard depth < 2, var decoded = base64Decoded(file[...]) else { return nil }
         defer { decoded.cleanse() }
         return unwrapped(decoded, depth: depth + 1)
@@ -39,11 +40,11 @@ enum KeyForm {
 
     // MARK: PEM
 
-    /// A block of PEM, from its mark to its end's mark.
+    /// A PEM block, from its BEGIN line to its END line.
     private struct Block {
         let label: String
         let bodyStart: Int
-        /// Where the end's mark begins, or the text ends.
+        /// Offset of the END line, or of the end of the text.
         let bodyEnd: Int
         let isClosed: Bool
 
@@ -52,7 +53,7 @@ enum KeyForm {
         private static let dashes = Array("-----".utf8)
         private static let labelCountMax = 64
 
-        /// The first block from an offset on; nil if there is none.
+        /// Finds the first block at or after an offset; nil if there is none.
         init?(_ text: [UInt8], from start: Int) {
             guard let mark = Self.index(of: Self.mark, in: text, from: start) else { return nil }
             let labelStart = mark + Self.mark.count
@@ -76,8 +77,8 @@ enum KeyForm {
         }
     }
 
-    /// All blocks of a text as PEM has them; nil if one of them is damaged, or protected in the way of
-    /// before PKCS#8, with header lines.
+    /// Returns all blocks of a text in standard PEM; nil if one of them is damaged, or encrypted in
+    /// the traditional format with header lines (older than PKCS#8).
     private static func blocks(_ text: [UInt8]) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(2 * text.count + 256)
@@ -103,8 +104,8 @@ enum KeyForm {
         result += "-----END \(label)-----\n".utf8
     }
 
-    /// Base64 without what stands between its digits: blanks, line breaks, written out or not, quotes; nil
-    /// if there is anything else.
+    /// Returns base64 digits without spaces, quotes and line breaks, literal or escaped; nil if the
+    /// text contains anything else.
     private static func digits(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits: [UInt8] = []
         digits.reserveCapacity(text.count)
@@ -112,12 +113,12 @@ enum KeyForm {
         for byte in text {
             if isEscape {
                 isEscape = false
-                // `\n`, `\r`, and a line that a shell continues.
+                // `\n`, `\r`, and a line continued by a shell.
                 if [0x6e, 0x72, 0x0a, 0x0d, 0x5c].contains(byte) {
                     isEscape = byte == 0x5c
                     continue
                 }
-                // `\/`, as some JSON encoders write it.
+                // `\/`, as written by some JSON encoders.
                 guard byte == UInt8(ascii: "/") else { return nil }
             }
             switch byte {
@@ -145,7 +146,7 @@ enum KeyForm {
         }
     }
 
-    /// What a text in base64 says; nil if it is none.
+    /// Decodes base64; nil if the text is not base64.
     private static func base64Decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         guard var digits = digits(text.starts(with: mark) ? text.dropFirst(3) : text) else {
@@ -169,7 +170,7 @@ enum KeyForm {
         return bytes
     }
 
-    /// ASCII that was written as UTF-16, with its mark; nil for anything else.
+    /// Converts ASCII from UTF-16 with a byte order mark; nil for any other text.
     private static func fromUTF16(_ file: [UInt8]) -> [UInt8]? {
         guard file.count >= 4, file.count % 2 == 0 else { return nil }
         let high: Int
@@ -189,7 +190,7 @@ enum KeyForm {
 
     // MARK: DER
 
-    /// An element's tag and where its contents are.
+    /// A DER element's tag and the range of its contents.
     private struct Element {
         static let sequence: UInt8 = 0x30
         static let integer: UInt8 = 0x02
@@ -200,7 +201,7 @@ enum KeyForm {
         let start: Int
         let end: Int
 
-        /// The element at an offset; nil if there is none, or it is longer than the bytes.
+        /// Parses the element at an offset; nil if there is none or it exceeds the bytes.
         init?(_ bytes: [UInt8], at offset: Int) {
             guard offset >= 0, offset + 2 <= bytes.count else { return nil }
             tag = bytes[offset]
@@ -218,7 +219,7 @@ enum KeyForm {
         }
     }
 
-    /// A structure in DER as PEM; nil for PKCS#12 and whatever is not known.
+    /// Returns a DER structure in PEM; nil for PKCS#12 and for unknown structures.
     private static func armored(_ file: [UInt8]) -> [UInt8]? {
         guard let outer = Element(file, at: 0), let label = label(file, outer) else { return nil }
         var digits: [UInt8] = []
@@ -243,7 +244,7 @@ enum KeyForm {
         return result
     }
 
-    /// What a structure is by its first two elements.
+    /// Returns the PEM label of a structure, judged by its first two elements.
     private static func label(_ file: [UInt8], _ outer: Element) -> String? {
         guard let first = Element(file, at: outer.start),
             let second = Element(file, at: first.end)

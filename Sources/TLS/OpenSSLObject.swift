@@ -1,32 +1,32 @@
 internal import CBroadsideOpenSSL
 
-/// An object of OpenSSL's that lives as long as this value.
+/// An OpenSSL object owned by this value.
 @safe struct OpenSSLObject: ~Copyable {
-    // SAFETY: the object is this value's alone: taken over in `init`, ended by `deinit` with the
-    // function that belongs to its type.
+    // SAFETY: the object belongs to this value alone: ownership is taken in `init`, and `deinit`
+    // frees it with the function for its type.
     private let pointer: OpaquePointer
     private let free: (OpaquePointer?) -> Void
 
-    /// Takes over what OpenSSL made; nil where it made nothing.
+    /// Takes ownership of an object created by OpenSSL; nil if there is none.
     ///
-    /// - Parameter free: The function that ends such an object.
+    /// - Parameter free: The function that frees an object of this type.
     @unsafe init?(_ pointer: OpaquePointer?, freedBy free: @escaping (OpaquePointer?) -> Void) {
-        // SAFETY: the caller hands over the object, and the function that frees one of its type.
+        // SAFETY: the caller transfers the object and the function that frees objects of its type.
         guard let pointer = unsafe pointer else { return nil }
         unsafe self.pointer = pointer
         unsafe self.free = free
     }
 
-    // SAFETY: the object is this value's alone.
+    // SAFETY: the object belongs to this value alone.
     deinit { unsafe free(pointer) }
 
-    /// An object identifier by its digits and dots.
+    /// Creates an object identifier from its dotted form.
     init?(identifier: String) {
-        // SAFETY: OBJ_txt2obj makes an object of its own, or none, and ASN1_OBJECT_free ends it.
+        // SAFETY: OBJ_txt2obj creates a new object or none, and ASN1_OBJECT_free frees it.
         unsafe self.init(OBJ_txt2obj(identifier, 1), freedBy: ASN1_OBJECT_free)
     }
 
-    /// Lends the object to a call.
+    /// Passes the object to a call.
     @safe func lend<Result, Failure>(
         _ body: (OpaquePointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -35,30 +35,30 @@ internal import CBroadsideOpenSSL
     }
 }
 
-/// Objects in DER, as OpenSSL's functions `d2i` and `i2d` of each type convert them.
+/// Conversion of objects from and to DER by OpenSSL's `d2i` and `i2d` functions.
 enum DERCoding {
-    /// Reads an object, which is the caller's; nil where the bytes hold none.
+    /// Decodes an object, which the caller then owns; nil if the bytes are invalid.
     static func read(
         _ bytes: [UInt8],
         _ decode: (
             UnsafeMutablePointer<OpaquePointer?>?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?, Int
         ) -> OpaquePointer?
     ) -> OpaquePointer? {
-        // SAFETY: functions `d2i` read at most as many bytes as they are told, and move `position`,
-        // a local; the object is one of their own.
+        // SAFETY: `d2i` functions read at most the given number of bytes and advance `position`, a
+        // local variable; the object is new.
         unsafe bytes.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
             return unsafe decode(nil, &position, bytes.count)
         }
     }
 
-    /// The bytes of an object; empty where it has no such form.
+    /// Encodes an object; empty if it has no such encoding.
     static func write(
         _ object: OpaquePointer,
         _ encode: (OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
     ) -> [UInt8] {
-        // SAFETY: the object is the caller's and does not change between the calls, so that
-        // `encode` writes as many bytes as it said: the buffer has room for them.
+        // SAFETY: the object belongs to the caller and does not change between the calls, so
+        // `encode` writes the announced number of bytes, for which the buffer has room.
         let count = unsafe encode(object, nil)
         guard count > 0 else { return [] }
         return unsafe [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, written in
@@ -69,9 +69,10 @@ enum DERCoding {
 }
 
 extension String {
-    /// A text of OpenSSL's; nil where it gave none.
+    /// Copies a text owned by OpenSSL; nil if there is none.
     @unsafe init?(openSSL text: UnsafePointer<CChar>?) {
-        // SAFETY: OpenSSL's texts end in NUL; the caller has one that lives during the call.
+        // SAFETY: OpenSSL's texts end with NUL, and the caller keeps this one valid during the
+        // call.
         guard let text = unsafe text else { return nil }
         unsafe self.init(cString: text)
     }

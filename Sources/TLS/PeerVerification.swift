@@ -1,12 +1,12 @@
 internal import CBroadsideOpenSSL
 
-/// OpenSSL's verification of the peer's chain, with the details kept that say how to fix it.
+/// OpenSSL's verification of the peer's chain, with the details that describe the remedy.
 enum PeerVerification {
-    /// Puts our callback in the place of a bare `X509_verify_cert`.
+    /// Installs a callback in place of the plain `X509_verify_cert`.
     static func install(_ context: TLSContext) {
-        // SAFETY: OpenSSL calls back in a handshake, with a store that holds the session; each
-        // session of ours has a transfer behind its BIO, and no access to it is going on while
-        // OpenSSL runs.
+        // SAFETY: OpenSSL calls back during a handshake, with a store that holds the session; each
+        // session has a transfer behind its BIO, and no other access to the transfer is in progress
+        // while OpenSSL runs.
         unsafe SSL_CTX_set_cert_verify_callback(
             context.pointer,
             { store, _ in
@@ -25,18 +25,19 @@ enum PeerVerification {
             }, nil)
     }
 
-    /// Has the session compare the certificate with a name (RFC 6125: only alternative names count,
-    /// wildcards stand for one whole label).
+    /// Makes the session compare the certificate with a name (RFC 6125: only alternative names
+    /// count, and a wildcard represents one whole label).
     static func require(_ name: ServerName, _ session: OpaquePointer) throws(TLSError) {
-        // SAFETY: the parameters belong to the session, which the caller keeps; OpenSSL copies the
-        // names. The host was checked to have no NUL, so that its count is that of the C string.
+        // SAFETY: the parameters belong to the session, which the caller keeps alive; OpenSSL
+        // copies the names. The host was checked to contain no NUL, so its count equals that of the
+        // C string.
         let parameters = unsafe SSL_get0_param(session)
         unsafe X509_VERIFY_PARAM_set_hostflags(
             parameters,
             UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
         switch name {
         case .host(let host):
-            // An empty name would turn the check off.
+            // An empty name would disable the check.
             guard !host.isEmpty, !host.utf8.contains(0),
                 unsafe X509_VERIFY_PARAM_set1_host(parameters, host, host.utf8.count) == 1,
                 unsafe openssl_set_host_name(session, host) == 1
@@ -53,8 +54,8 @@ enum PeerVerification {
     }
 
     private static func error(_ store: OpaquePointer, _ name: ServerName?) -> TLSError {
-        // SAFETY: the store outlives this call, which is made from its callback. Certificates that
-        // it has are retained, or nil; OpenSSL has a constant text for every code.
+        // SAFETY: the store outlives this call, which is made from its callback. Certificates
+        // obtained from it are retained, or nil; OpenSSL has a constant text for every code.
         let code = unsafe X509_STORE_CTX_get_error(store)
         let peer = name == nil ? "client" : "server"
         let server = name.map { " of \($0.text)" } ?? ""

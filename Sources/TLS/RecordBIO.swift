@@ -1,64 +1,66 @@
 internal import CBroadsideOpenSSL
 
-/// Where OpenSSL takes ciphertext from and puts it, for the duration of one call.
+/// The source and the destination of OpenSSL's ciphertext for the duration of one call.
 ///
-/// A BIO of our own instead of memory BIOs: OpenSSL reads straight from the received buffer and
-/// writes straight into the buffer that is sent, one copy each way.
+/// A custom BIO instead of memory BIOs lets OpenSSL read directly from the received buffer and
+/// write directly into the buffer to be sent, with one copy in each direction.
 @safe struct RecordTransfer {
-    // SAFETY: both are lent by `attach` for one call of OpenSSL's and taken away by `detach` before
-    // the lender's closure ends; in between only that session's BIO reaches them.
+    // SAFETY: both are provided by `attach` for one OpenSSL call and removed by `detach` before the
+    // provider's closure ends; in between only that session's BIO accesses them.
     private var source: UnsafeRawBufferPointer = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     private var sink: UnsafeMutableRawBufferPointer = unsafe UnsafeMutableRawBufferPointer(
         start: nil, count: 0)
-    /// Bytes taken from the source in this call.
+    /// Bytes read from the source during this call.
     private(set) var consumed = 0
-    /// Bytes put into the sink in this call.
+    /// Bytes written to the sink during this call.
     private(set) var produced = 0
-    /// The first two bytes that the peer ever sent; they tell TLS from anything else.
+    /// The first two bytes received from the peer, which distinguish TLS from other protocols.
     private(set) var firstBytes: (UInt8, UInt8)?
     private var firstByte: UInt8?
-    /// The server asked for a certificate and the context had none.
+    /// True if the server requested a certificate and the context has none.
     var certificateRequested = false
-    /// Why the peer's certificate was refused.
+    /// The reason for which the peer's certificate was rejected.
     var verification: TLSError?
-    /// What the certificate has to be for; nil on the server's side.
+    /// The name for which the certificate must be valid; nil on the server's side.
     var serverName: ServerName?
-    /// Where the tickets go that the server gives; nil where none are kept.
+    /// The destination of session tickets issued by the server; nil if none are kept.
     var tickets: SessionTickets?
-    /// When the session itself verified a certificate, and when that was done on which its ticket rests.
+    /// Time at which a certificate was verified, either by this session or by the one whose ticket
+    /// it uses.
     var verified: ContinuousClock.Instant?
     var verifiedBefore: ContinuousClock.Instant?
-    /// A server without authorities takes any client certificate; its topics are what counts.
+    /// True if a server without configured authorities accepts any client certificate; only its
+    /// topics are examined.
     var acceptsAnyCertificate = false
 
-    /// Something of the source is left.
+    /// Whether unread source bytes remain.
     var hasSource: Bool {
         // SAFETY: only the count of the range is read.
         unsafe consumed < source.count
     }
 
-    /// Starts a call.
+    /// Begins a call.
     mutating func attach(
         source: UnsafeRawBufferPointer, sink: UnsafeMutableRawBufferPointer
     ) {
-        // SAFETY: the caller keeps both ranges until it calls `detach`.
+        // SAFETY: the caller keeps both ranges valid until it calls `detach`.
         unsafe self.source = source
         unsafe self.sink = sink
         consumed = 0
         produced = 0
     }
 
-    /// Ends a call: the pointers are only good during it.
+    /// Ends a call; the pointers are valid only during it.
     mutating func detach() {
-        // SAFETY: empty ranges name no memory.
+        // SAFETY: empty ranges refer to no memory.
         unsafe source = UnsafeRawBufferPointer(start: nil, count: 0)
         unsafe sink = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     }
 
-    /// Copies up to `count` bytes of the source; 0 where it is used up.
+    /// Copies up to `count` bytes of the source; returns 0 if it is exhausted.
     mutating func read(into target: UnsafeMutableRawPointer, count: Int) -> Int {
-        // SAFETY: OpenSSL gives room for `count` bytes; `consumed + taken` is within the source, so
-        // that it has an address if anything is taken.
+        // SAFETY: OpenSSL provides room for `count` bytes; `consumed + taken` is within the source,
+        // so it has an address if anything is copied.
         let taken = unsafe min(count, source.count - consumed)
         guard taken > 0 else { return 0 }
         unsafe target.copyMemory(from: source.baseAddress! + consumed, byteCount: taken)
@@ -71,10 +73,10 @@ internal import CBroadsideOpenSSL
         return taken
     }
 
-    /// Copies as much of the record as the sink has room for; 0 where it is full.
+    /// Copies as much of the record as fits the sink; returns 0 if the sink is full.
     mutating func write(_ record: UnsafeRawPointer, count: Int) -> Int {
-        // SAFETY: OpenSSL's record has `count` bytes; `produced + put` is within the sink, so that
-        // it has an address if anything is put there.
+        // SAFETY: OpenSSL's record has `count` bytes; `produced + put` is within the sink, so it
+        // has an address if anything is copied.
         let put = unsafe min(count, sink.count - produced)
         guard put > 0 else { return 0 }
         unsafe (sink.baseAddress! + produced).copyMemory(from: record, byteCount: put)
@@ -91,43 +93,44 @@ internal import CBroadsideOpenSSL
     }
 }
 
-/// Where a session's transfer lies: at an address of its own, which the session's BIO keeps.
+/// A session's transfer at a stable address, which the session's BIO stores.
 @safe struct SharedTransfer {
-    // SAFETY: allocated in `init(_:)`; the session that asked for it frees it by `deallocate`,
-    // behind SSL_free, which ends the BIO that has a copy.
+    // SAFETY: allocated in `init(_:)`; the session that requested it frees it with `deallocate`
+    // after SSL_free, which ends the BIO that holds a copy of the pointer.
     private let pointer: UnsafeMutablePointer<RecordTransfer>
 
-    /// Moves a transfer there, until `deallocate`.
+    /// Moves a transfer to stable memory until `deallocate`.
     init(_ transfer: RecordTransfer) {
-        // SAFETY: the memory is new, has room for one transfer, and is set at once.
+        // SAFETY: the memory is new, has room for one transfer and is initialized immediately.
         unsafe pointer = .allocate(capacity: 1)
         unsafe pointer.initialize(to: transfer)
     }
 
-    /// The transfer behind a BIO that `RecordBIO` made.
+    /// Returns the transfer behind a BIO created by `RecordBIO`.
     @unsafe init(behind bio: OpaquePointer?) {
-        // SAFETY: the caller has a BIO of `makeBIO`, which holds the address of a transfer.
+        // SAFETY: the caller's BIO was created by `makeBIO` and holds the address of a transfer.
         unsafe pointer = BIO_get_data(bio).assumingMemoryBound(to: RecordTransfer.self)
     }
 
-    /// The transfer behind a session of ours: each has such a BIO.
+    /// Returns the transfer of a session created by `TLSSession`.
     @unsafe init(of session: OpaquePointer) {
-        // SAFETY: the caller has a session of `TLSSession`, which gives each a BIO of `makeBIO`.
+        // SAFETY: the caller's session was created by `TLSSession`, which gives each one a BIO from
+        // `makeBIO`.
         unsafe self.init(behind: SSL_get_rbio(session))
     }
 
-    /// Ends the transfer; nothing may ask for it afterwards.
+    /// Frees the transfer, which must not be used afterwards.
     @unsafe func deallocate() {
-        // SAFETY: the caller calls it once, when session and BIO are freed; `init(_:)` set the
-        // transfer.
+        // SAFETY: the caller calls it once, after session and BIO are freed; `init(_:)` initialized
+        // the transfer.
         unsafe pointer.deinitialize(count: 1)
         unsafe pointer.deallocate()
     }
 
-    /// A BIO over the transfer, which has to outlive it; nil where memory is short.
+    /// Creates a BIO over the transfer, which must outlive it; nil if memory is exhausted.
     @unsafe func makeBIO() -> OpaquePointer? {
-        // SAFETY: `method` lives for ever. The caller keeps the transfer as long as the BIO, which
-        // is its own.
+        // SAFETY: `method` is never freed. The caller owns the BIO and keeps the transfer alive as
+        // long as it.
         guard let bio = unsafe BIO_new(RecordBIO.method) else { return nil }
         unsafe BIO_set_data(bio, pointer)
         unsafe BIO_set_init(bio, 1)
@@ -136,21 +139,21 @@ internal import CBroadsideOpenSSL
 
     /// The transfer.
     var value: RecordTransfer {
-        // SAFETY: sessions end their transfer last, and are used by one thread at a time.
+        // SAFETY: a session frees its transfer last and is used by one thread at a time.
         @inline(__always) unsafeAddress { unsafe UnsafePointer(pointer) }
         @inline(__always) nonmutating unsafeMutableAddress { unsafe pointer }
     }
 }
 
-/// The BIO_METHOD, made once for the process.
+/// The BIO_METHOD, created once per process.
 enum RecordBIO {
-    // SAFETY: a BIO_METHOD is not changed after it was made and never freed; OpenSSL only reads it.
+    // SAFETY: a BIO_METHOD is not modified after its creation and never freed; OpenSSL only reads
+    // it.
     fileprivate nonisolated(unsafe) static let method: OpaquePointer = unsafe makeMethod()
 
     private static func makeMethod() -> OpaquePointer {
-        // 0x0400 is BIO_TYPE_SOURCE_SINK.
-        // SAFETY: BIO_meth_new copies the name. OpenSSL calls back with a BIO of `makeBIO`, which
-        // has a transfer, and with `count` bytes that it reads or writes.
+        // 0x0400 is BIO_TYPE_SOURCE_SINK. SAFETY: BIO_meth_new copies the name. OpenSSL calls back
+        // with a BIO from `makeBIO`, which has a transfer, and with `count` bytes to read or write.
         let method = unsafe BIO_meth_new(BIO_get_new_index() | 0x0400, "broadside records")!
         unsafe BIO_meth_set_read(method) { bio, target, count in
             unsafe openssl_clear_retry(bio)

@@ -1,33 +1,35 @@
 internal import CBroadsideOpenSSL
 internal import Synchronization
 
-/// The newest TLS 1.3 ticket that one of a context's sessions was given, for those that come after: who
-/// resumes (RFC 8446 section 2.2) has no certificate to verify, which is most of a handshake's CPU.
+/// The newest TLS 1.3 ticket issued to any of a context's sessions, for use by later ones. A
+/// resumed session (RFC 8446 section 2.2) verifies no certificate, which saves most of a
+/// handshake's CPU time.
 ///
-/// A ticket stands for a certificate that was verified before. After `trustLimit` the next session verifies
-/// it again. If a session with a ticket ends before the server says anything in it, however it ends, none
-/// is offered any more: it may be the ticket that a server or a proxy takes offence at.
+/// A ticket represents an earlier verification of the certificate. After `trustLimit` the next
+/// session verifies it again. If a session that offered a ticket ends before the server sends
+/// anything within it, no further tickets are offered, because a server or proxy may reject tickets
+/// as such.
 final class SessionTickets: Sendable {
-    /// A session's ticket and secrets: they stay in memory, and nothing prints them.
+    /// A session's ticket and secrets, which stay in memory and are never printed.
     @safe final class Ticket: Sendable {
-        // SAFETY: an SSL_SESSION to which this object has a reference, given back in `deinit`. Nothing
-        // changes it: sessions are made from copies.
+        // SAFETY: an SSL_SESSION to which this object holds a reference, released in `deinit`. It
+        // is never modified: sessions are created from copies.
         fileprivate nonisolated(unsafe) let pointer: OpaquePointer
         let serverName: ServerName
-        /// When the certificate was verified on which it rests.
+        /// Time of the certificate verification on which the ticket is based.
         let verified: ContinuousClock.Instant
 
         init(
             owning pointer: OpaquePointer, _ serverName: ServerName,
             verified: ContinuousClock.Instant
         ) {
-            // SAFETY: the caller hands over its reference.
+            // SAFETY: the caller transfers its reference.
             unsafe self.pointer = pointer
             self.serverName = serverName
             self.verified = verified
         }
 
-        // SAFETY: the reference is this object's.
+        // SAFETY: the reference belongs to this object.
         deinit { unsafe SSL_SESSION_free(pointer) }
     }
 
@@ -38,14 +40,14 @@ final class SessionTickets: Sendable {
 
     private let state = Mutex(State())
 
-    /// So long the verification of a certificate counts.
+    /// Time for which a verification of the certificate remains valid.
     static let trustLimit = Duration.seconds(600)
 
-    /// Has a context's sessions keep their tickets.
+    /// Makes a context's sessions keep their tickets.
     static func install(_ context: OpaquePointer) {
-        // SAFETY: the context is the caller's, and has no sessions yet. OpenSSL calls back while it reads
-        // for a session of `TLSSession`, whose transfer nobody else reaches meanwhile. 0 says that no
-        // reference is kept.
+        // SAFETY: the context belongs to the caller and has no sessions yet. OpenSSL calls back
+        // while it reads for a session of `TLSSession`, whose transfer has no other access in
+        // progress. The result 0 means that no reference is kept.
         unsafe openssl_keep_sessions(context)
         unsafe SSL_CTX_sess_set_new_cb(context) { session, ticket in
             guard let session = unsafe session, let ticket = unsafe ticket else { return 0 }
@@ -62,29 +64,31 @@ final class SessionTickets: Sendable {
 
     /// Keeps a copy of a new ticket.
     ///
-    /// - Parameter verified: When the certificate was verified on which its session rests, which may be
-    ///   long before the ticket comes.
+    /// - Parameter verified: Time of the certificate verification on which the session is based,
+    ///   which may be long before the ticket arrives.
     private func keep(
         _ ticket: OpaquePointer, _ serverName: ServerName, verified: ContinuousClock.Instant
     ) {
-        // SAFETY: OpenSSL lends the ticket, and the copy is the new object's. A session that ends without
-        // a goodbye spoils its own ticket, not a copy.
+        // SAFETY: OpenSSL lends the ticket, and the copy belongs to the new object. A session that
+        // ends without close_notify invalidates its own ticket, but not a copy.
         guard let copy = unsafe SSL_SESSION_dup(ticket) else {
             ErrorQueue.clear()
             return
         }
         let ticket = unsafe Ticket(owning: copy, serverName, verified: verified)
         state.withLock {
-            // Of several sessions the one counts whose certificate was verified last.
+            // Among several sessions, the one with the latest certificate verification takes
+            // precedence.
             guard !$0.isRefused, verified >= $0.ticket?.verified ?? verified else { return }
             $0.ticket = ticket
         }
     }
 
-    /// When the certificate was verified on which the ticket rests; nil where there is none.
+    /// Time of the certificate verification on which the ticket is based; nil if there is no
+    /// ticket.
     var verified: ContinuousClock.Instant? { state.withLock { $0.ticket?.verified } }
 
-    /// The ticket that a session with a server of this name may offer.
+    /// Returns the ticket that a session with a server of this name may offer.
     func ticket(
         for serverName: ServerName, at now: ContinuousClock.Instant = .now
     ) -> Ticket? {
@@ -96,15 +100,17 @@ final class SessionTickets: Sendable {
         }
     }
 
-    /// Has a session that did not begin yet offer the ticket.
+    /// Makes a session that has not started offer the ticket.
     ///
-    /// - Returns: When the certificate was verified on which the ticket rests; nil if none is offered.
+    /// - Returns: Time of the certificate verification on which the ticket is based; nil if none is
+    ///   offered.
     func offer(
         to session: OpaquePointer, _ serverName: ServerName
     ) -> ContinuousClock.Instant? {
         guard let held = ticket(for: serverName) else { return nil }
-        // SAFETY: `held` keeps the ticket during the calls. The session gets a copy of its own, as
-        // sessions of other threads are made from the same ticket; SSL_set_session adds its reference.
+        // SAFETY: `held` keeps the ticket alive during the calls. The session gets its own copy,
+        // because sessions of other threads are created from the same ticket; SSL_set_session adds
+        // its own reference.
         guard let copy = unsafe SSL_SESSION_dup(held.pointer) else {
             ErrorQueue.clear()
             return nil
@@ -117,7 +123,7 @@ final class SessionTickets: Sendable {
         return held.verified
     }
 
-    /// A session with a ticket came to nothing.
+    /// Disables tickets after a session that offered one has failed.
     func refuse() {
         state.withLock {
             $0.isRefused = true

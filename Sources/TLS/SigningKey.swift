@@ -5,21 +5,21 @@ internal import CBroadsideOpenSSL
 public struct SigningKey: Sendable {
     private let key: PrivateKey
 
-    /// Bytes of an ES256 signature (RFC 7518 section 3.4).
+    /// Byte count of an ES256 signature (RFC 7518 section 3.4).
     public static let signatureByteCount = 64
 
-    /// Reads unencrypted PKCS#8, or SEC1, in PEM.
+    /// Decodes unencrypted PKCS#8, or SEC1, in PEM.
     ///
     /// - Throws: `.keyUnreadable`, `.passphraseMissing`, `.keyNotEC` or `.keyWrongCurve`.
     public init(pem: [UInt8]) throws(TLSError) { try self.init(PrivateKey(pem: pem)) }
 
-    /// Takes a key that was read or made already; the same rules.
+    /// Creates a signing key from a private key, which must meet the same requirements.
     public init(_ key: PrivateKey) throws(TLSError) {
         try KeyKind.requireP256(key)
         self.key = key
     }
 
-    /// The half that verifies.
+    /// The public key, for verification.
     public var verifyingKey: VerifyingKey {
         get throws(TLSError) { try VerifyingKey(pem: key.publicPEM) }
     }
@@ -27,10 +27,10 @@ public struct SigningKey: Sendable {
     /// The key as unencrypted PKCS#8 PEM.
     public var pem: [UInt8] { key.pem }
 
-    /// SHA-256 and ECDSA over a message: 64 bytes, R and S of 32 bytes each, big-endian.
+    /// Signs a message with SHA-256 and ECDSA: 64 bytes, R and S of 32 bytes each, big-endian.
     ///
-    /// The nonce is that of RFC 6979, so that the same key and message make the same bytes on every
-    /// machine: by OpenSSL where it can (3.2 and later), else by GnuTLS.
+    /// The nonce is deterministic (RFC 6979), so that the same key and message produce the same
+    /// bytes on every machine: by OpenSSL if it supports that (3.2 and later), otherwise by GnuTLS.
     public func signES256(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
         if let signature = try signWithOpenSSL(message) { return signature }
         if let signature = signWithGnuTLS(message) { return signature }
@@ -40,19 +40,19 @@ public struct SigningKey: Sendable {
                 + "GnuTLS 3.7 or later outside of FIPS mode")
     }
 
-    /// As `signES256`, by OpenSSL; nil where it can't choose the nonce.
+    /// Signs like `signES256` with OpenSSL; nil if it does not support deterministic nonces.
     func signWithOpenSSL(_ message: [UInt8]) throws(TLSError) -> [UInt8]? {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        // SAFETY: the context is new, and its own free function ends it.
+        // SAFETY: the context is new and is freed by its own function.
         guard let context = unsafe OpenSSLObject(EVP_MD_CTX_new(), freedBy: EVP_MD_CTX_free) else {
             throw ErrorQueue.error("sign")
         }
         var count = ES256Signature.maximumDERCount
         var der = [UInt8](repeating: 0, count: count)
         // SAFETY: `der` has room for the longest signature of a P-256 key, which `init` requires,
-        // and `count` says so; OpenSSL sets it to what it wrote. The key outlives the call.
-        // The inner context belongs to the outer one.
+        // and `count` holds that size; OpenSSL sets it to the number of bytes written. The key
+        // outlives the call. The inner context belongs to the outer one.
         var isReproducible = false
         let isSigned = context.lend { context in
             var inner: OpaquePointer?
@@ -69,28 +69,28 @@ public struct SigningKey: Sendable {
         return raw
     }
 
-    /// As `signES256`, by GnuTLS; nil where it can't.
+    /// Signs like `signES256` with GnuTLS; nil if it is unavailable.
     func signWithGnuTLS(_ message: [UInt8]) -> [UInt8]? {
         var text = pem
         defer { text.cleanse() }
         var der = [UInt8](repeating: 0, count: ES256Signature.maximumDERCount)
-        // SAFETY: each array has as many bytes as are counted beside it; key and message are only
-        // read, and `der` has at most so many bytes written.
+        // SAFETY: each array has the byte count passed with it; key and message are only read, and
+        // at most that many bytes of `der` are written.
         let count = unsafe gnutls_sign_reproducibly(
             text, text.count, message, message.count, &der, der.count)
         return ES256Signature.raw(fromDER: Array(der.prefix(count)))
     }
 }
 
-/// The public half of a P-256 key.
+/// The public key of a P-256 key pair.
 @safe public struct VerifyingKey: Sendable {
     private let key: PrivateKey
 
-    /// Reads a public key in PEM (`BEGIN PUBLIC KEY`).
+    /// Decodes a public key in PEM (`BEGIN PUBLIC KEY`).
     public init(pem: [UInt8]) throws(TLSError) {
         ErrorQueue.clear()
-        // An EVP_PKEY holds either half; this one has the public half only.
-        // SAFETY: the BIO is open in the closure, and the key that OpenSSL makes is taken over.
+        // An EVP_PKEY holds a public key, a private key or both; this one holds only the public
+        // key. SAFETY: the BIO is open in the closure, and ownership of the new key is taken.
         let key = PEMText.read(pem) { bio in
             unsafe PrivateKey(
                 owningIfAny: PEM_read_bio_PUBKEY(bio, nil, { _, _, _, _ in -1 }, nil))
@@ -107,8 +107,8 @@ public struct SigningKey: Sendable {
     /// The key as PEM.
     public var pem: [UInt8] { key.publicPEM }
 
-    /// Whether a signature over a message is this key's. Takes the raw form of RFC 7518 and the
-    /// DER form that `openssl dgst -sign` makes, as APNs does.
+    /// Verifies a signature over a message. Accepts the raw form of RFC 7518 and the DER form
+    /// produced by `openssl dgst -sign`, as APNs does.
     public func verifies(_ signature: [UInt8], over message: [UInt8]) -> Bool {
         if signature.count == SigningKey.signatureByteCount,
             let der = ES256Signature.der(fromRaw: signature), verifies(der: der, over: message)
@@ -121,8 +121,8 @@ public struct SigningKey: Sendable {
     private func verifies(der: [UInt8], over message: [UInt8]) -> Bool {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        // SAFETY: the context is new, and its own free function ends it. Signature and message have
-        // the bytes that are counted, and the key outlives the call.
+        // SAFETY: the context is new and is freed by its own function. Signature and message have
+        // the byte counts passed, and the key outlives the call.
         guard let context = unsafe OpenSSLObject(EVP_MD_CTX_new(), freedBy: EVP_MD_CTX_free) else {
             return false
         }
@@ -138,10 +138,10 @@ enum ES256Signature {
     /// SEQUENCE of two INTEGERs of 33 bytes at most.
     static let maximumDERCount = 72
 
-    /// R and S, each padded to 32 bytes; nil where the input is not a DER signature.
+    /// Returns R and S, each padded to 32 bytes; nil if the input is not a DER signature.
     static func raw(fromDER der: [UInt8]) -> [UInt8]? {
-        // SAFETY: `d2i_ECDSA_SIG` makes a signature of its own, which has both numbers; `r` and `s`
-        // have the 32 bytes that BN_bn2binpad is told.
+        // SAFETY: `d2i_ECDSA_SIG` creates a new signature with both numbers; `r` and `s` have the
+        // 32 bytes passed to BN_bn2binpad.
         let read = unsafe DERCoding.read(der, d2i_ECDSA_SIG)
         guard let signature = unsafe OpenSSLObject(read, freedBy: ECDSA_SIG_free) else {
             return nil
@@ -155,11 +155,11 @@ enum ES256Signature {
         return isWhole ? r + s : nil
     }
 
-    /// The DER form of 64 bytes.
+    /// Returns the DER form of a 64-byte signature.
     static func der(fromRaw raw: [UInt8]) -> [UInt8]? {
         precondition(raw.count == SigningKey.signatureByteCount)
-        // SAFETY: the signature is new, and its own free function ends it. Both halves have the 32
-        // bytes that are read; the numbers made of them go to the signature by ECDSA_SIG_set0.
+        // SAFETY: the signature is new and is freed by its own function. Both halves have the 32
+        // bytes that are read; ECDSA_SIG_set0 transfers the new numbers to the signature.
         guard let signature = unsafe OpenSSLObject(ECDSA_SIG_new(), freedBy: ECDSA_SIG_free) else {
             return nil
         }
@@ -173,13 +173,14 @@ enum ES256Signature {
     }
 }
 
-/// What kind of key an EVP_PKEY is.
+/// The type of an EVP_PKEY.
 enum KeyKind {
-    /// ES256 is ECDSA on P-256 and nothing else (RFC 7518 section 3.4).
+    /// Requires P-256, because ES256 is defined only for ECDSA on that curve (RFC 7518 section
+    /// 3.4).
     static func requireP256(_ key: PrivateKey) throws(TLSError) {
         defer { ErrorQueue.clear() }
         // SAFETY: the key is a parameter and outlives the calls. OpenSSL's names are constant; the
-        // curve's is written into `name`, whose size it is told, and `count` is below that.
+        // curve's name is written into `name`, whose size is passed, and `count` is below that.
         let identifier = unsafe EVP_PKEY_get_base_id(key.pointer)
         guard identifier == EVP_PKEY_EC else {
             let kind = unsafe String(openSSL: OBJ_nid2sn(identifier))

@@ -1,9 +1,9 @@
-/// The name that a client connects to, and that the server's certificate has to hold.
+/// The server name for which the server's certificate must be valid.
 public enum ServerName: Equatable, Sendable {
-    /// A DNS name: sent as SNI, compared with the certificate's DNS names.
+    /// A DNS name: sent as SNI and compared with the certificate's DNS names.
     case host(String)
-    /// A numeric IPv4 or IPv6 address, compared with the certificate's addresses. Never sent:
-    /// RFC 6066 section 3 allows no addresses in SNI.
+    /// A numeric IPv4 or IPv6 address, compared with the certificate's addresses. Never sent,
+    /// because RFC 6066 section 3 permits no addresses in SNI.
     case address(String)
 
     /// The name or address as text.
@@ -14,7 +14,7 @@ public enum ServerName: Equatable, Sendable {
     }
 }
 
-/// TLS versions that are spoken; older ones are not (RFC 9113 section 9.2).
+/// The supported TLS versions; older ones are prohibited (RFC 9113 section 9.2).
 enum TLSVersion: Sendable {
     case tls12
     case tls13
@@ -27,23 +27,23 @@ public struct TLSIdentity: Sendable {
         case read(PrivateKey)
     }
 
-    /// PEM, leaf first.
+    /// The chain in PEM, leaf first.
     public var certificateChain: [UInt8]
     private let secret: Key
 
-    /// Both as PEM text. Neither is read before a `TLSContext` is made from it.
+    /// Creates an identity from PEM texts, which are not decoded until a `TLSContext` uses them.
     public init(certificateChain: [UInt8], privateKey: [UInt8]) {
         self.certificateChain = certificateChain
         secret = .pem(privateKey)
     }
 
-    /// A chain as PEM text, and a key that was read already: no text of it is kept.
+    /// Creates an identity from a chain in PEM and a decoded key, of which no text is kept.
     init(certificateChain: [UInt8], key: PrivateKey) {
         self.certificateChain = certificateChain
         secret = .read(key)
     }
 
-    /// PEM, not encrypted: to be stored.
+    /// The unencrypted key in PEM, for storage.
     public var privateKey: [UInt8] {
         switch secret {
         case .pem(let text): text
@@ -62,51 +62,56 @@ public struct TLSIdentity: Sendable {
     }
 }
 
-/// How a client's sessions are made. Verification of the server cannot be turned off.
+/// The configuration of a client's sessions. Verification of the server cannot be disabled.
 public struct ClientConfiguration: Sendable {
-    /// Trust the authorities of the system.
+    /// Whether the system's certificate authorities are trusted.
     public var trustsSystemRoots = true
-    /// PEM of further authorities to trust, `--ca-file`.
+    /// Additional trusted authorities in PEM, `--ca-file`.
     public var additionalAuthorities: [UInt8]?
-    /// What to answer a server that asks for a certificate; nil answers with none.
+    /// The certificate sent to a server that requests one; nil sends none.
     public var identity: TLSIdentity?
-    /// Offered by ALPN; one of them must be selected. Empty: nothing offered, nothing required.
+    /// The protocols offered by ALPN, one of which must be selected. Empty offers and requires
+    /// none.
     public var applicationProtocols = ["h2"]
-    /// Sessions resume earlier ones of the same context and server name, if the server gave them tickets of
-    /// TLS 1.3. Its certificate is then verified once in ten minutes. Off: in each session.
+    /// Whether sessions resume earlier ones of the same context and server name if the server
+    /// issued TLS 1.3 tickets. The server's certificate is then verified once every ten minutes
+    /// instead of in each session.
     public var resumesSessions = false
-    /// Versions, both included.
+    /// The lowest and highest permitted versions, inclusive.
     var versions: (lowest: TLSVersion, highest: TLSVersion) = (.tls12, .tls13)
 
-    /// System roots, no client certificate, `h2`, TLS 1.2 and 1.3.
+    /// Creates the default configuration: system roots, no client certificate, `h2`, TLS 1.2 and
+    /// 1.3.
     public init() {}
 }
 
-/// How a server's sessions are made.
+/// The configuration of a server's sessions.
 public struct ServerConfiguration: Sendable {
-    /// Whether clients are asked for a certificate.
+    /// The request for client certificates.
     public enum ClientCertificates: Sendable {
-        /// Not asked for.
+        /// No certificate is requested.
         case none
-        /// Asked for and not required, as APNs does. With authorities (PEM) a certificate that
-        /// they did not sign fails the handshake; without, any certificate is taken.
+        /// A certificate is requested but not required, as in APNs. With authorities (PEM), the
+        /// handshake fails for a certificate that they did not sign; without them, any certificate
+        /// is accepted.
         case requested(authorities: [UInt8]?)
-        /// A handshake without one fails.
+        /// The handshake fails without a certificate.
         case required(authorities: [UInt8]?)
     }
 
-    /// The certificate that clients see.
+    /// The certificate presented to clients.
     var identity: TLSIdentity
-    /// In order of preference. A client whose ALPN has none of them is refused
-    /// (no_application_protocol); a client without ALPN gets none. Empty: ALPN is ignored.
+    /// The protocols in order of preference. A client whose ALPN list contains none of them is
+    /// refused (no_application_protocol); for a client without ALPN none is selected. Empty ignores
+    /// ALPN.
     public var applicationProtocols = ["h2"]
-    /// Whether clients are asked for a certificate.
+    /// The request for client certificates.
     public var clientCertificates = ClientCertificates.none
-    /// Each session gets a ticket, with which its client may resume it.
+    /// Whether each session issues a ticket with which its client may resume it.
     public var issuesTickets = false
-    /// Versions, both included.
+    /// The lowest and highest permitted versions, inclusive.
     var versions: (lowest: TLSVersion, highest: TLSVersion) = (.tls12, .tls13)
 
-    /// `h2`, no client certificates, TLS 1.2 and 1.3.
+    /// Creates the default configuration: `h2`, no client certificates, TLS 1.2 and 1.3.
     public init(identity: TLSIdentity) { self.identity = identity }
 }

@@ -1,30 +1,31 @@
 internal import CBroadsideOpenSSL
 
-/// What many sessions share: trust, certificates, versions, protocols. An SSL_CTX.
+/// The state shared by many sessions: trusted authorities, certificates, versions and protocols; an
+/// SSL_CTX.
 ///
-/// Sessions of several threads may be made from one context.
+/// Several threads may create sessions from one context.
 @safe public final class TLSContext: Sendable {
-    // SAFETY: an SSL_CTX that `init` makes and `deinit` gives back. OpenSSL locks what sessions
-    // share, and nothing here changes it after `init`.
+    // SAFETY: an SSL_CTX created in `init` and released in `deinit`. OpenSSL locks the state that
+    // sessions share, and this type does not modify it after `init`.
     nonisolated(unsafe) let pointer: OpaquePointer
-    /// Sessions are clients'.
+    /// Whether the sessions are clients.
     let isClient: Bool
-    /// As the configuration says.
+    /// The configured ALPN protocols.
     let applicationProtocols: [String]
-    /// The context answers a request for a client certificate.
+    /// Whether the context has a certificate to present on request.
     let hasIdentity: Bool
-    /// A server takes certificates of any authority.
+    /// Whether a server accepts certificates of any authority.
     let acceptsAnyCertificate: Bool
-    /// ALPN's wire form for the server's choice.
+    /// The server's ALPN selection.
     private let choice: ApplicationProtocolChoice
-    /// What its sessions resume; nil where each shakes hands completely.
+    /// The tickets for session resumption; nil if every handshake is complete.
     let tickets: SessionTickets?
 
-    /// A context for clients.
+    /// Creates a context for clients.
     public init(client configuration: ClientConfiguration) throws(TLSError) {
-        // SAFETY: the SSL_CTX is made here, and OpenSSL copies the protocols. In the callback the
-        // session is one of `TLSSession`, which has a transfer that nobody reaches while OpenSSL
-        // runs.
+        // SAFETY: the SSL_CTX is created here, and OpenSSL copies the protocols. In the callback
+        // the session belongs to a `TLSSession`, whose transfer has no other access in progress
+        // while OpenSSL runs.
         unsafe pointer = try Self.make(TLS_client_method())
         isClient = true
         applicationProtocols = configuration.applicationProtocols
@@ -39,7 +40,7 @@ internal import CBroadsideOpenSSL
         if let authorities = configuration.additionalAuthorities { try trust(authorities) }
         if let identity = configuration.identity { try use(identity) }
         let protocols = ApplicationProtocolChoice.wireForm(configuration.applicationProtocols)
-        // Returns 0 for success, unlike its neighbours.
+        // Returns 0 on success, unlike the neighbouring functions.
         if !protocols.isEmpty,
             unsafe SSL_CTX_set_alpn_protos(pointer, protocols, UInt32(protocols.count)) != 0
         {
@@ -54,7 +55,7 @@ internal import CBroadsideOpenSSL
         if tickets != nil { unsafe SessionTickets.install(pointer) }
     }
 
-    /// A context for servers.
+    /// Creates a context for servers.
     public init(server configuration: ServerConfiguration) throws(TLSError) {
         var mode = SSL_VERIFY_NONE
         var authorities: [UInt8]?
@@ -67,7 +68,8 @@ internal import CBroadsideOpenSSL
             mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
             authorities = pem
         }
-        // SAFETY: the SSL_CTX is made here; `choice`, which it keeps a pointer to, lives as long.
+        // SAFETY: the SSL_CTX is created here; it keeps a pointer to `choice`, which lives as long
+        // as it.
         unsafe pointer = try Self.make(TLS_server_method())
         isClient = false
         applicationProtocols = configuration.applicationProtocols
@@ -87,12 +89,13 @@ internal import CBroadsideOpenSSL
         if !configuration.applicationProtocols.isEmpty { unsafe choice.install(pointer) }
     }
 
-    // SAFETY: gives back the one reference of this object; sessions have their own.
+    // SAFETY: releases the one reference of this object; sessions hold their own.
     deinit { unsafe SSL_CTX_free(pointer) }
 
     private static func make(_ method: OpaquePointer?) throws(TLSError) -> OpaquePointer {
         ErrorQueue.clear()
-        // SAFETY: OpenSSL's methods are constant, and the caller takes over the new SSL_CTX.
+        // SAFETY: OpenSSL's methods are constant, and the caller takes ownership of the new
+        // SSL_CTX.
         guard let pointer = unsafe SSL_CTX_new(method) else {
             throw ErrorQueue.error("make a TLS context")
         }
@@ -102,12 +105,12 @@ internal import CBroadsideOpenSSL
     private func setCommonOptions(
         _ versions: (lowest: TLSVersion, highest: TLSVersion)
     ) throws(TLSError) {
-        // SAFETY: only `init` calls it, so that no session uses the context yet; OpenSSL copies the
+        // SAFETY: called only by `init`, so no session uses the context yet; OpenSSL copies the
         // texts.
         unsafe openssl_set_common_options(pointer)
-        // Ten rounds before fourteen, where the server leaves the choice to us: both are good for
-        // what lives an hour. RFC 9113 section 9.2.2 forbids TLS 1.2 suites without ephemeral keys
-        // and AEAD.
+        // AES-128 (ten rounds) before AES-256 (fourteen) if the server leaves the choice to the
+        // client: both are adequate for data that is confidential for an hour. RFC 9113 section
+        // 9.2.2 prohibits TLS 1.2 suites without ephemeral keys and AEAD.
         let (lowest, highest) = (Self.number(versions.lowest), Self.number(versions.highest))
         guard unsafe openssl_set_versions(pointer, lowest, highest) == 1,
             unsafe SSL_CTX_set_ciphersuites(pointer, Self.suites) == 1,
@@ -115,7 +118,7 @@ internal import CBroadsideOpenSSL
         else { throw ErrorQueue.error("set the TLS versions and cipher suites") }
     }
 
-    /// TLS 1.3's and TLS 1.2's cipher suites, the preferred first.
+    /// The cipher suites of TLS 1.3 and TLS 1.2 in order of preference.
     private static let suites =
         "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
     private static let olderSuites = "ECDHE+AES128+AESGCM:ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -129,7 +132,7 @@ internal import CBroadsideOpenSSL
 
     private func trust(_ pem: [UInt8]) throws(TLSError) {
         let certificates = try Certificate.all(file: pem)
-        // SAFETY: the store belongs to the context, and takes a reference to each certificate.
+        // SAFETY: the store belongs to the context and retains each certificate.
         let store = unsafe SSL_CTX_get_cert_store(pointer)
         for certificate in certificates {
             ErrorQueue.clear()
@@ -143,8 +146,8 @@ internal import CBroadsideOpenSSL
         let chain = try Certificate.all(pem: identity.certificateChain)
         let key = try identity.key
         ErrorQueue.clear()
-        // SAFETY: the context takes references of its own to certificates and key. There is a
-        // certificate: `Certificate.all` returns at least one.
+        // SAFETY: the context retains the certificates and the key. `Certificate.all` returns at
+        // least one certificate.
         guard unsafe SSL_CTX_use_certificate(pointer, chain[0].pointer) == 1 else {
             throw TLSError(
                 .certificateUnreadable, "the certificate cannot be used: \(ErrorQueue.take().text)")

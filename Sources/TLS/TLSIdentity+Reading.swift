@@ -1,31 +1,31 @@
 internal import CBroadsideOpenSSL
 
 extension TLSIdentity {
-    /// Which file of an identity is wrong.
+    /// The file of an identity that is invalid.
     public enum Part: Sendable {
         case certificate
         case privateKey
     }
 
-    /// What is wrong, and in which file.
+    /// An error in one of the files of an identity.
     public struct ReadingError: Error, Sendable {
-        /// The file.
+        /// The invalid file.
         public var part: Part
-        /// What is wrong with it.
+        /// The error in the file.
         public var error: TLSError
     }
 
-    /// Reads an identity from files: PEM or DER (.cer), certificate and key in one file or in two, or
-    /// PKCS#12; each in whatever form it was saved (`KeyForm`).
+    /// Reads an identity from files: PEM or DER (.cer), with certificate and key in one file or
+    /// two, or PKCS#12; each in any of the forms supported by `KeyForm`.
     ///
     /// - Parameters:
     ///   - certificate: PEM with the leaf first, DER, or PKCS#12.
-    ///   - key: PEM; nil where the key lies in the certificate's file.
-    ///   - passphrase: Opens a protected key; nil where none is known.
+    ///   - key: PEM; nil if the key is in the certificate file.
+    ///   - passphrase: Decrypts a protected key; nil if none is given.
     public static func read(
         certificate: [UInt8], key: [UInt8]?, passphrase: [UInt8]?
     ) throws(ReadingError) -> TLSIdentity {
-        // OpenSSL takes a text that ends in NUL.
+        // OpenSSL requires a text that ends with NUL.
         var secret = passphrase.map { $0 + [0] }
         defer { secret?.cleanse() }
         var file = certificate
@@ -33,7 +33,7 @@ extension TLSIdentity {
         if (try? Certificate.all(pem: file)) == nil, let text = KeyForm.unwrapped(certificate) {
             file = text
         }
-        // Every DER structure of ours begins with SEQUENCE; no text does.
+        // Every relevant DER structure begins with SEQUENCE; no text does.
         if file.first == 0x30 {
             guard key == nil else {
                 throw ReadingError(
@@ -62,20 +62,20 @@ extension TLSIdentity {
         }
     }
 
-    /// The leaf's certificate.
+    /// The leaf certificate.
     public var leaf: Certificate {
         get throws(TLSError) { try Certificate.all(pem: certificateChain)[0] }
     }
 
-    /// Reads PKCS#12. Old ciphers (RC2, which many tools still write) are in OpenSSL's legacy
-    /// provider, which is loaded for the moment where they are met.
+    /// Reads PKCS#12. Old ciphers (RC2, which many tools still use) are in OpenSSL's legacy
+    /// provider, which is loaded temporarily when one is encountered.
     private static func readPKCS12(
         _ file: [UInt8], _ passphrase: [UInt8]?
     ) throws(TLSError) -> TLSIdentity {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        // SAFETY: `d2i_PKCS12` makes an object of its own, which PKCS12_free ends. The legacy
-        // provider is unloaded when nothing that it decrypted is in use any more.
+        // SAFETY: `d2i_PKCS12` creates a new object, which PKCS12_free frees. The legacy provider
+        // is unloaded when no object decrypted by it is in use any more.
         let read = unsafe DERCoding.read(file, d2i_PKCS12)
         guard let bundle = unsafe OpenSSLObject(read, freedBy: PKCS12_free) else {
             throw TLSError(
@@ -94,7 +94,7 @@ extension TLSIdentity {
                 + "and give ALL.pem")
     }
 
-    /// - Returns: nil where a cipher is not available.
+    /// - Returns: nil if a cipher is unavailable.
     private static func parse(
         _ bundle: borrowing OpenSSLObject, _ passphrase: [UInt8]?
     ) throws(TLSError) -> TLSIdentity? {
@@ -102,26 +102,28 @@ extension TLSIdentity {
         var key: OpaquePointer?
         var leaf: OpaquePointer?
         var others: OpaquePointer?
-        // SAFETY: the three are locals that PKCS12_parse sets to new objects, if it succeeds.
-        // `read` puts a NUL behind the passphrase.
+        // SAFETY: the three are local variables that PKCS12_parse sets to new objects on success.
+        // `read` appends a NUL to the passphrase.
         func parse(_ secret: UnsafePointer<CChar>?) -> Int32 {
             bundle.lend { unsafe PKCS12_parse($0, secret, &key, &leaf, &others) }
         }
-        // SAFETY: UInt8 and CChar have one layout; the pointer is used in the closure only.
+        // SAFETY: UInt8 and CChar have the same layout; the pointer is used only in the closure.
         let parsed =
             passphrase.map { bytes in
-                // Bytes as characters, where they lie: no copy to be forgotten.
+                // Reinterprets the bytes as characters in place, so that no copy of the secret
+                // remains.
                 unsafe bytes.withUnsafeBytes {
                     unsafe parse($0.assumingMemoryBound(to: CChar.self).baseAddress)
                 }
             } ?? parse(nil)
-        // SAFETY: the list is nil or ours; certificates that are taken out of it are retained.
+        // SAFETY: the list is nil or owned here; certificates taken from it are retained.
         defer { unsafe openssl_free_certificates(others) }
         guard parsed == 1 else {
             if openssl_lacks_algorithm() == 1 { return nil }
             throw passphraseError(given: passphrase != nil)
         }
-        // SAFETY: PKCS12_parse succeeded, so that both are nil or ours; after a failure neither is.
+        // SAFETY: PKCS12_parse succeeded, so both are nil or owned here; after a failure both are
+        // nil.
         let privateKey = unsafe PrivateKey(owningIfAny: key)
         let certificate = unsafe Certificate(owningIfAny: leaf)
         guard let privateKey, let certificate else {

@@ -1,6 +1,6 @@
 internal import CBroadsideOpenSSL
 
-/// One TLS connection without any I/O: ciphertext in, plaintext out, and back.
+/// One TLS connection without I/O: it transforms ciphertext to plaintext and back.
 ///
 ///     client: init -> receive(nothing): ClientHello in `ciphertext`
 ///     server: init
@@ -12,50 +12,51 @@ internal import CBroadsideOpenSSL
 ///         |                                    |
 ///         +------- .failed (alert in `ciphertext`: send it, then close) ------+
 ///
-/// All output goes to the `ciphertext` that a call is given; the session keeps none of the
-/// caller's memory after it returns. One thread at a time.
+/// All output goes to the `ciphertext` argument of a call; the session keeps no reference to the
+/// caller's memory after the call returns. Must be used by one thread at a time.
 @safe public struct TLSSession: ~Copyable {
-    // SAFETY: an SSL that `init` makes; `deinit` frees it before `transfer` and `context`, to which
+    // SAFETY: an SSL created in `init`; `deinit` frees it before `transfer` and `context`, to which
     // it points.
     private let session: OpaquePointer
     private let transfer: SharedTransfer
     private let context: TLSContext
-    /// The handshake is complete: plaintext may be sealed.
+    /// True once the handshake is complete and plaintext may be encrypted.
     public private(set) var isEstablished = false
     private var failure: TLSError?
-    /// The handshake offers a ticket, and nothing was received that shows that the server takes it well.
+    /// True while the handshake offers a ticket and nothing received shows that the server accepts
+    /// it.
     private var isResuming: Bool
 
-    /// The most plaintext that one record holds, in bytes (RFC 8446 section 5.1).
+    /// Maximum plaintext of one record, bytes (RFC 8446 section 5.1).
     public static let recordLimit = 16_384
 
-    /// What a record adds at most: header, explicit nonce or content type, and tag.
+    /// Maximum overhead of a record: header, explicit nonce or content type, and tag.
     private static let recordOverhead = 64
 
-    /// What became of the input.
+    /// The result of processing input.
     public enum ReceiveResult: Equatable, Sendable {
         /// All input is consumed; more is needed from the peer.
         case more
-        /// `plaintext` is full and there is more: make room and call again, with the rest of the
-        /// input, even where that is empty.
+        /// `plaintext` is full and more is available: make room and call again with the rest of the
+        /// input, even if that is empty.
         case plaintextFull
         /// `ciphertext` is full and there is more to send: make room and call again. Only
-        /// handshakes and alerts write here, a few KiB.
+        /// handshakes and alerts, a few KiB, are written here.
         case ciphertextFull
-        /// The peer said close_notify: nothing follows.
+        /// The peer sent close_notify: no data follows.
         case closed
-        /// The session is over. An alert for the peer may be in `ciphertext`.
+        /// The session has failed. `ciphertext` may contain an alert for the peer.
         case failed(TLSError)
     }
 
-    /// Makes a session.
+    /// Creates a session.
     ///
-    /// - Parameter serverName: Whom a client connects to; nil on the server's side, and only there.
+    /// - Parameter serverName: The name of the server for a client; nil on the server's side only.
     public init(context: TLSContext, serverName: ServerName?) throws(TLSError) {
         precondition(context.isClient == (serverName != nil), "clients name their server")
         ErrorQueue.clear()
-        // SAFETY: all three are made here. SSL_free frees the BIO too, which SSL_set_bio hands
-        // over; the transfer goes after it, also after an error.
+        // SAFETY: all three are created here. SSL_free also frees the BIO, whose ownership
+        // SSL_set_bio transfers; the transfer is freed after it, including after an error.
         guard let session = unsafe SSL_new(context.pointer) else {
             throw ErrorQueue.error("make a TLS session")
         }
@@ -69,7 +70,8 @@ internal import CBroadsideOpenSSL
                 throw ErrorQueue.error("make a TLS session")
             }
             unsafe SSL_set_bio(session, bio, bio)
-            // Records are read as many at a time as OpenSSL's buffer holds, not header by header.
+            // OpenSSL reads as many records at a time as its buffer holds, instead of one header at
+            // a time.
             unsafe SSL_set_read_ahead(session, 1)
             if let serverName {
                 unsafe try PeerVerification.require(serverName, session)
@@ -92,21 +94,21 @@ internal import CBroadsideOpenSSL
     }
 
     deinit {
-        // However it ended: the server said nothing since it got the ticket.
+        // However the session ended, the server sent nothing after it received the ticket.
         if isResuming { context.tickets?.refuse() }
-        // SAFETY: the session is this value's alone; its BIO goes with it, and only then the
-        // transfer.
+        // SAFETY: the session belongs to this value alone; its BIO is freed with it, and the
+        // transfer only after that.
         unsafe SSL_free(session)
         unsafe transfer.deallocate()
     }
 
     // MARK: Receiving
 
-    /// Takes ciphertext from the peer; shakes hands and decrypts alike.
+    /// Processes ciphertext from the peer, for both handshake and decryption.
     ///
     /// - Parameters:
-    ///   - input: What was received.
-    ///   - offset: Where in `input` to go on; moves past what was taken.
+    ///   - input: The received bytes.
+    ///   - offset: Position in `input` at which to continue; advanced past the bytes consumed.
     ///   - plaintext: Decrypted bytes are appended.
     ///   - ciphertext: Bytes for the peer are appended.
     public mutating func receive(
@@ -117,7 +119,8 @@ internal import CBroadsideOpenSSL
         if let failure { return .failed(failure) }
         ErrorQueue.clear()
         return Self.lend(transfer, input, &offset, &ciphertext) {
-            // SAFETY: `session` lives as long as this value; `readRecords` counts what it sets.
+            // SAFETY: `session` lives as long as this value; `readRecords` counts the bytes it
+            // initializes.
             unsafe plaintext.withUnsafeMutableBytes { buffer, count in
                 if !isEstablished {
                     let result = unsafe SSL_do_handshake(session)
@@ -131,13 +134,13 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Decrypts until the input is used up or the room is.
+    /// Decrypts until the input or the room is exhausted.
     private mutating func readRecords(
         into buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
     ) -> ReceiveResult {
         while true {
             // SAFETY: `session` lives as long as this value; `room` bytes of the buffer follow the
-            // `count` that are set.
+            // `count` initialized ones.
             let room = buffer.count - count
             guard room > 0 else {
                 let pending = unsafe SSL_has_pending(session) == 1 || transfer.value.hasSource
@@ -151,8 +154,8 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// The input ended: the peer closed the connection, or it broke. Nil where close_notify came
-    /// before.
+    /// Handles the end of the input, by a close or a failure of the connection. Returns nil if
+    /// close_notify was received before.
     public mutating func receiveEnd() -> TLSError? {
         if let failure { return failure }
         // SAFETY: `session` lives as long as this value.
@@ -162,19 +165,19 @@ internal import CBroadsideOpenSSL
 
     // MARK: Sending
 
-    /// The most ciphertext that so much plaintext makes, in bytes.
+    /// Returns the maximum number of ciphertext bytes for a number of plaintext bytes.
     public static func sealedCount(_ plaintextCount: Int) -> Int {
         let records = (plaintextCount + recordLimit - 1) / recordLimit
         return plaintextCount + records * recordOverhead
     }
 
-    /// Encrypts all of the plaintext, in as few records as hold it.
+    /// Encrypts all of the plaintext in as few records as possible.
     ///
-    /// The session has to be established, and `ciphertext` have room for `sealedCount`.
+    /// The session must be established, and `ciphertext` must have room for `sealedCount`.
     ///
-    /// - Returns: False where nothing was sealed: the session failed, or half a message of the
-    ///   peer's (a key update in pieces) has to be completed first. Keep the plaintext then and
-    ///   receive.
+    /// - Returns: False if nothing was encrypted, because the session has failed or an incomplete
+    ///   message from the peer (a fragmented key update) must be received first. Keep the plaintext
+    ///   and receive in that case.
     public mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool {
         let count = plaintext.byteCount
         precondition(isEstablished, "no handshake yet")
@@ -185,8 +188,8 @@ internal import CBroadsideOpenSSL
         var offset = 0
         let nothing = RawSpan()
         let written = Self.lend(transfer, nothing, &offset, &ciphertext) {
-            // SAFETY: `session` lives as long as this value; SSL_write reads the bytes during the
-            // call only.
+            // SAFETY: `session` lives as long as this value; SSL_write reads the bytes only during
+            // the call.
             unsafe plaintext.withUnsafeBytes {
                 unsafe SSL_write(session, $0.baseAddress, Int32($0.count))
             }
@@ -199,7 +202,7 @@ internal import CBroadsideOpenSSL
         return false
     }
 
-    /// Apart from `seal`, which runs for each record.
+    /// Separate from `seal`, which runs for each record.
     @inline(never)
     private mutating func recordFailedWrite(_ written: Int32) {
         // SAFETY: `session` lives as long as this value.
@@ -209,8 +212,8 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Says close_notify. Nothing can be sealed afterwards. Before the handshake is complete, or
-    /// after a failure, it does nothing. Needs room for `sealedCount(2)`.
+    /// Sends close_notify, after which nothing can be encrypted. Does nothing before the handshake
+    /// is complete or after a failure. Requires room for `sealedCount(2)`.
     public mutating func close(ciphertext: inout OutputRawSpan) {
         guard isEstablished, failure == nil else { return }
         precondition(ciphertext.freeCapacity >= Self.sealedCount(2), "no room for close_notify")
@@ -218,19 +221,19 @@ internal import CBroadsideOpenSSL
         var offset = 0
         let nothing = RawSpan()
         _ = Self.lend(transfer, nothing, &offset, &ciphertext) {
-            // SAFETY: `session` lives as long as this value; it writes to the sink.
+            // SAFETY: `session` lives as long as this value; the call writes to the sink.
             unsafe SSL_shutdown(session)
         }
         ErrorQueue.clear()
     }
 
-    // MARK: What was agreed
+    // MARK: Negotiated parameters
 
-    /// The protocol that ALPN selected, `h2`; nil where none was.
+    /// The protocol selected by ALPN, such as `h2`; nil if there is none.
     public var applicationProtocol: String? {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0
-        // SAFETY: the `count` bytes at `name` belong to the session, and are copied at once.
+        // SAFETY: the `count` bytes at `name` belong to the session and are copied immediately.
         unsafe SSL_get0_alpn_selected(session, &name, &count)
         guard count > 0, let name = unsafe name else { return nil }
         return unsafe String(
@@ -243,37 +246,38 @@ internal import CBroadsideOpenSSL
         unsafe String(cString: SSL_get_version(session))
     }
 
-    /// The cipher suite, in OpenSSL's spelling.
+    /// The cipher suite in OpenSSL's notation.
     public var cipherName: String {
         // SAFETY: ciphers and their names are constant in OpenSSL.
         guard let cipher = unsafe SSL_get_current_cipher(session) else { return "none" }
         return unsafe String(cString: SSL_CIPHER_get_name(cipher))
     }
 
-    /// The session resumed an earlier one.
+    /// Whether the session resumed an earlier one.
     var isResumed: Bool {
         // SAFETY: `session` lives as long as this value.
         unsafe SSL_session_reused(session) == 1
     }
 
-    /// The certificate that the peer presented, verified as the context says; nil where it had none.
-    /// That of a resumed session was presented in the one that it resumed.
+    /// The certificate presented by the peer, verified as configured by the context; nil if there
+    /// was none. In a resumed session it was presented in the original one.
     public var peerCertificate: Certificate? {
-        // SAFETY: the certificate is the session's; `retaining` adds a reference, or takes nil.
+        // SAFETY: the certificate belongs to the session; `retaining` adds a reference, or accepts
+        // nil.
         unsafe Certificate(retaining: SSL_get0_peer_certificate(session))
     }
 
-    // MARK: Inside
+    // MARK: Internals
 
-    /// Lends input and output to the BIO for one call.
+    /// Provides input and output to the BIO for one call.
     private static func lend<Result>(
         _ transfer: SharedTransfer, _ input: RawSpan, _ offset: inout Int,
         _ ciphertext: inout OutputRawSpan,
         _ body: () -> Result
     ) -> Result {
-        // SAFETY: both ranges are taken away before these closures end, and OpenSSL reaches them
-        // only in `body`. `offset` was checked to be within the input; of the sink, `count` bytes
-        // are set.
+        // SAFETY: both ranges are removed before these closures end, and OpenSSL accesses them only
+        // in `body`. `offset` was checked to be within the input; `count` bytes of the sink are
+        // initialized.
         unsafe input.withUnsafeBytes { source in
             unsafe ciphertext.withUnsafeMutableBytes { sink, count in
                 unsafe transfer.value.attach(
@@ -288,7 +292,7 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// What a call that returned no success means.
+    /// Returns the meaning of a call that did not succeed.
     private mutating func outcome(of result: Int32) -> ReceiveResult {
         // SAFETY: `session` lives as long as this value.
         switch unsafe SSL_get_error(session, result) {
@@ -301,8 +305,8 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Ends the session. If it offered a ticket, that may be what failed: no other session offers one, and
-    /// the next one tells whether the failure is one that stays.
+    /// Ends the session. If it offered a ticket, the ticket may be the cause: no other session
+    /// offers one, and the next session shows whether the failure is permanent.
     private mutating func fail(_ failure: TLSError) -> TLSError {
         var failure = failure
         if isResuming {
@@ -313,8 +317,8 @@ internal import CBroadsideOpenSSL
         return failure
     }
 
-    /// A client that offers protocols needs one of them selected: without ALPN there is no telling
-    /// that the server speaks HTTP/2 (RFC 9113 section 3.2).
+    /// Returns an error if a client that offers protocols completed the handshake without one:
+    /// without ALPN the client cannot know that the server supports HTTP/2 (RFC 9113 section 3.2).
     private func negotiationFailure() -> TLSError? {
         guard context.isClient, !context.applicationProtocols.isEmpty else { return nil }
         if let selected = applicationProtocol, context.applicationProtocols.contains(selected) {
