@@ -1,17 +1,17 @@
-/// What this module throws: text that breaks the grammar it should have.
+/// An error of this module: text that violates its grammar.
 public struct APNsError: Error, Equatable, Sendable {
-    /// What is wrong.
+    /// The kinds of errors.
     public enum Code: String, Sendable {
         /// A provider token that APNs would refuse.
         case badProviderToken = "the provider token is malformed"
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     public var code: Code
-    /// The byte at which it was noticed, from 0.
+    /// Offset of the byte at which the error was detected, from 0.
     public var offset: Int
 
-    /// Makes an error of this module.
+    /// Creates an error.
     init(_ code: Code, at offset: Int) {
         self.code = code
         self.offset = offset

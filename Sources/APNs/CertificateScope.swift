@@ -1,4 +1,4 @@
-/// What a provider certificate may be used for: its topics and its environments.
+/// The topics and environments for which a provider certificate is valid.
 ///
 /// Source: Apple, "Establishing a certificate-based connection to APNs", and the extensions below
 /// 1.2.840.113635.100.6.3 of its certificates.
@@ -13,29 +13,31 @@ public struct CertificateScope: Sendable, Equatable {
     ///     ApnsTopic     ::= CHOICE { name UTF8String, type ApnsTopicType }
     ///     ApnsTopicType ::= SEQUENCE { name UTF8String }
     public static let topicsExtension = "1.2.840.113635.100.6.3.6"
-    /// A further topic, of VoIP certificates: UTF8String.
+    /// An additional topic in VoIP certificates: UTF8String.
     public static let voipExtension = "1.2.840.113635.100.6.3.4"
-    /// The subject's UID (RFC 4519 section 2.39): the topic where no extension lists any.
+    /// The subject's UID (RFC 4519 section 2.39): the topic if no extension lists any.
     public static let userIDAttribute = "0.9.2342.19200300.100.1.1"
     /// The subject's common name.
     public static let commonNameAttribute = "2.5.4.3"
 
-    /// The topics; empty where the certificate names none, as one that is not Apple's.
+    /// The topics; empty if the certificate names none, which means that it was not issued by
+    /// Apple.
     public var topics: [String]
-    /// The topic of a request that names none; nil where it has to name one (MissingTopic).
+    /// The topic of a request that names none; nil if a topic is mandatory (MissingTopic).
     public let onlyTopic: String?
-    /// Its environments; empty where it does not say.
+    /// The environments; empty if the certificate does not specify any.
     public var environments: Set<Endpoints.Environment>
 
-    /// Reads what the certificate says.
+    /// Interprets the contents of a certificate.
     ///
     /// - Parameters:
-    ///   - topicsExtension: The DER inside the extension; nil where there is none.
-    ///   - voipExtension: Likewise. What is not a topic there is passed over.
-    ///   - commonName: The subject's CN, which names the environments where no extension does.
-    ///   - userID: The subject's UID, which is the topic where no extension names any.
-    ///   - environments: Those that extensions name.
-    /// - Returns: nil where the extension can't be read.
+    ///   - topicsExtension: The DER inside the extension; nil if there is none.
+    ///   - voipExtension: The DER inside the VoIP extension; nil if there is none. Content other
+    ///     than a topic is ignored.
+    ///   - commonName: The subject's CN, which names the environments if no extension does.
+    ///   - userID: The subject's UID, which is the topic if no extension names any.
+    ///   - environments: The environments named by extensions.
+    /// - Returns: nil if the extension cannot be decoded.
     public init?(
         topicsExtension: [UInt8]?, voipExtension: [UInt8]? = nil, userID: String?,
         commonName: String?,
@@ -47,7 +49,7 @@ public struct CertificateScope: Sendable, Equatable {
             onlyTopic = topics.count == 1 ? topics[0] : nil
         } else {
             topics = userID.map { [$0] } ?? []
-            // Without a list the UID is what a request without a topic means.
+            // Without a list of topics the UID is the topic of a request that names none.
             onlyTopic = userID
         }
         if let topic = voipExtension.flatMap(Self.topic), !topics.contains(topic) {
@@ -57,17 +59,17 @@ public struct CertificateScope: Sendable, Equatable {
             environments.isEmpty ? Self.environments(commonName: commonName) : environments
     }
 
-    /// Why a campaign's topic does not go with a certificate.
+    /// A mismatch between a campaign's topic and a certificate.
     public enum TopicProblem: Sendable, Equatable {
-        /// The certificate is for these topics, not for that one.
+        /// The certificate is valid for the listed topics, but not for the given one.
         case isNoneOf(String, [String])
-        /// No topic is named, and the certificate is for several.
+        /// No topic is given, and the certificate is valid for several.
         case severalTopics([String])
-        /// No topic is named, and the certificate's lacks the push type's suffix.
+        /// No topic is given, and the certificate's topic lacks the push type's suffix.
         case needsSuffix(String, PushType)
     }
 
-    /// Why APNs would refuse this topic; nil if it would not.
+    /// Returns the reason for which APNs would refuse a topic, or nil if it would accept it.
     public func topicProblem(_ topic: String?, pushType: PushType) -> TopicProblem? {
         if let topic {
             if topics.isEmpty || topics.contains(topic) { return nil }
@@ -81,7 +83,7 @@ public struct CertificateScope: Sendable, Equatable {
         return .needsSuffix(suffix, pushType)
     }
 
-    /// Older certificates say it in their name only.
+    /// Older certificates specify the environment only in their name.
     private static func environments(commonName: String?) -> Set<Endpoints.Environment> {
         guard let commonName else { return [] }
         if commonName.hasPrefix("Apple Development ") { return [.development] }
@@ -94,7 +96,7 @@ public struct CertificateScope: Sendable, Equatable {
     private static let utf8String: UInt8 = 0x0c
     private static let sequence: UInt8 = 0x30
 
-    /// A lone string that looks like a topic.
+    /// Returns a single string that has the form of a topic.
     private static func topic(_ der: [UInt8]) -> String? {
         var rest = der[...]
         guard let (tag, value) = element(&rest), tag == utf8String, rest.isEmpty,
@@ -104,7 +106,8 @@ public struct CertificateScope: Sendable, Equatable {
         return text
     }
 
-    /// The strings that are direct children of the sequence; nil where it is none.
+    /// Returns the strings that are direct children of a sequence; nil if the DER is not a
+    /// sequence.
     private static func decode(_ der: [UInt8]) -> [String]? {
         var outer = der[...]
         guard let (tag, content) = element(&outer), tag == sequence, outer.isEmpty else {
@@ -123,7 +126,8 @@ public struct CertificateScope: Sendable, Equatable {
         return topics.isEmpty ? nil : topics
     }
 
-    /// Takes one element off the front. Lengths of up to two bytes: no certificate has longer.
+    /// Removes one element from the front. Lengths have at most two bytes, which suffices for every
+    /// certificate.
     private static func element(_ rest: inout ArraySlice<UInt8>) -> (UInt8, ArraySlice<UInt8>)? {
         guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
         var count = Int(first)

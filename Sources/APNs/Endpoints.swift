@@ -2,21 +2,21 @@
 ///
 /// Source: Apple, "Sending notification requests to APNs", "Establish a connection to APNs".
 public enum Endpoints {
-    /// Which of APNs' two environments; tokens and scoped keys are valid in one of them only.
+    /// The environments of APNs; a token or a scoped key is valid in only one of them.
     public enum Environment: String, Sendable, CaseIterable, Codable {
-        /// Where apps from the App Store and TestFlight get their notifications.
+        /// The environment of apps from the App Store and TestFlight.
         case production
-        /// Where development builds do.
+        /// The environment of development builds.
         case development
 
-        /// The one that shares nothing with it.
+        /// The other environment.
         public var other: Environment { self == .production ? .development : .production }
     }
 
-    /// The ports Apple offers: 2197 lets a firewall admit APNs while it refuses other HTTPS.
+    /// The ports offered by Apple; 2197 lets a firewall permit APNs while it blocks other HTTPS.
     public static let ports: [UInt16] = [443, 2197]
 
-    /// The port that is used where none is chosen.
+    /// The default port.
     public static let defaultPort: UInt16 = 443
 
     /// The provider API's host.
@@ -27,8 +27,9 @@ public enum Endpoints {
         }
     }
 
-    /// Which environment a host of Apple's is; nil for a host of somebody else's. A name counts in any case,
-    /// and with a dot at its end. Every host of push that Apple does not call its sandbox is production.
+    /// Returns the environment of one of Apple's hosts, or nil for any other host. The comparison
+    /// ignores case and a trailing dot. Every push host that Apple does not call a sandbox belongs
+    /// to production.
     public static func environment(ofHost host: String) -> Environment? {
         var labels = host.lowercased().split(separator: ".", omittingEmptySubsequences: false)
         while labels.last?.isEmpty == true { labels.removeLast() }

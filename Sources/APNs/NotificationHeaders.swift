@@ -1,24 +1,26 @@
-/// The `apns-*` headers of a campaign, the same for each of its notifications.
+/// The `apns-*` headers of a campaign, which are the same for each of its notifications.
 ///
 /// Source: Apple, "Sending notification requests to APNs".
 public struct NotificationHeaders: Sendable, Equatable {
-    /// `apns-topic`: bundle ID plus the push type's suffix; not sent where nil.
+    /// `apns-topic`: the bundle ID with the push type's suffix; omitted if nil.
     public var topic: String?
     /// `apns-push-type`.
     public var pushType: PushType
     /// `apns-priority`.
     public var priority: Priority
-    /// `apns-expiration`, Unix seconds, 0 for one attempt; not sent where nil.
+    /// `apns-expiration` in Unix seconds, 0 for a single attempt; omitted if nil.
     var expirationUnixSeconds: UInt64?
-    /// `apns-collapse-id`, at most 64 bytes; not sent where nil.
+    /// `apns-collapse-id`, at most 64 bytes; omitted if nil.
     public var collapseID: String?
 
+    /// Creates the headers.
+    ///
     /// - Parameters:
-    ///   - topic: apns-topic; nil: not sent.
+    ///   - topic: apns-topic; omitted if nil.
     ///   - pushType: apns-push-type.
-    ///   - priority: nil stands for the push type's default.
-    ///   - expirationUnixSeconds: apns-expiration; nil: not sent.
-    ///   - collapseID: apns-collapse-id; nil: not sent.
+    ///   - priority: apns-priority; nil for the push type's default.
+    ///   - expirationUnixSeconds: apns-expiration; omitted if nil.
+    ///   - collapseID: apns-collapse-id; omitted if nil.
     public init(
         topic: String? = nil, pushType: PushType = .alert, priority: Priority? = nil,
         expirationUnixSeconds: UInt64? = nil, collapseID: String? = nil
@@ -30,13 +32,13 @@ public struct NotificationHeaders: Sendable, Equatable {
         self.collapseID = collapseID
     }
 
-    /// How the sender proves who it is.
+    /// The sender's type of authentication.
     public enum Credential: Sendable {
         case providerToken
         case certificate
     }
 
-    /// One of the headers.
+    /// A header, as the subject of a problem.
     public enum Field: Sendable, CaseIterable {
         case topic
         case pushType
@@ -45,44 +47,45 @@ public struct NotificationHeaders: Sendable, Equatable {
         case collapseID
     }
 
-    /// Something about the headers that APNs refuses, or that is most likely a mistake.
+    /// A header value that APNs refuses, or that is most likely a mistake.
     public struct Problem: Sendable, Equatable {
-        /// What it is.
+        /// The kinds of problems.
         public enum Kind: Sendable, Equatable {
-            /// The push type works with a provider token only, and this is a certificate.
+            /// The push type requires a provider token, but the credential is a certificate.
             case needsProviderToken(PushType)
-            /// Requests with a provider token name their topic.
+            /// Requests with a provider token require a topic.
             case topicMissing
-            /// The topic has a placeholder, and columns are not filled in.
+            /// The topic contains a placeholder, which is not replaced in headers.
             case topicIsTemplate(String)
-            /// The topic is empty, or has characters other than letters, digits, `-`, `.` and `_`.
+            /// The topic is empty or contains characters other than letters, digits, `-`, `.` and
+            /// `_`.
             case topicMalformed(String)
-            /// The push type wants a suffix that the topic lacks.
+            /// The topic lacks the suffix required by the push type.
             case topicLacksSuffix(String, suffix: String, PushType)
-            /// A topic of push type mdm is the certificate's com.apple.mgmt. name.
+            /// The topic of push type mdm must be the certificate's com.apple.mgmt. name.
             case topicIsNotForManagement(String)
-            /// The topic has another push type's suffix.
+            /// The topic has the suffix of another push type.
             case topicOfOtherType(String, PushType)
-            /// A background push has priority 5.
+            /// A background push requires priority 5.
             case backgroundPriority(Priority)
-            /// A Live Activity has priority 5 or 10.
+            /// A Live Activity requires priority 5 or 10.
             case liveActivityPriority
-            /// Apple's advice for Push to Talk is priority 10 and expiration 0.
+            /// Apple recommends priority 10 and expiration 0 for Push to Talk.
             case pushToTalkAdvice
-            /// The expiration looks like milliseconds.
+            /// The expiration appears to be in milliseconds.
             case expirationInMilliseconds
-            /// A collapse ID has 1 to 64 bytes; this one has so many.
+            /// A collapse ID must have 1 to 64 bytes; the associated value is the actual count.
             case collapseIDLength(Int)
-            /// The collapse ID holds control characters, or a blank at one of its ends.
+            /// The collapse ID contains control characters, or begins or ends with a space or tab.
             case collapseIDCharacters
         }
 
-        /// Whether APNs documents an error for it; otherwise it is a warning.
+        /// Whether APNs documents an error for the problem; otherwise it is a warning.
         public var isError: Bool
-        /// What it is.
+        /// The kind of the problem.
         public var kind: Kind
 
-        /// The header that is wrong.
+        /// The invalid header.
         public var field: Field {
             switch kind {
             case .needsProviderToken: .pushType
@@ -96,10 +99,10 @@ public struct NotificationHeaders: Sendable, Equatable {
         }
     }
 
-    /// The most bytes a collapse ID may have.
+    /// Maximum byte count of a collapse ID.
     public static let maximumCollapseIDCount = 64
 
-    /// What is wrong with these headers; empty where nothing is.
+    /// Returns the problems of these headers; empty if there are none.
     public func validate(credential: Credential) -> [Problem] {
         topicProblems(credential: credential) + valueProblems()
     }
@@ -123,7 +126,8 @@ public struct NotificationHeaders: Sendable, Equatable {
         } else if pushType == .mdm, !topic.hasPrefix("com.apple.mgmt.") {
             problems.append(error(.topicIsNotForManagement(topic)))
         } else if pushType.topicSuffix == nil, let other = typeOfSuffix(topic) {
-            // A bundle ID may end in .voip or .complication by chance, hardly in the others.
+            // A bundle ID may end in .voip or .complication by chance, but hardly in the other
+            // suffixes.
             let isByChance = other == .voip || other == .complication
             problems.append(
                 Problem(isError: !isByChance, kind: .topicOfOtherType(topic, other)))
@@ -131,7 +135,8 @@ public struct NotificationHeaders: Sendable, Equatable {
         return problems
     }
 
-    /// Bundle IDs have letters, digits, hyphens and periods; some old ones an underscore.
+    /// Bundle IDs consist of letters, digits, hyphens and periods; some old ones contain an
+    /// underscore.
     private static func isOfTopic(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -142,7 +147,7 @@ public struct NotificationHeaders: Sendable, Equatable {
         }
     }
 
-    /// The push type whose suffix a topic has; nil where it looks like a bundle ID.
+    /// Returns the push type whose suffix a topic has; nil if the topic appears to be a bundle ID.
     private func typeOfSuffix(_ topic: String) -> PushType? {
         PushType.allCases.first { type in
             type.topicSuffix.map { topic.hasSuffix($0) } ?? false
@@ -160,7 +165,8 @@ public struct NotificationHeaders: Sendable, Equatable {
         if pushType == .pushToTalk, priority != .high || expirationUnixSeconds != 0 {
             problems.append(warning(.pushToTalkAdvice))
         }
-        // 10^11 seconds is the year 5138; milliseconds have been that large since 1973.
+        // 10^11 seconds are reached in the year 5138; milliseconds have exceeded that value since
+        // 1973.
         if let expirationUnixSeconds, expirationUnixSeconds >= 100_000_000_000 {
             problems.append(warning(.expirationInMilliseconds))
         }
@@ -182,13 +188,14 @@ public struct NotificationHeaders: Sendable, Equatable {
         return []
     }
 
-    /// Whether a text can be a collapse ID.
+    /// Returns whether a text is a valid collapse ID.
     public static func isCollapseID(_ text: RawSpan) -> Bool {
         text.byteCount >= 1 && text.byteCount <= maximumCollapseIDCount && isFieldValue(text)
     }
 
-    /// RFC 9113 section 8.2.1: no NUL, CR, LF in a field value, no blank at either end. The other
-    /// control characters are left out too (RFC 9110 section 5.5).
+    /// Returns whether a text is a valid field value: RFC 9113 section 8.2.1 prohibits NUL, CR and
+    /// LF, and a space or tab at either end; other control characters are rejected too (RFC 9110
+    /// section 5.5).
     private static func isFieldValue(_ text: RawSpan) -> Bool {
         for offset in 0..<text.byteCount {
             let byte = TokenText.byte(text, offset)

@@ -1,14 +1,14 @@
-/// What Apple documents of the keys of a payload: where they stand and what they hold.
+/// A payload key documented by Apple, with its permitted values.
 ///
 /// Source: Apple, "Generating a remote notification", and "Starting and updating Live Activities
 /// with ActivityKit push notifications"; the archived "Payload Key Reference" for the older ones.
 public struct PayloadKey: Sendable {
-    /// The kinds of JSON values a key may have.
+    /// The kinds of JSON values permitted for a key.
     public struct Kinds: OptionSet, Sendable {
-        /// One bit a kind.
+        /// One bit per kind.
         public let rawValue: UInt8
 
-        /// A set from its bits.
+        /// Creates a set from its bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// A string.
@@ -24,7 +24,7 @@ public struct PayloadKey: Sendable {
         /// `null`.
         public static let null = Kinds(rawValue: 32)
 
-        /// The kinds in words: `a string or an object`.
+        /// A description of the kinds: `a string or an object`.
         public var words: String {
             let names: [(Kinds, String)] = [
                 (.string, "a string"), (.number, "a number"), (.boolean, "true or false"),
@@ -34,11 +34,11 @@ public struct PayloadKey: Sendable {
         }
     }
 
-    /// Its name.
+    /// The key's name.
     public var name: String
-    /// What it may hold.
+    /// The permitted kinds of values.
     public var kinds: Kinds
-    /// The push type that alone understands it; nil where that does not matter.
+    /// The only push type for which the key has a meaning; nil if it applies to all.
     public var pushType: PushType?
 
     private init(_ name: String, _ kinds: Kinds, only pushType: PushType? = nil) {
@@ -69,9 +69,9 @@ public struct PayloadKey: Sendable {
         .init("summary-arg-count", .number),
     ]
 
-    /// The keys of `alert` where it is an object.
+    /// Returns the keys of `alert` if it is an object.
     public static func alert(for pushType: PushType) -> [PayloadKey] {
-        // Apple's Live Activity examples put loc-key and loc-args below title and body.
+        // Apple's Live Activity examples place loc-key and loc-args below title and body.
         let text: Kinds = pushType == .liveActivity ? [.string, .object] : .string
         var keys: [PayloadKey] = [
             .init("title", text), .init("subtitle", text), .init("body", text),
@@ -85,7 +85,7 @@ public struct PayloadKey: Sendable {
         return keys
     }
 
-    /// The keys of `sound` where it is an object: a critical alert.
+    /// The keys of `sound` if it is an object: a critical alert.
     public static let sound: [PayloadKey] = [
         .init("critical", .number), .init("name", .string), .init("volume", .number),
     ]

@@ -4,24 +4,24 @@ import BroadsidePrimitives
 ///
 /// Source: Apple, "Generating a remote notification", "Payload size".
 public enum PayloadRules {
-    /// The most bytes of a payload on the provider API, all push types but VoIP.
+    /// Maximum byte count of a payload on the provider API for all push types except VoIP.
     public static let maximumCount = 4_096
 
-    /// The most bytes of a VoIP payload.
+    /// Maximum byte count of a VoIP payload.
     public static let maximumVoIPCount = 5_120
 
-    /// The most bytes of a payload in the legacy binary protocol's command 2.
+    /// Maximum byte count of a payload in command 2 of the legacy binary protocol.
     public static let maximumLegacyCount = 2_048
 
-    /// The most bytes that are documented for its commands 0 and 1.
+    /// Maximum byte count documented for commands 0 and 1 of the legacy binary protocol.
     public static let maximumOldestLegacyCount = 256
 
-    /// The most bytes of a payload of this type; exactly as many are still legal.
+    /// Returns the maximum byte count of a payload of this type, inclusive.
     public static func maximumCount(for pushType: PushType) -> Int {
         pushType == .voip ? maximumVoIPCount : maximumCount
     }
 
-    /// Whether `payload` is one JSON object (RFC 8259) and nothing else, in UTF-8.
+    /// Returns whether `payload` is exactly one JSON object (RFC 8259) in UTF-8.
     public static func isJSONObject(_ payload: RawSpan) -> Bool {
         var tokenizer = JSONTokenizer()
         do {

@@ -1,26 +1,27 @@
 import BroadsidePrimitives
 
 extension ProviderTokenClaims {
-    /// A compact token taken apart.
+    /// The parts of a compact token.
     public struct Parsed: Sendable, Equatable {
-        /// What it says.
+        /// The token's claims.
         public var claims: ProviderTokenClaims
-        /// How many bytes of the token were signed: its first two parts and the dot between them.
+        /// Byte count of the signed part: the first two parts of the token and the dot between
+        /// them.
         public var signingInputCount: Int
-        /// The signature, decoded: 64 bytes, or a DER structure as some senders make it.
+        /// The decoded signature: 64 bytes, or a DER structure as produced by some senders.
         public var signature: [UInt8]
-        /// `iat` is a string of digits, as some senders write it: APNs has taken it for years, RFC
-        /// 7519 section 4.1.6 asks for a number.
+        /// True if `iat` is a string of digits, as written by some senders: APNs has accepted it
+        /// for years, although RFC 7519 section 4.1.6 requires a number.
         public var hasTextualIssueTime = false
     }
 
-    /// Reads a compact token: ES256, identifiers of ten characters, `iat` in seconds. The signature
-    /// is not verified.
+    /// Parses a compact token: ES256, identifiers of ten characters, `iat` in seconds. The
+    /// signature is not verified.
     ///
-    /// `iat` is a NumericDate, which may have a fraction (RFC 7519 section 2): it is rounded down.
-    /// A string of digits is taken as well.
+    /// `iat` is a NumericDate, which may have a fraction (RFC 7519 section 2) and is rounded down.
+    /// A string of digits is accepted as well.
     ///
-    /// - Throws: `badProviderToken`, with the offset of the part that is wrong.
+    /// - Throws: `badProviderToken` with the offset of the invalid part.
     public static func parse(_ compactToken: [UInt8]) throws(APNsError) -> Parsed {
         let parts = compactToken.split(
             separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -44,8 +45,8 @@ extension ProviderTokenClaims {
             hasTextualIssueTime: hasTextualIssueTime)
     }
 
-    /// Whole seconds of `iat`; nil if it is not a time, or so late that it is in milliseconds, as in
-    /// Apple's own sample.
+    /// Returns the whole seconds of `iat`; nil if it is not a time, or so large that it must be in
+    /// milliseconds, as in Apple's own sample.
     private static func unixSeconds(_ field: Field) -> UInt64? {
         let latest = 100_000_000_000
         switch field {
@@ -68,7 +69,7 @@ extension ProviderTokenClaims {
         case number(String)
     }
 
-    /// The top-level strings and numbers of a part's JSON object.
+    /// Returns the top-level strings and numbers of a part's JSON object.
     private static func fields(_ part: ArraySlice<UInt8>) throws(APNsError) -> [String: Field] {
         let failure = APNsError(.badProviderToken, at: part.startIndex)
         guard let json = Base64URL.decode(part) else { throw failure }
@@ -83,7 +84,7 @@ extension ProviderTokenClaims {
                 guard let value = try tokenizer.next(in: text) else { throw failure }
                 let name = String(decoding: json[key.range], as: UTF8.self)
                 let content = String(decoding: json[value.range], as: UTF8.self)
-                // RFC 7515 section 4: a name that occurs twice makes the token invalid.
+                // RFC 7515 section 4: a duplicate name makes the token invalid.
                 if fields[name] != nil { throw failure }
                 switch value.kind {
                 case .string: fields[name] = .string(content)

@@ -1,4 +1,4 @@
-/// What kind of notification this is: the `apns-push-type` header.
+/// The type of a notification: the `apns-push-type` header.
 ///
 /// Source: Apple, "Sending notification requests to APNs", the header's table.
 public enum PushType: String, Sendable, CaseIterable {
@@ -14,9 +14,9 @@ public enum PushType: String, Sendable, CaseIterable {
     case controls
     case widgets
 
-    /// What the topic has after the bundle ID; nil where the topic is the bundle ID itself.
+    /// The suffix that the topic has after the bundle ID; nil if the topic is the bundle ID itself.
     ///
-    /// Apple's page prints two of these without their dot; these are the forms that work.
+    /// Apple's page omits the dot of two suffixes; these are the forms that work.
     public var topicSuffix: String? {
         switch self {
         case .alert, .background, .mdm: nil
@@ -31,28 +31,29 @@ public enum PushType: String, Sendable, CaseIterable {
         }
     }
 
-    /// The priority that is sent where none is chosen: a background push must have 5.
+    /// The default priority; a background push requires 5.
     public var defaultPriority: Priority { self == .background ? .normal : .high }
 }
 
-/// How urgent a notification is: the `apns-priority` header.
+/// The urgency of a notification: the `apns-priority` header.
 public enum Priority: UInt8, Sendable, CaseIterable {
-    /// 10: at once.
+    /// 10: delivered immediately.
     case high = 10
-    /// 5: when it suits the device's power.
+    /// 5: delivered with regard to the device's power state.
     case normal = 5
-    /// 1: power before all else; never wakes the device.
+    /// 1: delivered with priority on power; never wakes the device.
     case low = 1
 }
 
-/// Until when APNs keeps a notification for a device that is away: the `apns-expiration` header.
+/// The time until which APNs keeps a notification for an unavailable device: the `apns-expiration`
+/// header.
 public enum Expiration: Sendable, Equatable {
-    /// Unix seconds; 0 means one attempt, never stored.
+    /// Unix seconds; 0 means a single attempt, never stored.
     case at(UInt64)
-    /// Seconds from the campaign's first start.
+    /// Seconds from the first start of the campaign.
     case after(UInt64)
 
-    /// Reads `0`, Unix seconds, or `+90s`, `+15m`, `+2h`, `+1d`; nil for anything else.
+    /// Parses `0`, Unix seconds, or `+90s`, `+15m`, `+2h`, `+1d`; nil for anything else.
     public init?(_ text: String) {
         guard text.utf8.first == UInt8(ascii: "+") else {
             guard let seconds = Expiration.number(text) else { return nil }
@@ -75,7 +76,7 @@ public enum Expiration: Sendable, Equatable {
         self = .after(seconds)
     }
 
-    /// The header's value where it does not depend on the start.
+    /// The header's value if it does not depend on the start.
     public var fixedUnixSeconds: UInt64? {
         switch self {
         case .at(let seconds): seconds
@@ -83,7 +84,7 @@ public enum Expiration: Sendable, Equatable {
         }
     }
 
-    /// The header's value for a campaign first started at `startUnixSeconds`.
+    /// Returns the header's value for a campaign first started at `startUnixSeconds`.
     public func unixSeconds(startUnixSeconds: UInt64) -> UInt64 {
         switch self {
         case .at(let seconds): seconds
@@ -91,7 +92,7 @@ public enum Expiration: Sendable, Equatable {
         }
     }
 
-    /// Digits only: `UInt64.init` would take a sign.
+    /// Digits only, because `UInt64.init` would accept a sign.
     private static func number(_ text: String) -> UInt64? {
         let isDigits = text.utf8.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
         return isDigits ? UInt64(text) : nil

@@ -1,5 +1,6 @@
 extension Reason {
-    /// Those of APNs, the frequent ones first, since the look-up goes through them in order.
+    /// The reasons used by APNs, the frequent ones first, because the lookup searches them in
+    /// order.
     static let fromAPNs: [Reason] = [
         .unregistered, .badDeviceToken, .deviceTokenNotForTopic, .expiredToken, .tooManyRequests,
         .serviceUnavailable, .internalServerError, .shutdown, .idleTimeout, .payloadTooLarge,
@@ -11,9 +12,11 @@ extension Reason {
         .badEnvironmentKeyInToken, .badPath, .methodNotAllowed,
     ]
 
-    /// The reason that APNs spells as `text`; nil for texts of ours and for new ones.
+    /// Returns the reason with APNs' text `text`; nil for Broadside's own reasons and for unknown
+    /// ones.
     ///
-    /// Our own words are left out so that a server cannot forge, say, a `Timeout`.
+    /// Broadside's own reasons are excluded so that a server cannot forge, for example, a
+    /// `Timeout`.
     init?(text: RawSpan) {
         for reason in Reason.fromAPNs where reason.matches(text) {
             self = reason
@@ -22,7 +25,8 @@ extension Reason {
         return nil
     }
 
-    /// The reason whose text this is, ours included: for options such as `prune --reasons`.
+    /// Returns the reason with this text, including Broadside's own: for options such as `prune
+    /// --reasons`.
     public init?(text: String) {
         for reason in Reason.allCases where reason.text == text {
             self = reason
@@ -35,7 +39,7 @@ extension Reason {
         let staticText = self.staticText
         guard text.byteCount == staticText.utf8CodeUnitCount else { return false }
         for offset in 0..<text.byteCount {
-            // SAFETY: both sides have `byteCount` bytes; static strings live for ever.
+            // SAFETY: both sides have `byteCount` bytes, and static strings are never freed.
             let expected = unsafe staticText.utf8Start[offset]
             if TokenText.byte(text, offset) != expected { return false }
         }

@@ -1,10 +1,11 @@
-/// Why a row ended as it did: APNs' own `reason` texts, and ours for what never got an answer.
+/// The reason for a row's outcome: APNs' own `reason` texts, and Broadside's for rows without a
+/// response.
 ///
-/// The raw values are written to ledgers and never change; 0 stands for "no reason". Texts that
-/// APNs invents later have no case and are kept as text.
-/// Source: Apple, "Handling notification responses from APNs", table of `reason` values.
+/// The raw values are stored in ledgers and never change; 0 means "no reason". Texts that APNs
+/// introduces later have no case and are kept as text. Source: Apple, "Handling notification
+/// responses from APNs", table of `reason` values.
 public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
-    // With status 400.
+    // Status 400.
     case badCollapseID = 1
     case badDeviceToken = 2
     case badExpirationDate = 3
@@ -20,7 +21,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case payloadEmpty = 13
     case topicDisallowed = 14
 
-    // With status 403.
+    // Status 403.
     case badCertificate = 32
     case badCertificateEnvironment = 33
     case expiredProviderToken = 34
@@ -29,15 +30,16 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case missingProviderToken = 37
     case unrelatedKeyIDInToken = 38
     case badEnvironmentKeyIDInToken = 39
-    /// Undocumented spelling of `badEnvironmentKeyIDInToken`, seen in production in 2025.
+    /// Undocumented variant of `badEnvironmentKeyIDInToken`, observed in production in 2025.
     case badEnvironmentKeyInToken = 40
 
-    // With status 404, 405, 410, 413, 429, 500 and 503.
+    // Status 404, 405, 410, 413, 429, 500 and 503.
     case badPath = 48
     case methodNotAllowed = 52
     case expiredToken = 56
     case unregistered = 57
-    /// APNs' answer 413, and ours for a payload that was never sent because it is too large.
+    /// APNs' 413 response, and also Broadside's reason for an oversized payload that was never
+    /// sent.
     case payloadTooLarge = 64
     case tooManyProviderTokenUpdates = 72
     case tooManyRequests = 73
@@ -45,33 +47,33 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case serviceUnavailable = 88
     case shutdown = 89
 
-    // Statuses of the legacy gateway that the provider API has no word for.
+    // Statuses of the legacy gateway without an equivalent in the provider API.
     case processingError = 96
     case invalidTokenSize = 97
     case invalidTopicSize = 98
     case protocolError = 99
     case unknownError = 100
 
-    // Ours: nothing APNs said.
-    /// No answer within the request timeout.
+    // Broadside's own reasons, which APNs never sends.
+    /// No response within the request timeout.
     case timeout = 128
-    /// The connection died before the answer came.
+    /// The connection was lost before the response arrived.
     case connectionLost = 129
     /// The row's text is not a device token.
     case malformedToken = 130
-    /// The row lacks a column that the campaign uses, or holds a null there.
+    /// The row lacks a column used by the campaign, or has a null in it.
     case missingColumn = 131
-    /// A column's value cannot be turned into what the payload wants there.
+    /// A column's value cannot be converted to the form that the payload requires.
     case badValue = 132
-    /// No payload file fits the row.
+    /// No payload file applies to the row.
     case noPayload = 133
     /// The token is on the suppress list.
     case suppressed = 134
     /// The token occurred earlier in the list.
     case duplicate = 135
-    /// The answer's body could not be read.
+    /// The body of the response could not be parsed.
     case unparsable = 136
-    /// The row breaks the rules of its format, so that nobody knows where its fields end.
+    /// The row violates its format, so that the boundaries of its fields are unknown.
     case malformedRow = 137
     /// The row does not match `--where`.
     case filtered = 138
@@ -80,16 +82,16 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     /// Earlier campaigns reached the device as often as `--cap` allows.
     case frequencyCap = 140
 
-    /// Whether APNs uses this text; the others are ours.
+    /// Whether APNs uses this text; the others are Broadside's own.
     public var isFromAPNs: Bool { rawValue < 128 }
 
-    /// Whether a row that ended by it may have been processed: its response was lost.
+    /// Whether a row with this outcome may have been processed, because its response was lost.
     public var leavesDoubt: Bool { self == .timeout || self == .connectionLost }
 
-    /// The text as APNs spells it, and as exports and summaries show it.
+    /// APNs' text, as shown in exports and summaries.
     public var text: String { String(describing: staticText) }
 
-    /// The text as static data, for output that must not allocate.
+    /// The text as static data, for output without allocation.
     public var staticText: StaticString {
         switch self {
         case .badCollapseID: "BadCollapseId"

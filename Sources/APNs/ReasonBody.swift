@@ -1,22 +1,23 @@
 import BroadsidePrimitives
 
-/// The body of an answer that is not 200, or the debug data of a GOAWAY.
+/// The body of a response other than 200, or the debug data of a GOAWAY.
 ///
 /// Apple, "Handling notification responses from APNs": a JSON object with `reason`, and with 410
-/// `timestamp` in milliseconds. What has been seen besides (blanks round the text, unknown keys, no
-/// JSON at all) must not fool us, so this never fails: what cannot be read is nil.
+/// `timestamp` in milliseconds. Deviations observed in practice (spaces around the text, unknown
+/// keys, no JSON at all) must not cause an error, so parsing never fails: an unreadable value is
+/// nil.
 public struct ReasonBody: Sendable, Equatable {
-    /// The reason; nil where there is none or it is new.
+    /// The reason; nil if it is absent or unknown.
     public var reason: Reason?
-    /// Where the reason's text lies in the body, without blanks round it, escapes as they are;
-    /// nil where the body has none.
+    /// The range of the reason's text in the body, without surrounding spaces and with escapes
+    /// unchanged; nil if it is absent.
     public var textRange: Range<Int>?
-    /// When APNs established that the token is dead, Unix milliseconds.
+    /// The time at which APNs determined that the token is invalid, Unix milliseconds.
     public var timestampMilliseconds: UInt64?
-    /// Whether the body was a JSON object to its end.
+    /// Whether the body was a complete JSON object.
     var isWellFormed: Bool
 
-    /// Reads a body, at most 512 bytes in practice. No allocation.
+    /// Parses a body, in practice at most 512 bytes, without allocation.
     public static func parse(_ body: RawSpan) -> ReasonBody {
         var result = ReasonBody(
             reason: nil, textRange: nil, timestampMilliseconds: nil, isWellFormed: false)
@@ -34,7 +35,7 @@ public struct ReasonBody: Sendable, Equatable {
             }
             result.isWellFormed = true
         } catch {
-            // Plain text, or cut short: what was read before stays true.
+            // Plain text or truncated JSON: the values parsed so far remain valid.
         }
         return result
     }
@@ -63,7 +64,7 @@ public struct ReasonBody: Sendable, Equatable {
         return true
     }
 
-    /// Digits as a number; nil for fractions, exponents, signs and what exceeds 64 bits.
+    /// Returns digits as a number; nil for fractions, exponents, signs and values beyond 64 bits.
     private static func wholeNumber(_ text: RawSpan) -> UInt64? {
         var number: UInt64 = 0
         for offset in 0..<text.byteCount {

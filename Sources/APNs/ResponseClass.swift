@@ -1,8 +1,9 @@
-/// What an answer of APNs means for its row, for its connection and for the campaign.
+/// The consequences of an APNs response for its row, its connection and the campaign.
 ///
-/// One table, after Apple's "Handling notification responses from APNs" and the retry advice there:
+/// A single table, based on Apple's "Handling notification responses from APNs" and its retry
+/// recommendations:
 ///
-///     class             answers                                  row            connection campaign
+///     class             responses                                row            connection campaign
 ///     accepted          200                                      accepted       -          accepted
 ///     dead token        410, ExpiredToken                        rejected       -          deadToken
 ///     bad token         BadDeviceToken                           rejected       -          badDeviceToken
@@ -18,71 +19,72 @@
 ///     not processed     408, 421, 425                            after a delay  -          -
 ///     strange success   other 2xx                                in doubt       -          refusesRequest
 ///     server trouble    5xx, IdleTimeout, UnrelatedKeyIdInToken  after a delay  replace    pauseAddress
-///     lost behind       502, 504                               in doubt       replace    pauseAddress
+///     lost behind       502, 504                                 in doubt       replace    pauseAddress
 public struct ResponseClass: Sendable, Equatable {
-    /// What becomes of the row.
+    /// The consequence for the row.
     public enum RowAction: UInt8, Sendable {
         /// Settled as accepted.
         case accepted
         /// Settled as rejected, with status and reason.
         case rejected
-        /// Not settled, and not sent again in this run; it stays `remaining`.
+        /// Not settled and not retried in this run; the row stays `remaining`.
         case remainUnsettled
-        /// Sent again once, with the provider token of the moment; then as `remainUnsettled`.
+        /// Retried once with the current provider token; then like `remainUnsettled`.
         case retryOnceThenRemain
-        /// Sent again with a renewed provider token; the attempt does not count.
+        /// Retried with a renewed provider token; the attempt does not count.
         case retryWithRenewedToken
-        /// Sent again with the provider token before this one; the attempt does not count.
+        /// Retried with the previous provider token; the attempt does not count.
         case retryWithPreviousToken
-        /// Sent again after a short backoff; the attempt does not count. For streams that were not
+        /// Retried after a short backoff; the attempt does not count. For streams that were not
         /// processed.
         case retryNotCounted
-        /// Sent again after a delay; the attempt counts.
+        /// Retried after a delay; the attempt counts.
         case retryAfterDelay
-        /// The request was passed on and its response was lost: as if the connection had been lost.
+        /// The request was forwarded and its response was lost: equivalent to a lost connection.
         case responseLost
     }
 
-    /// What becomes of the connection that carried the answer.
+    /// The consequence for the connection that carried the response.
     public enum ConnectionAction: UInt8, Sendable {
         case none
-        /// No new requests; closed, and not to be replaced before the credential is in order.
+        /// No new requests; closed, and not replaced until the credential is valid.
         case close
-        /// No new requests; closed once its answers are in, and replaced after the address's pause.
+        /// No new requests; closed after its outstanding responses, and replaced after the
+        /// address's pause.
         case drainAndReplace
     }
 
-    /// What the answer tells the campaign's guards and the provider token's keeper.
+    /// The signal to the campaign's guards and to the provider token's keeper.
     public enum CampaignSignal: UInt8, Sendable {
-        /// Nothing: the row is sent again.
+        /// No signal: the row is retried.
         case none
         case accepted
-        /// This row is refused for what it is; that of others says nothing.
+        /// The row itself is refused, which implies nothing about other rows.
         case deadToken
         /// The request as such is refused; counts for `--abort-after`.
         case refusesRequest
-        /// The payload is refused; counts for `--abort-after` as a refused request where all rows have
-        /// the same one, else only until a notification was accepted.
+        /// The payload is refused; counts for `--abort-after` like a refused request if all rows
+        /// share one payload, otherwise only until a notification was accepted.
         case refusesPayload
         /// The credential is refused; counts for `--abort-after`.
         case refusesCredential
-        /// BadDeviceToken; counts for `--max-bad-tokens`, and for the first answers.
+        /// BadDeviceToken; counts for `--max-bad-tokens` and among the first responses.
         case badDeviceToken
-        /// DeviceTokenNotForTopic; counts for the first answers.
+        /// DeviceTokenNotForTopic; counts among the first responses.
         case wrongTopicToken
-        /// The provider token is too old: renew it once for the whole process.
+        /// The provider token is too old and must be renewed once for the whole process.
         case renewProviderToken
-        /// The provider token was renewed too often: no renewal for 20 minutes.
+        /// The provider token was renewed too often; no renewal for 20 minutes.
         case freezeRenewal
-        /// The server is in trouble: no new connection to this address for a while.
+        /// The server has failed; no new connection to this address for some time.
         case pauseAddress
     }
 
-    /// What becomes of the row.
+    /// The consequence for the row.
     public var row: RowAction
-    /// What becomes of the connection.
+    /// The consequence for the connection.
     public var connection: ConnectionAction
-    /// What the campaign learns.
+    /// The signal to the campaign.
     public var campaign: CampaignSignal
 
     init(_ row: RowAction, _ connection: ConnectionAction, _ campaign: CampaignSignal) {
@@ -113,42 +115,42 @@ public struct ResponseClass: Sendable, Equatable {
         .init(.retryAfterDelay, .drainAndReplace, .pauseAddress)
     }
 
-    /// A status by which a server says that it took the request, and that APNs never sends: nobody knows
-    /// what became of the notification. A server that says nothing else is not APNs.
+    /// A success status that APNs never sends: the outcome of the notification is unknown. A server
+    /// that sends nothing else is not APNs.
     static var strangeSuccess: ResponseClass { .init(.responseLost, .none, .refusesRequest) }
     static var lostBehind: ResponseClass { .init(.responseLost, .drainAndReplace, .pauseAddress) }
 
-    /// A stream that the server did not act on (REFUSED_STREAM, or above a GOAWAY's last stream).
+    /// A stream that the server did not process (REFUSED_STREAM, or above a GOAWAY's last stream).
     ///
-    /// RFC 9113 section 8.7: such a request "has not been processed" and is safe to send again.
+    /// RFC 9113 section 8.7: such a request "has not been processed" and is safe to retry.
     static var notProcessed: ResponseClass { .init(.retryNotCounted, .none, .none) }
 
-    /// Classifies an answer.
+    /// Classifies a response.
     ///
-    /// The reason decides where it is known, because Apple has moved reasons between statuses
-    /// (ExpiredToken was documented with 400 in 2023, with 410 since); except that 200 always
-    /// accepts, 410 is always a dead token, and 5xx is always the server's own trouble, so that no
-    /// row is settled by a server that is falling over. 502 and 504 are what a gateway says that has
-    /// passed the request on and "received an invalid response", or none in time (RFC 9110 sections
-    /// 15.6.3 and 15.6.5): the notification may be on its way. So it may after any other 2xx. 408, 421 and
-    /// 425 say of the request that it was not processed and may be sent again (sections 15.5.9 and
-    /// 15.5.20, RFC 8470 section 5.2).
+    /// A known reason takes precedence, because Apple has moved reasons between statuses
+    /// (ExpiredToken was documented with 400 in 2023, with 410 since), with three exceptions: 200
+    /// always accepts, 410 always means an invalid token, and 5xx is always a server failure, so
+    /// that no row is settled by a failing server. 502 and 504 come from a gateway that has
+    /// forwarded the request and "received an invalid response", or none in time (RFC 9110 sections
+    /// 15.6.3 and 15.6.5), so the notification may be in delivery. The same applies to any other
+    /// 2xx. 408, 421 and 425 mean that the request was not processed and may be retried (sections
+    /// 15.5.9 and 15.5.20, RFC 8470 section 5.2).
     ///
     /// - Parameters:
-    ///   - status: the `:status` of the response.
-    ///   - reason: the body's reason; nil where it is absent, unknown or unreadable.
+    ///   - status: The `:status` of the response.
+    ///   - reason: The body's reason; nil if absent, unknown or unreadable.
     public static func classify(status: UInt16, reason: Reason?) -> ResponseClass {
         switch status {
         case 200: return .accepted
         case _ where isStrangeSuccess(status): return .strangeSuccess
         case 410: return .rejected
         case 502, 504: return .lostBehind
-        // RFC 9110, section 15: a status outside 100 to 599 is to be taken for a 5xx.
+        // RFC 9110 section 15: a status outside 100 to 599 is treated as a 5xx.
         case 500...: return .serverTrouble
         default: break
         }
         if let reason, let known = classify(reason: reason) { return known }
-        // "New reasons appear": the status class decides.
+        // "New reasons appear": for an unknown reason the status class decides.
         switch status {
         case 403: return .credential
         case 408, 421, 425, 429: return .busy
@@ -157,14 +159,15 @@ public struct ResponseClass: Sendable, Equatable {
         }
     }
 
-    /// Whether a server says by a status that it took a request, and APNs never would.
+    /// Returns whether a status claims success but is never sent by APNs.
     public static func isStrangeSuccess(_ status: UInt16) -> Bool {
         (201..<300).contains(status)
     }
 
-    /// What a GOAWAY's reason says about the credential; the connection ends in any case.
+    /// Returns the meaning of a GOAWAY's reason for the credential; the connection ends in any
+    /// case.
     ///
-    /// BadCertificateEnvironment usually comes this way, with NO_ERROR, right after connecting.
+    /// BadCertificateEnvironment usually arrives this way, with NO_ERROR, right after connecting.
     public static func classify(goAwayReason reason: Reason?) -> CampaignSignal {
         guard let reason, let known = classify(reason: reason) else { return .none }
         switch known.campaign {

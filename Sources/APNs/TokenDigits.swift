@@ -1,26 +1,26 @@
 import Glibc
 
-/// Room for the digits of one token at a time, which it owns.
+/// A reusable buffer for the digits of one token.
 @safe public struct TokenDigits: ~Copyable {
-    // SAFETY: `TokenText.maximumDigitCount` bytes, freed in `deinit`, and reached only through this
-    // value.
+    // SAFETY: `TokenText.maximumDigitCount` bytes, freed in `deinit` and accessible only through
+    // this value.
     private let room: UnsafeMutableRawBufferPointer
-    /// How many digits there are.
+    /// The number of digits.
     public private(set) var count = 0
 
-    /// None yet.
+    /// Creates an empty buffer.
     public init() {
-        // SAFETY: fresh memory, of which `count` says that nothing is set.
+        // SAFETY: new memory; `count` is 0, so nothing is read before it is written.
         unsafe room = .allocate(byteCount: TokenText.maximumDigitCount, alignment: 16)
     }
 
-    // SAFETY: allocated in `init`, and reached only through this value.
+    // SAFETY: allocated in `init` and accessible only through this value.
     deinit { unsafe room.deallocate() }
 
-    /// Has the digits written anew.
+    /// Replaces the digits with the closure's output.
     @inline(__always)
     public mutating func write<Result>(_ body: (inout OutputRawSpan) -> Result) -> Result {
-        // SAFETY: the output ends before the room can change hands.
+        // SAFETY: the output's lifetime ends before the memory can be used otherwise.
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         let result = body(&digits)
         count = unsafe digits.finalize(for: room)
@@ -30,16 +30,16 @@ import Glibc
     /// The digits.
     public var bytes: RawSpan {
         @inline(__always) @_lifetime(borrow self) get {
-            // SAFETY: `write` has set so many, and they stay until its next call.
+            // SAFETY: `write` initialized `count` bytes, which stay valid until its next call.
             let span = unsafe RawSpan(_unsafeStart: room.baseAddress!, byteCount: count)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 
-    /// Whether a text has the same bytes.
+    /// Returns whether the digits equal a text.
     public func isEqual(to text: RawSpan) -> Bool {
         guard text.byteCount == count else { return false }
-        // SAFETY: both hold `count` bytes.
+        // SAFETY: both have `count` bytes.
         return unsafe text.withUnsafeBytes { other in
             unsafe memcmp(other.baseAddress!, room.baseAddress!, count) == 0
         }

@@ -1,31 +1,31 @@
 public import BroadsidePrimitives
 
-/// A device token as text: what lists hold, what the wire wants, what a log may show.
+/// A device token in its text forms for lists, requests and logs.
 ///
-/// Apple forbids assuming a size ("Registering your app with APNs"): classic tokens have 64 digits,
-/// Live Activity tokens 160, and 200 digits (100 bytes) was announced as the bound in 2015.
+/// Apple advises against assuming a size ("Registering your app with APNs"): classic tokens have 64
+/// digits, Live Activity tokens 160, and 200 digits (100 bytes) was announced as the limit in 2015.
 public enum TokenText {
-    /// The fewest digits a token may have.
+    /// Minimum number of digits in a token.
     public static let minimumDigitCount = 2
 
-    /// The most digits a token may have; also the room `canonicalize` needs.
+    /// Maximum number of digits in a token, and the room required by `canonicalize`.
     public static let maximumDigitCount = 200
 
     /// Writes the token in `text` to `digits` as lower-case hexadecimal digits.
     ///
-    /// Accepted are an even count of 2 to 200 digits of any case, with blanks (space, tab, carriage
-    /// return) round them, and the form `<aabb ccdd>` that `NSData` prints, with blanks anywhere
-    /// between its brackets.
+    /// Accepts an even count of 2 to 200 digits of either case, with surrounding whitespace (space,
+    /// tab, carriage return), and the form `<aabb ccdd>` printed by `NSData`, with whitespace
+    /// anywhere between its brackets.
     ///
     /// - Parameters:
-    ///   - text: a line or field without its line end.
-    ///   - digits: must have room for `maximumDigitCount` bytes.
-    /// - Returns: false where this is not a token; then nothing was appended.
+    ///   - text: A line or field without its line end.
+    ///   - digits: The output, which must have room for `maximumDigitCount` bytes.
+    /// - Returns: False if the text is not a token; nothing is appended in that case.
     @inlinable
     public static func canonicalize(_ text: RawSpan, into digits: inout OutputRawSpan) -> Bool {
         if text.byteCount == 64, digits.freeCapacity >= 64 {
-            // SAFETY: the span holds exactly the 64 bytes that are read, the output has room for
-            // the 64 that are written, and `initializedCount` says whether they count.
+            // SAFETY: the span has exactly the 64 bytes that are read, the output has room for the
+            // 64 that are written, and `initializedCount` determines whether they count.
             let isToken = unsafe digits.withUnsafeMutableBytes { buffer, initializedCount in
                 let target = unsafe buffer.baseAddress.unsafelyUnwrapped + initializedCount
                 let isToken = unsafe lower64(text, to: target)
@@ -37,21 +37,21 @@ public enum TokenText {
         return canonicalizeAnyForm(text, into: &digits)
     }
 
-    /// Lowers 64 digits, sixteen at a time; false where one is not a digit.
+    /// Converts 64 digits to lower case, sixteen at a time; returns false if one is not a digit.
     ///
-    /// Each byte is judged by whether a sum reaches its top bit. Bytes stay below 0x80, so that
-    /// nothing carries into the next one; where one does not, its own top bit already tells. Words
-    /// in pairs become vector instructions; comparisons and masks of SIMD types, and vectors of
-    /// bytes, do not.
+    /// Each byte is tested by whether a sum reaches its top bit. Bytes stay below 0x80, so nothing
+    /// carries into the next one; for a byte that does not, its own top bit reveals it. Pairs of
+    /// words compile to vector instructions, whereas comparisons and masks of SIMD types, and
+    /// vectors of bytes, do not.
     @inlinable @inline(__always)
     static func lower64(_ text: RawSpan, to target: UnsafeMutableRawPointer) -> Bool {
         let ones = SIMD2<UInt64>(repeating: 0x0101_0101_0101_0101)
         var wrong = SIMD2<UInt64>(repeating: 0)
         for offset in stride(from: 0, to: 64, by: 16) {
-            // SAFETY: the caller vouches for 64 bytes on both sides.
+            // SAFETY: the caller guarantees 64 bytes on both sides.
             let bytes = unsafe text.unsafeLoadUnaligned(
                 fromUncheckedByteOffset: offset, as: SIMD2<UInt64>.self)
-            // Setting bit 5 lowers letters and leaves digits as they are.
+            // Setting bit 5 converts letters to lower case and leaves digits unchanged.
             let lowered = bytes | ones &* 0x20
             let digit = bytes ^ ones &* 0x30
             let letter = lowered ^ ones &* 0x60
@@ -64,7 +64,7 @@ public enum TokenText {
         return (wrong.x | wrong.y) & 0x8080_8080_8080_8080 == 0
     }
 
-    /// The slow path: any length, blanks and brackets.
+    /// Handles any length, whitespace and brackets; the slow path.
     @usableFromInline
     static func canonicalizeAnyForm(_ text: RawSpan, into digits: inout OutputRawSpan) -> Bool {
         var start = 0
@@ -79,7 +79,7 @@ public enum TokenText {
             start += 1
             end -= 1
         }
-        // Between brackets blanks count for nothing; without them every byte is a digit.
+        // Whitespace is ignored between brackets; without brackets every byte must be a digit.
         if !isBracketed {
             let count = end - start
             if count > maximumDigitCount || !count.isMultiple(of: 2) { return false }
@@ -104,13 +104,13 @@ public enum TokenText {
         return true
     }
 
-    /// Whether a text is a device token. Not for hot paths.
+    /// Returns whether a text is a device token. Not for hot paths.
     public static func isToken(_ text: some Collection<UInt8>) -> Bool {
         let text = Array(text)
         let room = UnsafeMutableRawBufferPointer.allocate(
             byteCount: maximumDigitCount, alignment: 8)
-        // SAFETY: only `digits` reaches the memory, counts what it sets, and ends before it; bytes
-        // have no padding.
+        // SAFETY: only `digits` accesses the memory and counts the bytes it initializes, and its
+        // lifetime ends before the memory is freed; bytes have no padding.
         defer { unsafe room.deallocate() }
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         let isToken = unsafe canonicalize(text.span.bytes, into: &digits)
@@ -118,17 +118,18 @@ public enum TokenText {
         return isToken
     }
 
-    /// The 64-bit fingerprint of a canonical token, as the ledger keeps it for accepted rows.
+    /// Returns the 64-bit fingerprint of a canonical token, as stored in the ledger for accepted
+    /// rows.
     ///
-    /// - Parameter digits: lower-case digits as `canonicalize` writes them.
+    /// - Parameter digits: Lower-case digits as written by `canonicalize`.
     @inlinable
     public static func fingerprint(_ digits: RawSpan) -> UInt64 {
         MixingHash.hash(digits)
     }
 
-    /// What a log may show of a token: its first eight digits and an ellipsis.
+    /// Returns the part of a token that a log may contain: its first eight digits and an ellipsis.
     ///
-    /// A whole token in a log would let whoever reads it address the device.
+    /// A whole token would let any reader of the log address the device.
     static func shortened(_ digits: RawSpan) -> String {
         var text = ""
         for offset in 0..<min(8, digits.byteCount) {
@@ -142,12 +143,12 @@ public enum TokenText {
     }
 
     static func byte(_ text: RawSpan, _ offset: Int) -> UInt8 {
-        // SAFETY: a load of one byte is valid for any bits, and it checks its bounds.
+        // SAFETY: loading one byte is valid for any bits, and the load checks its bounds.
         unsafe text.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 }
 
-/// For each byte its lower-case hexadecimal digit, or 0 where it is none.
+/// The lower-case hexadecimal digit of each byte, or 0 if the byte is not a digit.
 let hexDigits: [UInt8] = [
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
