@@ -1,6 +1,6 @@
 /// Base64 with the URL-safe alphabet and without padding (RFC 4648 section 5, RFC 7515 section 2).
 public enum Base64URL {
-    /// The text of `bytes`.
+    /// Encodes bytes.
     public static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count * 4 + 2) / 3)
@@ -20,7 +20,7 @@ public enum Base64URL {
         return text
     }
 
-    /// The bytes of `text`; nil where it is not an unpadded base64url, or its last bits are not zero.
+    /// Decodes a text; nil if it is not unpadded base64url or its unused bits are not zero.
     public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
@@ -34,8 +34,8 @@ public enum Base64URL {
                 bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
             }
         }
-        // Six left-over bits are a lone character; others must be zero, or two texts would mean
-        // the same bytes.
+        // Six unused bits mean a single leftover character; otherwise unused bits must be zero,
+        // because two texts would decode to the same bytes.
         if bitCount >= 6 || bits & (1 << UInt32(bitCount) - 1) != 0 { return nil }
         return bytes
     }

@@ -1,22 +1,23 @@
 public import Glibc
 
-/// Finds the bytes that mean something in a text, sixteen at a time.
+/// Searches for significant bytes in a text, sixteen at a time.
 ///
-/// Comparisons of `SIMD16` become vector instructions if both sides name their type; with
-/// `SIMD16(repeating:)` alone they are generic loops. Whether a vector has a byte set is asked of its
-/// two halves as words: in little-endian order, the lowest set byte of the first half that has one
-/// is the first in the text.
+/// Comparisons of `SIMD16` compile to vector instructions if both sides are explicitly typed; with
+/// `SIMD16(repeating:)` alone they compile to generic loops. A match is found by testing the
+/// vector's two halves as words: in little-endian order, the lowest set byte of the first nonzero
+/// half is the first match in the text.
 public enum ByteScan {
     @usableFromInline static let vectorByteCount = 16
 
-    /// The offset of the first of two bytes in a part of a text; the part's end if there is none.
+    /// Returns the offset of the first occurrence of either of two bytes in a range; `end` if there
+    /// is none.
     ///
     /// - Parameters:
-    ///   - one: a byte to look for.
-    ///   - other: another.
-    ///   - text: what holds the part.
-    ///   - start: where the part starts.
-    ///   - end: where it ends, at most the text's count.
+    ///   - one: The first byte.
+    ///   - other: The second byte.
+    ///   - text: The text that contains the range.
+    ///   - start: Start of the range.
+    ///   - end: End of the range, at most the text's count.
     @inlinable @inline(__always)
     public static func first(
         _ one: UInt8, or other: UInt8, in text: RawSpan, from start: Int, to end: Int
@@ -24,7 +25,7 @@ public enum ByteScan {
         precondition(start >= 0 && end <= text.byteCount, "outside of the text")
         var offset = start
         while end &- offset >= vectorByteCount {
-            // SAFETY: the loop's condition leaves a whole vector before `end`, which was checked.
+            // SAFETY: the loop condition leaves a whole vector before `end`, which was checked.
             let bytes = unsafe text.unsafeLoadUnaligned(
                 fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self)
             let found =
@@ -42,13 +43,13 @@ public enum ByteScan {
         return max(start, end)
     }
 
-    /// How often a byte is in a part of a text.
+    /// Returns the number of occurrences of a byte in a range.
     ///
     /// - Parameters:
-    ///   - byte: what is counted.
-    ///   - text: what holds the part.
-    ///   - start: where the part starts.
-    ///   - end: where it ends, at most the text's count.
+    ///   - byte: The byte.
+    ///   - text: The text that contains the range.
+    ///   - start: Start of the range.
+    ///   - end: End of the range, at most the text's count.
     @inlinable @inline(__always)
     public static func count(
         _ byte: UInt8, in text: RawSpan, from start: Int, to end: Int
@@ -57,13 +58,13 @@ public enum ByteScan {
         var offset = start
         var count = 0
         while end &- offset >= vectorByteCount {
-            // SAFETY: the loop's condition leaves a whole vector before `end`, which was checked; both
-            // types have sixteen bytes, and any bits are a value of the second.
+            // SAFETY: the loop condition leaves a whole vector before `end`, which was checked;
+            // both types have sixteen bytes, and any bits are a valid value of the second.
             let bytes = unsafe text.unsafeLoadUnaligned(
                 fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self)
             let found = bytes .== SIMD16<UInt8>(repeating: byte)
             let halves = unsafe unsafeBitCast(found, to: SIMD2<UInt64>.self)
-            // A byte that is one is all bits.
+            // A matching byte has all bits set.
             count &+= (halves.x.nonzeroBitCount &+ halves.y.nonzeroBitCount) >> 3
             offset &+= vectorByteCount
         }
@@ -77,23 +78,23 @@ public enum ByteScan {
         return count
     }
 
-    /// The offset of the first byte from `start` on that a JSON string does not hold as it is, and
-    /// that is not plain ASCII: a quote, a backslash, a control character or a byte of 0x80 or more.
-    /// The text's end if there is none.
+    /// Returns the offset of the first byte from `start` on that a JSON string cannot contain
+    /// verbatim or that is not ASCII: a quotation mark, a backslash, a control character or a byte
+    /// of 0x80 or more; the text's count if there is none.
     ///
     /// - Parameters:
-    ///   - text: what holds the string.
-    ///   - start: where to begin.
+    ///   - text: The text that contains the string.
+    ///   - start: Offset at which to begin.
     @inlinable @inline(__always)
     public static func endOfPlainASCII(in text: RawSpan, from start: Int) -> Int {
         precondition(start >= 0, "outside of the text")
         let end = text.byteCount
         var offset = start
         while end &- offset >= vectorByteCount {
-            // SAFETY: the loop's condition leaves a whole vector before the text's end.
+            // SAFETY: the loop condition leaves a whole vector before the end of the text.
             let bytes = unsafe text.unsafeLoadUnaligned(
                 fromUncheckedByteOffset: offset, as: SIMD16<Int8>.self)
-            // With a sign, bytes of 0x80 or more are below 0x20 as well.
+            // As signed values, bytes of 0x80 or more are also below 0x20.
             let found =
                 bytes .< SIMD16<Int8>(repeating: 0x20)
                 .| bytes .== SIMD16<Int8>(repeating: 0x22)
@@ -112,7 +113,7 @@ public enum ByteScan {
 
     @inlinable @inline(__always)
     static func firstIndex(_ found: SIMDMask<SIMD16<Int8>>) -> Int? {
-        // SAFETY: both have sixteen bytes, and any bits are a value of the second type.
+        // SAFETY: both have sixteen bytes, and any bits are a valid value of the second type.
         let halves = unsafe unsafeBitCast(found, to: SIMD2<UInt64>.self)
         guard halves.x | halves.y != 0 else { return nil }
         if halves.x != 0 { return halves.x.littleEndian.trailingZeroBitCount >> 3 }
@@ -120,13 +121,13 @@ public enum ByteScan {
     }
 }
 
-/// The offset of the first `byte` in a part of a text.
+/// Returns the offset of the first `byte` in a range of a text.
 @inlinable @inline(__always)
 package func find(_ byte: UInt8, in text: RawSpan, _ start: Int, _ end: Int) -> Int? {
     precondition(
         UInt(bitPattern: start) <= UInt(bitPattern: end) && end <= text.byteCount,
         "outside of the text")
-    // SAFETY: the part was checked to lie in the text; memchr reads nothing beyond it.
+    // SAFETY: the range was checked to be within the text; memchr reads nothing beyond it.
     return unsafe text.withUnsafeBytes { bytes in
         guard let first = bytes.baseAddress,
             let found = unsafe memchr(first + start, Int32(byte), end - start)

@@ -1,9 +1,9 @@
-/// Hexadecimal digits to numbers and back.
+/// Conversion between hexadecimal digits and numbers.
 public enum HexDigits {
-    /// What stands for a byte that is no digit.
+    /// The result for a byte that is not a digit.
     @inlinable public static var none: UInt8 { 255 }
 
-    /// The number that a digit of either case stands for; `none` for any other byte.
+    /// Returns the value of a digit of either case; `none` for any other byte.
     @inlinable @inline(__always)
     public static func value(_ digit: UInt8) -> UInt8 {
         switch digit {
@@ -14,7 +14,7 @@ public enum HexDigits {
         }
     }
 
-    /// The lower-case digit of a number below 16.
+    /// Returns the lower-case digit of a number below 16.
     @inlinable @inline(__always)
     public static func digit(_ value: UInt8) -> UInt8 {
         value < 10 ? 0x30 + value : 0x61 + value - 10

@@ -1,5 +1,5 @@
 extension JSON5Reader {
-    /// A number, as JSON writes it.
+    /// Reads a number and returns it in JSON's notation.
     mutating func number() throws(JSON5Error) -> String {
         let start = problem("this is not a number: fix it, or put it between quotes")
         var sign = ""
@@ -27,7 +27,7 @@ extension JSON5Reader {
         return sign + decimal
     }
 
-    /// A decimal literal in JSON's grammar: digits on both sides of a point.
+    /// Returns a decimal literal in JSON's grammar, with digits on both sides of a point.
     private static func decimal(_ word: String) -> String? {
         let parts = word.split(omittingEmptySubsequences: false) { $0 == "e" || $0 == "E" }
         guard parts.count <= 2 else { return nil }

@@ -45,7 +45,7 @@ extension JSON5Reader {
         return String(result)
     }
 
-    /// What an escape stands for; nil for a line that goes on.
+    /// Reads an escape and returns its scalar; nil for a line continuation.
     private mutating func escape() throws(JSON5Error) -> Unicode.Scalar? {
         let start = problem("this is not an escape: write \\\\ for a backslash")
         advance()

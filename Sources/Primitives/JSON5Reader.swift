@@ -1,10 +1,10 @@
-/// Reads JSON5 (spec.json5.org) strictly, and knows where each value stands.
+/// A strict reader of JSON5 (spec.json5.org) that records the position of each value.
 ///
-/// JSON with comments, commas at the end, keys without quotes, single quotes, lines that go on after
-/// a backslash, hexadecimal numbers, and signs before numbers. A key that occurs twice is an error.
-/// For files that people write: campaigns, scenarios. Not for hot paths.
+/// JSON with comments, trailing commas, unquoted keys, single quotes, line continuations,
+/// hexadecimal numbers and explicit signs. A duplicate key is an error. For files written by
+/// people: campaigns, scenarios. Not for hot paths.
 public struct JSON5Reader {
-    /// How deeply arrays and objects may be nested.
+    /// Maximum nesting depth of arrays and objects.
     public static let maximumDepth = 32
 
     private var text: [Unicode.Scalar]
@@ -26,7 +26,7 @@ public struct JSON5Reader {
 
     private init(_ string: String) {
         text = Array(string.unicodeScalars)
-        // A mark at the beginning is not a character of the text.
+        // A byte order mark at the beginning is not part of the text.
         if text.first == "\u{feff}" { text.removeFirst() }
     }
 
@@ -60,7 +60,7 @@ public struct JSON5Reader {
     mutating func advance() {
         let scalar = text[offset]
         offset += 1
-        // A carriage return and the line feed behind it end one line.
+        // A carriage return followed by a line feed is one line end.
         if scalar == "\r", current == "\n" { return }
         if Self.isLineEnd(scalar) {
             position = .init(line: position.line + 1, column: 1)
@@ -80,7 +80,7 @@ public struct JSON5Reader {
         }
     }
 
-    /// Goes over blanks and comments.
+    /// Skips whitespace and comments.
     private mutating func skipBlanks() throws(JSON5Error) {
         while let scalar = current {
             if Self.isBlank(scalar) {

@@ -1,13 +1,13 @@
-/// A value of a JSON5 text (json5.org, version 1.0.0), and where it stands.
+/// A value of a JSON5 text (json5.org, version 1.0.0) with its position.
 ///
-/// For files that people write, of a few kilobytes: a tree, read whole.
+/// For files of a few kilobytes written by people: a tree that is read as a whole.
 public struct JSON5Value: Sendable, Equatable {
-    /// What a value is.
+    /// The kinds of values and their contents.
     public indirect enum Content: Sendable, Equatable {
         case null
         case boolean(Bool)
-        /// As JSON would write it: no sign of plus, no hexadecimal digits; `Infinity` and `NaN` as they
-        /// are. So a number that is an option's value reads as it was written.
+        /// A number in JSON's notation: no plus sign, no hexadecimal digits; `Infinity` and `NaN`
+        /// unchanged. A number that is an option's value therefore reads as it was written.
         case number(String)
         case string(String)
         case array([JSON5Value])
@@ -16,20 +16,20 @@ public struct JSON5Value: Sendable, Equatable {
 
     /// A member of an object.
     public struct Member: Sendable, Equatable {
-        /// The name, its escapes resolved.
+        /// The name with its escapes resolved.
         public var name: String
-        /// Where the name stands.
+        /// The position of the name.
         public var position: JSON5Position
-        /// What it names.
+        /// The value of the member.
         public var value: JSON5Value
     }
 
-    /// What it is.
+    /// The content of the value.
     public var content: Content
-    /// Where its first byte stands.
+    /// The position of the first byte.
     public var position: JSON5Position
 
-    /// What kind of value this is, in words.
+    /// A description of the value's kind.
     public var words: String {
         switch content {
         case .null: "null"
@@ -41,31 +41,31 @@ public struct JSON5Value: Sendable, Equatable {
         }
     }
 
-    /// The value of a number; nil for what is none.
+    /// The numeric value; nil if this is not a number.
     public var number: Double? {
         guard case .number(let text) = content else { return nil }
         return Double(text)
     }
 }
 
-/// A place in a text that a person edits: both from 1, columns counted in characters.
+/// A position in a text edited by people: both numbers start from 1, and columns count characters.
 public struct JSON5Position: Sendable, Equatable {
     /// The line.
     public var line: Int
     /// The column.
     public var column: Int
 
-    /// A place.
+    /// Creates a position.
     public init(line: Int, column: Int) {
         self.line = line
         self.column = column
     }
 }
 
-/// Why a text is not JSON5, in words without a full stop, and where.
+/// A violation of the JSON5 grammar, with its position.
 public struct JSON5Error: Error, Sendable, Equatable {
-    /// What is wrong and how to fix it.
+    /// The problem and its remedy, without a full stop.
     public var message: String
-    /// Where it was seen.
+    /// The position of the violation.
     public var position: JSON5Position
 }

@@ -1,4 +1,5 @@
-/// A strict pull tokenizer for JSON (RFC 8259): no allocation, no values, only where they lie.
+/// A strict pull tokenizer for JSON (RFC 8259) that reports ranges instead of values and never
+/// allocates.
 ///
 ///     value ──▶ scalar ───────────────┐
 ///       │                             ▼
@@ -7,17 +8,17 @@
 ///       │                    └──────────────────┘
 ///       └──▶ [  valueOrEnd ──▶ value … commaOrEnd ──▶ ]
 ///
-/// The text is a parameter of each call, so that the tokenizer itself is plain data.
+/// The text is a parameter of each call, so the tokenizer itself is plain data.
 public struct JSONTokenizer: Sendable {
     /// One token: its kind and the bytes it covers.
     public struct Token: Sendable, Equatable {
-        /// What a token is.
+        /// The kinds of tokens.
         public enum Kind: Sendable, Equatable {
             case objectStart
             case objectEnd
             case arrayStart
             case arrayEnd
-            /// An object's key; its colon is consumed with it.
+            /// A key of an object; its colon is consumed with it.
             case key
             case string
             case number
@@ -26,16 +27,16 @@ public struct JSONTokenizer: Sendable {
             case null
         }
 
-        /// What it is.
+        /// The kind of the token.
         public var kind: Kind
-        /// Where it starts; for keys and strings the byte after the opening quote.
+        /// Start of the token; for keys and strings the byte after the opening quotation mark.
         public var start: Int
-        /// Its bytes; for keys and strings without quotes.
+        /// Byte count of the token; for keys and strings without the quotation marks.
         public var count: Int
-        /// Whether a key or string holds escapes.
+        /// Whether a key or string contains escapes.
         public var hasEscapes: Bool
 
-        /// A token from its parts.
+        /// Creates a token from its parts.
         public init(kind: Kind, start: Int, count: Int, hasEscapes: Bool) {
             self.kind = kind
             self.start = start
@@ -43,11 +44,11 @@ public struct JSONTokenizer: Sendable {
             self.hasEscapes = hasEscapes
         }
 
-        /// The bytes it covers.
+        /// The range of bytes covered by the token.
         public var range: Range<Int> { start..<start + count }
     }
 
-    /// How deeply arrays and objects may be nested.
+    /// Maximum nesting depth of arrays and objects.
     static let maximumDepth = 128
 
     private enum Expectation {
@@ -59,22 +60,22 @@ public struct JSONTokenizer: Sendable {
         case end
     }
 
-    /// The byte the next token is looked for at.
+    /// Offset at which the search for the next token begins.
     public private(set) var offset: Int
-    /// How many arrays and objects are open.
+    /// The number of open arrays and objects.
     public private(set) var depth = 0
     private var expectation = Expectation.value
-    /// One bit an open level, the innermost lowest: 1 for an object.
+    /// One bit per open level, the innermost in the lowest position: 1 for an object.
     private var levels: UInt128 = 0
 
-    /// - Parameter offset: where in the text the value starts; blanks may come first.
+    /// - Parameter offset: Start of the value in the text; whitespace may precede it.
     public init(at offset: Int = 0) {
         self.offset = offset
     }
 
-    /// The next token; nil once the value and the text are at their end.
+    /// Returns the next token; nil at the end of the value and the text.
     ///
-    /// - Throws: `JSONError` at the first byte that breaks the grammar.
+    /// - Throws: `JSONError` at the first byte that violates the grammar.
     public mutating func next(in text: RawSpan) throws(JSONError) -> Token? {
         skipBlanks(text)
         if expectation == .end {
@@ -230,7 +231,7 @@ public struct JSONTokenizer: Sendable {
         }
     }
 
-    /// Passes the scalars beyond ASCII that follow each other: languages have runs of them.
+    /// Skips a run of non-ASCII scalars, which are frequent in many languages.
     private mutating func skipNonASCII(_ text: RawSpan) throws(JSONError) {
         repeat {
             guard let count = UTF8Scalar.count(in: text, at: offset) else {
@@ -267,7 +268,7 @@ public struct JSONTokenizer: Sendable {
     private mutating func skipBlanks(_ text: RawSpan) {
         while offset < text.byteCount {
             let byte = text.byte(at: offset)
-            // Most texts have no blanks here.
+            // Most texts have no whitespace here.
             if byte > 0x20 { return }
             switch byte {
             case 0x20, 0x09, 0x0a, 0x0d: offset += 1

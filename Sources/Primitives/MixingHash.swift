@@ -1,7 +1,7 @@
-/// A fast 64-bit mixing hash of our own for fingerprints that are written to disk.
+/// A fast 64-bit mixing hash for fingerprints stored on disk.
 ///
-/// It is not cryptographic: it tells apart what nobody crafted. The definition is part of the
-/// ledger's format and never changes:
+/// It is not cryptographic and offers no protection against crafted input. The definition is part
+/// of the ledger's format and never changes:
 ///
 ///     words   the bytes, padded with zeros to a multiple of 32, read as little-endian 64-bit
 ///             words; an empty input has no words
@@ -10,8 +10,8 @@
 ///             a = fold(w0 ^ key0 ^ a, w1 ^ key1), b = fold(w2 ^ key2 ^ b, w3 ^ key3)
 ///     end     fold(a ^ key2, b ^ key3)
 ///
-/// The keys have the top bit of each byte set, which ASCII never has, so that no text can make a
-/// factor of a first product zero.
+/// The keys have the top bit of each byte set, which ASCII never has, so no text can make a factor
+/// of a first product zero.
 public enum MixingHash {
     @usableFromInline static let key0: UInt64 = 0x9eb7_f9b9_ffa6_d1c5
     @usableFromInline static let key1: UInt64 = 0xbfd8_e6b5_94d0_9beb
@@ -24,7 +24,7 @@ public enum MixingHash {
         return product.high ^ product.low
     }
 
-    /// The hash of `bytes`.
+    /// Returns the hash of `bytes`.
     @inlinable
     public static func hash(_ bytes: RawSpan) -> UInt64 {
         let count = bytes.byteCount
@@ -32,7 +32,7 @@ public enum MixingHash {
         var b = UInt64(count)
         var offset = 0
         while count - offset >= 32 {
-            // SAFETY: 32 bytes from `offset` on lie inside the span.
+            // SAFETY: 32 bytes from `offset` on are within the span.
             unsafe mix(
                 &a, &b,
                 UInt64(
@@ -57,12 +57,12 @@ public enum MixingHash {
         return finish(a, b)
     }
 
-    /// Goes on with a hash byte by byte; slow, for what arrives in pieces of any size.
+    /// Continues a hash byte by byte; slow, for input that arrives in parts of any size.
     @inlinable
     public static func extend(_ hash: UInt64, by bytes: RawSpan) -> UInt64 {
         var hash = hash
         for offset in 0..<bytes.byteCount {
-            // SAFETY: the offset is inside the span.
+            // SAFETY: the offset is within the span.
             let byte = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
             hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
             hash ^= hash >> 29
@@ -89,7 +89,7 @@ public enum MixingHash {
         var word: UInt64 = 0
         var offset = min(bytes.byteCount, start + 8) - 1
         while offset >= start {
-            // SAFETY: the offset is below the span's count and not negative.
+            // SAFETY: the offset is not negative and below the span's count.
             let byte = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
             word = word << 8 | UInt64(byte)
             offset -= 1

@@ -1,6 +1,6 @@
-/// Well-formed UTF-8 (RFC 3629 section 4's table).
+/// Validation of UTF-8 (RFC 3629 section 4's table).
 public enum UTF8Scalar {
-    /// The bytes of the scalar at `offset`, 1 to 4; nil where none is well-formed there.
+    /// Returns the byte count of the scalar at `offset`, 1 to 4; nil if it is not well-formed.
     public static func count(in text: RawSpan, at offset: Int) -> Int? {
         let first = text.byte(at: offset)
         let (count, second): (Int, ClosedRange<UInt8>)
