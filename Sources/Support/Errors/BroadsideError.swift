@@ -1,79 +1,84 @@
-/// Why a command could not do its work, with the exit code that says so.
+/// A failure of a command, with its exit code.
 public struct BroadsideError: Error, Sendable {
-    /// One line: what is wrong, and how to fix it.
+    /// A one-line description of the problem and its remedy.
     public var message: String
     /// The documented exit code.
     public var exitCode: Int32
-    /// The long name, without dashes, of the option that is wrong; nil if it is none of them.
+    /// The long name, without dashes, of the invalid option; nil if the error concerns none.
     public private(set) var option: String?
-    /// A file is not what it was when it was opened.
+    /// True if a file changed after it was opened.
     package private(set) var isChange = false
-    /// A file is not what its writer wrote.
+    /// True if a file's content is not what its writer wrote.
     package private(set) var isDamage = false
-    /// A list has a place from which on nobody knows where its rows begin.
+    /// True if a list has a position after which the row boundaries are unknown.
     package private(set) var isFaultyList = false
 
-    /// An error with the exit code that it leads to.
+    /// Creates an error with an exit code.
     public init(_ message: String, exitCode: Int32) {
         self.message = ForeignText.escaped(SecretText.masked(message))
         self.exitCode = exitCode
     }
 
-    /// An error about an option.
+    /// Creates an error about an option.
     ///
     /// - Parameters:
-    ///   - option: Its long name, without dashes.
-    ///   - problem: What follows the name in the message: what is wrong, and how to fix it.
+    ///   - option: The option's long name, without dashes.
+    ///   - problem: The text after the option's name in the message: the problem and its remedy.
     package init(option: String, _ problem: String, exitCode: Int32) {
         assert(!option.hasPrefix("-"), "an option is named without its dashes")
         self.init("--\(option) \(problem)", exitCode: exitCode)
         self.option = option
     }
 
-    /// The request itself is wrong; nothing was sent.
+    /// Returns an error for an invalid request, before anything was sent.
     package static func request(_ message: String) -> BroadsideError {
         BroadsideError(message, exitCode: ExitCode.badRequest)
     }
 
-    /// An option of the request is wrong; nothing was sent.
+    /// Returns an error for an invalid option, before anything was sent.
     package static func usage(_ option: String, _ problem: String) -> BroadsideError {
         BroadsideError(option: option, problem, exitCode: ExitCode.badRequest)
     }
 
-    /// An error about a file that is read.
+    /// Creates an error about an input file.
     ///
-    /// - Parameter problem: What follows the file's name in the message, its blank or colon first.
+    /// - Parameter problem: The text after the file's name in the message, beginning with a space
+    ///   or a colon.
     package init(_ name: InputName, _ problem: String, exitCode: Int32) {
         self.init("\(name)\(problem)", exitCode: exitCode)
         option = name.option
     }
 
-    /// A file that the request names is wrong; nothing was sent.
+    /// Returns an error for an invalid file named by the request, before anything was sent.
     ///
-    /// - Parameter problem: What follows the file's name in the message, its blank or colon first.
+    /// - Parameter problem: The text after the file's name in the message, beginning with a space
+    ///   or a colon.
     package static func request(_ name: InputName, _ problem: String) -> BroadsideError {
         BroadsideError(name, problem, exitCode: ExitCode.badRequest)
     }
 
-    /// A file that the request names is cut off or damaged; nothing was sent.
+    /// Returns an error for a truncated or damaged file named by the request, before anything was
+    /// sent.
     ///
-    /// - Parameter problem: What follows the file's name in the message, its blank or colon first.
+    /// - Parameter problem: The text after the file's name in the message, beginning with a space
+    ///   or a colon.
     package static func damaged(_ name: InputName, _ problem: String) -> BroadsideError {
         var error = BroadsideError.request(name, problem)
         error.isDamage = true
         return error
     }
 
-    /// A list has a place from which on nobody knows where its rows begin.
+    /// Returns an error for a list with a position after which the row boundaries are unknown.
     ///
-    /// - Parameter problem: What follows the list's name in the message, its blank or colon first.
+    /// - Parameter problem: The text after the list's name in the message, beginning with a space
+    ///   or a colon.
     package static func faultyList(_ name: InputName, _ problem: String) -> BroadsideError {
         var error = BroadsideError.request(name, problem)
         error.isFaultyList = true
         return error
     }
 
-    /// A file changed while it was read.
+    /// Returns an error for a file that changed while it was read.
     package static func changed(_ name: InputName, _ how: String) -> BroadsideError {
         var error = BroadsideError(
             name, " has changed while it was read, \(how): put it back as it was",
@@ -82,12 +87,12 @@ public struct BroadsideError: Error, Sendable {
         return error
     }
 
-    /// The reader of the output has closed its pipe: nothing is wrong, and nothing is left to do.
+    /// The error for an output pipe closed by its reader, which ends the command without a message.
     package static var outputClosed: BroadsideError {
         BroadsideError("", exitCode: ExitCode.complete)
     }
 
-    /// The error with the location of its option in a campaign file in front of its message.
+    /// Returns the error with the location of its option in a campaign file before its message.
     package func located(at location: String) -> BroadsideError {
         var error = self
         error.message = ForeignText.escaped("\(location): \(message)")

@@ -1,23 +1,23 @@
-/// The exit codes of every command; part of the contract.
+/// The exit codes of every command, which are part of the contract.
 package enum ExitCode {
     /// No row is remaining, failed or unknown.
     package static let complete: Int32 = 0
-    /// The work could not be done.
+    /// The operation failed.
     package static let failure: Int32 = 1
-    /// The request itself is wrong; nothing was sent.
+    /// The request is invalid; nothing was sent.
     package static let badRequest: Int32 = 2
     /// Rows remain; `--resume` continues.
     package static let rowsRemain: Int32 = 3
-    /// The campaign as a whole is wrong.
+    /// The campaign as a whole was refused.
     package static let refused: Int32 = 4
     /// A file or disk error.
     package static let disk: Int32 = 5
-    /// Finished, but rows are failed or unknown: `--resume` alone does not change them.
+    /// Finished, but rows are failed or unknown, which `--resume` alone does not change.
     package static let openRows: Int32 = 6
     /// The ledger is in use by another process.
     package static let inUse: Int32 = 7
 
-    /// What each one means, from 0 on, for help and manual.
+    /// The description of each code from 0 on, for help and manual.
     package static let meanings = [
         "complete", "failed: APNs cannot be reached, or this machine lacks something",
         "the request is wrong, nothing was sent", "rows remain, --resume continues",

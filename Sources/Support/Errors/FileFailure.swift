@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// What an error number means for a file or directory that the user named: the one place that decides
-/// between exit code 2, where the request has to be changed, and 5, where the same request may succeed
-/// later, or elsewhere. A scheduler gives a whole campaign up on a 2, and tries again on a 5.
+/// The classification of an error number for a file or directory named by the user: the only place
+/// that decides between exit code 2, if the request must be changed, and 5, if the same request may
+/// succeed later or elsewhere. A scheduler abandons a campaign on 2 and retries on 5.
 package enum FileFailure: Sendable {
-    /// There is no such file, or it is not what it has to be, or may not be used: exit code 2.
+    /// The file does not exist, is of the wrong kind, or is inaccessible: exit code 2.
     case unusable
-    /// The machine, its limits or its disks: exit code 5.
+    /// The machine, its limits or its disks failed: exit code 5.
     case failed
 
-    /// - Parameter number: What `errno` was.
+    /// - Parameter number: The value of `errno`.
     package init(errno number: Int32) {
         assert(number >= 0, "an error number is not the negative result of a call")
         switch number {
@@ -17,7 +17,7 @@ package enum FileFailure: Sendable {
             EBADF, EINVAL, ENXIO, ENODEV, ESPIPE, EFBIG, EOVERFLOW, EILSEQ, EADDRINUSE,
             ECONNREFUSED, EADDRNOTAVAIL, EAFNOSUPPORT, EPROTONOSUPPORT:
             self = .unusable
-        // What is not known is rather a disk's or a network's than the request's.
+        // An unknown error is more likely caused by a disk or a network than by the request.
         default: self = .failed
         }
     }
@@ -29,18 +29,18 @@ package enum FileFailure: Sendable {
         }
     }
 
-    /// What an error number means, and what to do about it.
+    /// Returns the description of an error number and its remedy.
     ///
     /// - Parameters:
-    ///   - number: What `errno` was.
-    ///   - advice: What to do where the request is wrong.
+    ///   - number: The value of `errno`.
+    ///   - advice: The remedy if the request is invalid.
     package static func words(errno number: Int32, _ advice: String) -> String {
         let failure = FileFailure(errno: number)
         return "\(describe(errno: number)): "
             + (failure == .unusable ? advice : machineAdvice(errno: number))
     }
 
-    /// What to do where the machine is the cause.
+    /// Returns the remedy if the machine is the cause.
     private static func machineAdvice(errno number: Int32) -> String {
         switch number {
         case EMFILE: "raise this process's limit of open files (ulimit -n), then try again"
@@ -57,22 +57,24 @@ package enum FileFailure: Sendable {
 }
 
 extension BroadsideError {
-    /// A file or directory that an option names can't be used, or its disk failed.
+    /// Returns an error for an unusable file or directory named by an option, or for a disk
+    /// failure.
     ///
     /// - Parameters:
-    ///   - number: What `errno` was.
-    ///   - advice: What to do where the request is wrong.
+    ///   - number: The value of `errno`.
+    ///   - advice: The remedy if the request is invalid.
     package static func file(
         option: String, _ path: String, errno number: Int32, _ advice: String
     ) -> BroadsideError {
         file(InputName(path, option: option), errno: number, advice)
     }
 
-    /// A file or directory that the request names can't be used, or its disk failed.
+    /// Returns an error for an unusable file or directory named by the request, or for a disk
+    /// failure.
     ///
     /// - Parameters:
-    ///   - number: What `errno` was.
-    ///   - advice: What to do where the request is wrong.
+    ///   - number: The value of `errno`.
+    ///   - advice: The remedy if the request is invalid.
     package static func file(
         _ name: InputName, errno number: Int32, _ advice: String
     ) -> BroadsideError {

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// The value of an option that names a file, and may be what the file should hold instead:
-/// `--auth-key "$(cat key.p8)"`, or a passphrase itself. No message repeats that.
+/// Detection of secrets in the value of an option that names a file, such as `--auth-key "$(cat
+/// key.p8)"` or a passphrase itself. No message repeats them.
 package enum FileValue {
-    /// Options whose files hold secrets, and what each of them names.
+    /// The options whose files hold secrets, with a description of each file.
     private static let secrets: [(option: String, file: String)] = [
         ("auth-key", "the .p8 file"),
         ("auth-token-file", "a file that holds the provider token"),
@@ -13,11 +13,11 @@ package enum FileValue {
         ("proxy-auth-file", "a file whose first line is user:password"),
     ]
 
-    /// The longest name of a file (NAME_MAX), and the longest path (PATH_MAX).
+    /// Maximum length of a file name (NAME_MAX) and of a path (PATH_MAX).
     private static let nameCountMax = 255
     private static let pathCountMax = 4_095
 
-    /// How files that hold keys, tokens and passwords are usually called.
+    /// The usual name extensions of files with keys, tokens and passwords.
     private static let endings: Set<String> = [
         "p8", "p12", "pfx", "pem", "key", "cer", "crt", "cert", "der", "jwt", "token", "txt",
         "conf",
@@ -25,12 +25,12 @@ package enum FileValue {
         "fifo", "sock",
     ]
 
-    /// Whether an option's file holds a secret.
+    /// Returns whether an option's file holds a secret.
     package static func isSecret(option: String) -> Bool {
         secrets.contains { $0.option == option }
     }
 
-    /// Whether the value is what a file should hold, and not a file's name.
+    /// Returns whether the value is the content of a file instead of its name.
     package static func isContent(_ value: String, option: String) -> Bool {
         guard !isFile(value) else { return false }
         if SecretText.isIn(value) || value.starts(withBytes: "-----BEGIN") { return true }
@@ -39,14 +39,15 @@ package enum FileValue {
         return value.unicodeScalars.contains { $0 == "\n" || $0 == "\r" }
     }
 
-    /// What is wrong then, to be put behind the option's name; nothing of the value.
+    /// Returns the problem of such a value, to follow the option's name; the value itself is not
+    /// included.
     package static func contentProblem(option: String) -> String {
         "was given the content of a file, not its name (it is not shown here): name "
             + file(of: option)
     }
 
-    /// Whether a message may repeat the value: of an option whose file holds a secret, only what is the
-    /// name of a file, or looks like one.
+    /// Returns whether a message may repeat the value: for an option whose file holds a secret,
+    /// only if it is, or appears to be, the name of a file.
     package static func isShown(_ value: String, option: String) -> Bool {
         guard isSecret(option: option) else { return !isContent(value, option: option) }
         if isFile(value) { return true }
@@ -62,9 +63,9 @@ package enum FileValue {
         return endings.contains(ending.lowercased())
     }
 
-    /// Why a file of an option can't be read, to be put behind the option's name.
+    /// Returns the problem of an unreadable file, to follow the option's name.
     ///
-    /// - Parameter number: What `errno` was.
+    /// - Parameter number: The value of `errno`.
     package static func unreadable(
         _ value: String, option: String, errno number: Int32
     ) -> BroadsideError {
@@ -84,9 +85,9 @@ package enum FileValue {
         return BroadsideError(option: option, words, exitCode: failure.exitCode)
     }
 
-    /// Whether a path leads to something.
+    /// Returns whether a path exists.
     private static func isFile(_ path: String) -> Bool {
-        // SAFETY: access(2) reads the path, which ends with a zero, during the call.
+        // SAFETY: access(2) reads the path, which ends with a zero byte, during the call.
         unsafe access(path, F_OK) == 0
     }
 
@@ -95,8 +96,8 @@ package enum FileValue {
     }
 }
 
-/// A word of the command line that nothing expected, fit to be shown: it may be a part of a secret, or a
-/// device token.
+/// Returns an unexpected command-line word in a form suitable for display, because it may be part
+/// of a secret or a device token.
 package func wordExcerpt(_ word: String) -> String {
     let masked = SecretText.masked(word)
     return masked == word ? tokenExcerpt(word.utf8) : masked

@@ -1,10 +1,11 @@
-/// A file that is read, as messages call it: with the option that names it, if one does.
+/// The name of an input file in messages, with the option that names it.
 package struct InputName: Sendable, CustomStringConvertible {
-    /// The option's long name, without dashes; nil if none names it.
+    /// The option's long name, without dashes; nil if there is none.
     let option: String?
     package let description: String
 
-    /// A file that an option names. What may be a secret in a name's place is left out.
+    /// Creates the name of a file given by an option. A possible secret in place of a name is
+    /// omitted.
     package init(_ file: String, option: String) {
         assert(!option.hasPrefix("-"), "an option is named without its dashes")
         self.option = option
@@ -12,7 +13,7 @@ package struct InputName: Sendable, CustomStringConvertible {
             FileValue.isShown(file, option: option) ? "--\(option) \(file)" : "--\(option)"
     }
 
-    /// A file, or what is read in place of one, that no option names.
+    /// Creates the name of an input that is not given by an option.
     package init(_ description: String) {
         option = nil
         self.description = description

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// Which file something is, whatever path leads to it, and what may be done with it.
+/// The identity of a file, independent of its path, with its permissions.
 package struct FileIdentity: Equatable {
     private let device: UInt64
     private let inode: UInt64
-    /// Its permission bits.
+    /// The permission bits.
     package let permissions: UInt32
     package let isRegular: Bool
     package let isDirectory: Bool
@@ -22,13 +22,13 @@ package struct FileIdentity: Equatable {
         self.init(information)
     }
 
-    /// The file at a path, links followed; nil where there is none.
+    /// Identifies the file at a path, following links; nil if there is none.
     package init?(path: String) {
         guard let information = SystemCall.status(path) else { return nil }
         self.init(information)
     }
 
-    /// What has a name, a link itself; nil where there is none.
+    /// Identifies the file or link with a name, without following it; nil if there is none.
     init?(link path: String) {
         guard let information = SystemCall.linkStatus(path) else { return nil }
         self.init(information)

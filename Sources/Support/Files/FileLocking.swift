@@ -1,12 +1,13 @@
 internal import Glibc
 
-/// What to do about file systems that lock no files.
+/// Advice for file systems without file locks.
 package enum FileLocking {
-    /// What is wrong, and what to do; nil for an error that says nothing of the file system's abilities.
+    /// Returns the problem and its remedy; nil if the error does not concern the file system's
+    /// capabilities.
     ///
     /// - Parameters:
-    ///   - number: What `errno` was after flock(2).
-    ///   - type: The file system's type; nil: unknown.
+    ///   - number: The value of `errno` after flock(2).
+    ///   - type: The type of the file system; nil if unknown.
     package static func advice(errno number: Int32, fileSystem type: String?) -> String? {
         guard [ENOSYS, ENOLCK, EOPNOTSUPP, EINVAL].contains(number) else { return nil }
         let what = type.map { "its file system (\($0))" } ?? "its file system"

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What tells a file's state from any other of it, and from another file's.
+/// The attributes that identify the state of a file, for detecting changes.
 package struct FileStamp: Equatable, Sendable {
     private let device: UInt64
     private let inode: UInt64
@@ -8,7 +8,7 @@ package struct FileStamp: Equatable, Sendable {
     private let modifiedSeconds: Int
     private let modifiedNanoseconds: Int
 
-    /// nil for what is not a regular file.
+    /// Records the state of a regular file; nil for any other file.
     package init?(descriptor: Int32) {
         guard let information = SystemCall.status(of: descriptor),
             information.st_mode & S_IFMT == S_IFREG
@@ -20,10 +20,10 @@ package struct FileStamp: Equatable, Sendable {
         modifiedNanoseconds = Int(information.st_mtim.tv_nsec)
     }
 
-    /// What became of the file; nil where it is as it was.
+    /// Returns a description of the change to the file, or nil if it is unchanged.
     ///
-    /// - Parameter path: where it was opened; another file in its place is a change, its name gone is
-    ///   none: the file is there as long as it is open.
+    /// - Parameter path: The path at which the file was opened. Another file at that path counts as
+    ///   a change; a deleted path does not, because the file exists as long as it is open.
     package func change(descriptor: Int32, path: String?) -> String? {
         guard let now = FileStamp(descriptor: descriptor) else { return "it can't be checked" }
         if now.byteCount != byteCount {

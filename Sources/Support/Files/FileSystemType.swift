@@ -1,5 +1,5 @@
-/// The type of the file system on which an open file lies, as the kernel names it (`nfs4`, `lustre`);
-/// nil where that can't be read.
+/// Returns the kernel's name for the type of an open file's file system (`nfs4`, `lustre`); nil if
+/// it cannot be determined.
 package func fileSystemType(of descriptor: Int32) -> String? {
     guard let file = lines(of: "/proc/self/fdinfo/\(descriptor)"),
         let mounts = lines(of: "/proc/self/mountinfo")
@@ -7,14 +7,15 @@ package func fileSystemType(of descriptor: Int32) -> String? {
     return fileSystemType(fileInformation: file, mounts: mounts)
 }
 
-/// The same, from lines of `/proc/PID/fdinfo/N` and `/proc/PID/mountinfo` (proc(5)).
+/// Returns the type of a file system from lines of `/proc/PID/fdinfo/N` and `/proc/PID/mountinfo`
+/// (proc(5)).
 package func fileSystemType(fileInformation: [String], mounts: [String]) -> String? {
     let prefix = "mnt_id:"
     guard let line = fileInformation.first(where: { $0.hasPrefix(prefix) }) else { return nil }
     let identifier = line.dropFirst(prefix.count).drop { $0 == " " || $0 == "\t" }
     for mount in mounts {
         let fields = mount.split(separator: " ")
-        // A number of optional fields ends with a hyphen, behind which the type is.
+        // A hyphen terminates a variable number of optional fields and precedes the type.
         guard fields.first == identifier, let end = fields.firstIndex(of: "-"),
             end + 1 < fields.count
         else { continue }
@@ -23,7 +24,7 @@ package func fileSystemType(fileInformation: [String], mounts: [String]) -> Stri
     return nil
 }
 
-/// The lines of a small file of the kernel's.
+/// Returns the lines of a small kernel file.
 private func lines(of path: String) -> [String]? {
     guard let bytes = try? readFile(path, shownAs: InputName(path), limit: 1 << 24) else {
         return nil

@@ -1,39 +1,41 @@
 internal import Glibc
 
-/// A path that stays right when the working directory is another.
+/// Returns a path that stays valid when the working directory changes.
 package func absolutePath(_ path: String) -> String {
     SystemCall.realPath(path) ?? path
 }
 
-/// Whether something stands there, a link that leads nowhere included.
+/// Returns whether a path exists, including as a dangling link.
 ///
-/// - Throws: Where that is not known: a disk that fails does not say that there is nothing.
+/// - Throws: If existence cannot be determined, because a disk failure does not mean that the path
+///   is absent.
 package func fileExists(_ path: String) throws(BroadsideError) -> Bool {
     if SystemCall.linkStatus(path) != nil { return true }
     switch errno {
-    // Nothing can have a name that is too long.
+    // No file can have a name that is too long.
     case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG: return false
     case let number: throw .file(InputName(path), errno: number, "name a path that you may use")
     }
 }
 
-/// The same for a path that the user did not name: what may not be looked at counts as missing.
+/// Returns whether a path not named by the user exists; an inaccessible path counts as missing.
 ///
-/// - Throws: Exit code 5, where a disk fails.
+/// - Throws: Exit code 5 if a disk fails.
 package func fileCanBeSeen(_ path: String) throws(BroadsideError) -> Bool {
     try isKnown(SystemCall.linkStatus(path), path)
 }
 
-/// Whether a path leads to a directory; false for one that can't be used at all: who opens it says why.
+/// Returns whether a path leads to a directory; false for an inaccessible path, whose error is
+/// reported when it is opened.
 ///
-/// - Throws: Exit code 5, where a disk fails.
+/// - Throws: Exit code 5 if a disk fails.
 package func isDirectoryPath(_ path: String) throws(BroadsideError) -> Bool {
     let information = SystemCall.status(path)
     let isKnown = try isKnown(information, path)
     return isKnown && (information?.st_mode ?? 0) & S_IFMT == S_IFDIR
 }
 
-/// Whether something was found; where it was not, `errno` says why.
+/// Returns whether a file was found; if not, `errno` has the reason.
 private func isKnown(_ information: stat?, _ path: String) throws(BroadsideError) -> Bool {
     if information != nil { return true }
     let number = errno
@@ -43,7 +45,8 @@ private func isKnown(_ information: stat?, _ path: String) throws(BroadsideError
     return false
 }
 
-/// When a regular file was last written to, milliseconds since 1970; nil for anything else.
+/// Returns the modification time of a regular file, milliseconds since 1970; nil for any other
+/// file.
 package func modifiedAtMilliseconds(_ path: String) -> UInt64? {
     guard let information = SystemCall.status(path), information.st_mode & S_IFMT == S_IFREG,
         information.st_mtim.tv_sec >= 0

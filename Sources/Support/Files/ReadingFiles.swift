@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A small file, whole.
+/// Reads a small file as a whole.
 package func readFile(_ path: String, option: String, limit: Int) throws(BroadsideError) -> [UInt8]
 {
     try readFile(path, shownAs: InputName(path, option: option), limit: limit)
 }
 
-/// A small file, whole; `name` is what errors call it.
+/// Reads a small file as a whole; `name` identifies it in errors.
 ///
-/// - Parameter mustStay: Whether one that is written to meanwhile is refused: what was read may be half
-///   of the old and half of the new.
+/// - Parameter mustStay: Whether to reject a file modified while it was read, because the result
+///   may mix old and new content.
 package func readFile(
     _ path: String, shownAs name: InputName, limit: Int, mustStay: Bool = false
 ) throws(BroadsideError) -> [UInt8] {
@@ -25,7 +25,7 @@ package func readFile(
     return bytes
 }
 
-/// The rest of a small file that is open.
+/// Reads the rest of a small open file.
 package func readFile(
     _ descriptor: Int32, shownAs name: InputName, limit: Int
 ) throws(BroadsideError) -> [UInt8] {
@@ -42,9 +42,9 @@ package func readFile(
     }
 }
 
-/// The next bytes of an open file, at the beginning of `room`.
+/// Reads the next bytes of an open file into the beginning of `room`.
 ///
-/// - Returns: How many they are; 0 at the file's end.
+/// - Returns: The byte count; 0 at the end of the file.
 package func readPiece(
     _ descriptor: Int32, _ room: inout [UInt8], shownAs name: InputName
 ) throws(BroadsideError) -> Int {

@@ -1,16 +1,18 @@
 internal import Glibc
 
-/// Where a file is written before it is put in its place. Random, so that in a directory of everybody's
-/// nobody can lay a file or a link there before, and because a killed process may have left its own.
+/// Returns the temporary path at which a file is written before it is renamed. Random, so that no
+/// other user of a shared directory can place a file or a link there first, and because a killed
+/// process may have left its own.
 package func temporaryName(of path: String) -> String {
     "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).new"
 }
 
-/// Writes a file beside its place and renames it: never half.
+/// Writes a temporary file and renames it, so that the file is never incomplete.
 ///
-/// A device or a pipe is written to as it is: renaming a file over it would take it away.
+/// A device or a pipe is written to directly, because renaming a file over it would remove it.
 ///
-/// - Parameter patienceMilliseconds: how long a pipe or a device may take nothing, or have no reader.
+/// - Parameter patienceMilliseconds: Maximum time for which a pipe or a device may accept nothing
+///   or have no reader.
 package func replaceFile(
     _ path: String, with bytes: [UInt8], patienceMilliseconds: Int32 = 5_000
 ) throws(BroadsideError) {
@@ -35,7 +37,7 @@ package func replaceFile(
     }
 }
 
-/// Writes to a pipe or a device, which may have no reader, or one that has stopped reading.
+/// Writes to a pipe or a device, which may have no reader or a reader that has stalled.
 private func writeToSpecialFile(
     _ path: String, _ bytes: [UInt8], patienceMilliseconds: Int32
 ) throws(BroadsideError) {
@@ -64,7 +66,7 @@ private func writeToSpecialFile(
             let ready = SystemCall.poll(descriptor, POLLOUT, patienceMilliseconds)
             guard ready != 0 else { throw failure("its reader takes nothing") }
         } else if count < 0, errno == EPIPE {
-            // What the run did stands, whether it is read or not.
+            // The results of the run remain valid even if they are not read.
             return
         } else if count == 0 || errno != EINTR {
             throw failure(describe(errno: errno))
@@ -72,7 +74,7 @@ private func writeToSpecialFile(
     }
 }
 
-/// Whether something stands there that is not a regular file.
+/// Returns whether a path leads to something other than a regular file.
 package func isSpecialFile(_ path: String) -> Bool {
     guard let information = SystemCall.status(path) else { return false }
     return information.st_mode & S_IFMT != S_IFREG

@@ -1,20 +1,20 @@
 internal import Glibc
 
-/// Makes the names in a directory survive a power cut.
+/// Makes the names in a directory durable against power loss.
 ///
-/// A file system that has nothing to sync there says so with EINVAL or ENOTSUP: it is done, too.
+/// A file system with nothing to sync reports EINVAL or ENOTSUP, which counts as success.
 ///
 /// - Parameter folder: The open directory.
-/// - Returns: false if that failed; errno says why.
+/// - Returns: False on failure, with `errno` set.
 package func syncNames(in folder: Int32) -> Bool {
     fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP
 }
 
-/// Makes a folder's names survive a power cut. If it may not be read, and so can't be synced alone,
-/// everything is.
+/// Makes the names in a directory durable against power loss. If the directory is unreadable and
+/// cannot be synced alone, everything is synced.
 ///
-/// - Parameter path: The folder.
-/// - Returns: false if that failed; errno says why.
+/// - Parameter path: The directory.
+/// - Returns: False on failure, with `errno` set.
 package func syncFolder(_ path: String) -> Bool {
     let folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard folder >= 0 else {

@@ -5,16 +5,16 @@ package func writeAll(_ bytes: [UInt8], to descriptor: Int32, name: String) thro
     try writeAll(bytes.rawSpan, to: descriptor, name: name)
 }
 
-/// Writes all bytes, however many calls it takes.
+/// Writes all bytes to a descriptor, in as many calls as necessary.
 package func writeAll(_ bytes: RawSpan, to descriptor: Int32, name: String) throws(BroadsideError) {
     guard try writeUnlessClosed(bytes, to: descriptor, name: name) else {
         throw BroadsideError("\(name): \(describe(errno: EPIPE))", exitCode: 5)
     }
 }
 
-/// Writes all bytes to where a reader may go away.
+/// Writes all bytes to a descriptor whose reader may close it.
 ///
-/// - Returns: false where it has.
+/// - Returns: False if the reader closed it.
 package func writeUnlessClosed(
     _ bytes: RawSpan, to descriptor: Int32, name: String
 ) throws(BroadsideError) -> Bool {

@@ -1,10 +1,10 @@
-/// One JSON object on one line, keys in the order in which they are added.
+/// A JSON object on one line, with keys in the order of their addition.
 package struct JSONLine {
     private var text = ""
 
     package init() {}
 
-    /// The object.
+    /// The text of the object.
     package var object: String { "{\(text)}" }
 
     package mutating func add(_ key: String, _ value: String?) {
@@ -19,7 +19,7 @@ package struct JSONLine {
 
     package mutating func add(_ key: String, _ value: Bool) { addRaw(key, "\(value)") }
 
-    /// A number with so many decimals.
+    /// Adds a number with a fixed number of decimals.
     package mutating func add(_ key: String, _ value: Double?, places: Int) {
         addRaw(key, value.map { Self.trimmed(decimal($0, places: places)) } ?? "null")
     }
@@ -32,14 +32,14 @@ package struct JSONLine {
         text += (text.isEmpty ? "" : ",") + other.text
     }
 
-    /// Adds a value that is JSON already.
+    /// Adds a value that is already JSON.
     package mutating func addRaw(_ key: String, _ value: String) {
         assert(!value.isEmpty, "a key has a value, if only null")
         if !text.isEmpty { text += "," }
         text += "\(Self.quoted(key)):\(value)"
     }
 
-    /// Without the zeros that say nothing.
+    /// Returns a number without insignificant zeros.
     private static func trimmed(_ number: String) -> String {
         guard number.contains(".") else { return number }
         var text = Substring(number)
@@ -48,14 +48,14 @@ package struct JSONLine {
         return String(text)
     }
 
-    /// All of them are below U+FFFF.
+    /// All of these scalars are below U+FFFF.
     private static func escape(_ scalar: Unicode.Scalar) -> String {
         let digits = String(scalar.value, radix: 16)
         return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
     }
 
-    /// JSON text of another encoder, with what RFC 8259 lets pass in strings and a terminal does not:
-    /// controls beyond ASCII and marks that turn the direction.
+    /// Escapes JSON text from another encoder: RFC 8259 permits controls beyond ASCII and
+    /// bidirectional marks in strings, but a terminal must not receive them.
     package static func escapingControls(_ json: String) -> String {
         var text = String.UnicodeScalarView()
         for scalar in json.unicodeScalars {
@@ -68,7 +68,7 @@ package struct JSONLine {
         return String(text)
     }
 
-    /// A string as JSON writes it (RFC 8259 section 7), on one line.
+    /// Returns a string in JSON's notation (RFC 8259 section 7), on one line.
     package static func quoted(_ value: String) -> String {
         var text = "\""
         for scalar in value.unicodeScalars {

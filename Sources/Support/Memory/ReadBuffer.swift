@@ -1,47 +1,47 @@
-/// Memory that is read into, a piece after the other, and the bytes of the piece that it holds.
+/// A reusable buffer for reading a file in parts, which holds the current part.
 @safe package struct ReadBuffer: ~Copyable {
-    // SAFETY: `init` allocates `capacity` bytes, and `deinit` frees them; nothing else keeps their
+    // SAFETY: `init` allocates `capacity` bytes, and `deinit` frees them; no other code keeps their
     // address.
     private let memory: UnsafeMutableRawBufferPointer
-    /// How many bytes it has room for.
+    /// The buffer's size in bytes.
     package let capacity: Int
-    /// How many bytes it holds.
+    /// The byte count of the current part.
     package private(set) var count = 0
 
-    /// Empty, with room for so many bytes.
+    /// Creates an empty buffer of the given size.
     package init(byteCount: Int) {
         assert(byteCount > 0, "a buffer without room looks like the end of a file")
         capacity = byteCount
-        // SAFETY: no byte is read before `fill` has set it: `count` is 0.
+        // SAFETY: `count` is 0, so no byte is read before `fill` writes it.
         unsafe memory = .allocate(byteCount: byteCount, alignment: 4_096)
     }
 
-    // SAFETY: allocated in `init`, and reached only through this value.
+    // SAFETY: allocated in `init` and accessible only through this value.
     deinit { unsafe memory.deallocate() }
 
-    /// The bytes that it holds.
+    /// The bytes of the current part.
     package var bytes: RawSpan {
         @_lifetime(borrow self) get {
-            // SAFETY: `fill` has set so many, and they stay until its next call.
+            // SAFETY: `fill` initialized `count` bytes, which stay valid until its next call.
             let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 
-    /// Has a piece read in place of what is here.
+    /// Replaces the current part with the next one.
     ///
     /// - Parameters:
-    ///   - limit: The most bytes that are wanted.
-    ///   - read: Sets bytes from the beginning of the room that it is given, and says how many; 0 at
-    ///     the end.
-    /// - Returns: How many bytes there are now.
+    ///   - limit: Maximum number of bytes to read.
+    ///   - read: Writes to the beginning of the given room and returns the byte count; 0 at the
+    ///     end.
+    /// - Returns: The byte count of the new part.
     @discardableResult
     package mutating func fill<Failure>(
         limit: Int = .max,
         _ read: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) -> Int {
-        // SAFETY: the range is at most `capacity`, and traps below 0. `read` gets the memory for
-        // the call only; how many bytes it has set is checked to be no more than there is room for.
+        // SAFETY: the range is at most `capacity` and traps below 0. `read` gets the memory only
+        // for the call, and the count that it returns is checked against the room.
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<min(limit, capacity)])
         count = 0
         let found = unsafe try read(room)

@@ -1,31 +1,33 @@
 internal import Glibc
 
-/// The lines at the bottom of a terminal that are redrawn in place: what to write to show others, or
-/// to make room for a text. Owned by the `OutputQueue` that writes to the terminal.
+/// The lines at the bottom of a terminal that are redrawn in place: produces the output that
+/// replaces them or makes room for a text. Owned by the `OutputQueue` that writes to the terminal.
 package struct LiveBlock {
-    /// The lines on the screen.
+    /// The lines currently on the screen.
     private(set) var lines: [String] = []
-    /// Columns that each of them takes.
+    /// The width of each line in columns.
     private var drawn: [Int] = []
 
-    /// Shows lines in place of those that are shown.
+    /// Returns the output that replaces the current lines.
     mutating func drawing(_ lines: [String]) -> String {
         let size = Self.size()
         let erase = eraseSequence(columns: size.columns)
-        // A block higher than the screen can't be taken back.
+        // A block taller than the screen could not be erased.
         self.lines = Array(lines.prefix(max(1, size.rows - 1)))
         drawn = self.lines.map(Self.columns)
         return erase + self.lines.joined(separator: "\n") + "\n"
     }
 
-    /// Takes the lines back and leaves the cursor where the first one was.
+    /// Returns the output that erases the lines and leaves the cursor at the position of the first
+    /// one.
     mutating func erasing() -> String {
         guard !drawn.isEmpty else { return "" }
         defer { (lines, drawn) = ([], []) }
         return eraseSequence(columns: Self.size().columns)
     }
 
-    /// A terminal that became narrower shows a long line on several rows.
+    /// Returns the escape sequence that erases the block; a long line occupies several rows if the
+    /// terminal has become narrower.
     private func eraseSequence(columns: Int) -> String {
         assert(columns > 0, "a terminal has columns")
         guard !drawn.isEmpty else { return "" }
@@ -33,7 +35,8 @@ package struct LiveBlock {
         return "\r\u{1b}[\(rows)A\u{1b}[J"
     }
 
-    /// Visible characters: all but the escape sequences that `LiveView` makes.
+    /// Returns the number of visible characters, excluding the escape sequences produced by
+    /// `LiveView`.
     private static func columns(_ line: String) -> Int {
         var count = 0
         var isEscape = false
@@ -49,7 +52,7 @@ package struct LiveBlock {
         return count
     }
 
-    /// The terminal's size now; it may change at any time.
+    /// Returns the current size of the terminal, which may change at any time.
     package static func size() -> (columns: Int, rows: Int) {
         terminalSize(STDERR_FILENO) ?? (80, 24)
     }

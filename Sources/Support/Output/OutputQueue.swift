@@ -1,39 +1,39 @@
 internal import Glibc
 internal import Synchronization
 
-/// Text on its way to a terminal or a pipe, which may take it slowly, or not at all (Ctrl-S, a pager
-/// that nobody scrolls, a log collector that stalls).
+/// A queue of texts for a terminal or a pipe that may accept output slowly or not at all (Ctrl-S, a
+/// paused pager, a stalled log collector).
 ///
 ///     put ──▶ lines, at most `byteLimit` bytes ──▶ the writer's thread ──▶ descriptor
 ///
-/// From `start` on, whoever puts a text here never waits: lines beyond the limit are dropped and
-/// counted, and of frames of the live view only the latest is kept. Before, texts are written at
-/// once: nothing runs yet that a wait could delay.
+/// After `start`, adding a text never blocks: lines beyond the limit are dropped and counted, and
+/// only the latest frame of the live view is kept. Before that, texts are written immediately,
+/// because no run can be delayed yet.
 package final class OutputQueue: @unchecked Sendable {
-    /// How far a descriptor took what was put into its queue.
+    /// The result of writing a queue's remaining output.
     package enum Ending: Equatable {
         case written
-        /// It takes nothing more: this error number.
+        /// The descriptor failed with this error number.
         case failed(Int32)
-        /// It took nothing for as long as the caller waited.
+        /// The descriptor accepted nothing for the whole waiting time.
         case stuck
     }
 
     package static let standardError = OutputQueue(STDERR_FILENO)
     package static let standardOutput = OutputQueue(STDOUT_FILENO)
 
-    /// The most bytes that wait to be written.
+    /// Maximum number of queued bytes.
     static let byteLimit = 256 * 1024
-    /// How long an end waits for output that nobody takes.
+    /// Time to wait at the end for a stalled descriptor.
     private static let timeoutMilliseconds = 5_000
-    /// The same where somebody wants the process to end at once.
+    /// Time to wait at the end for a stalled descriptor if the process is to end immediately.
     private static let urgentTimeoutMilliseconds = 100
-    /// A write is at most this long, so that progress can be seen.
+    /// Maximum byte count of one write, so that progress can be observed.
     private static let pieceSize = 4096
 
     private let descriptor: Int32
     private let monitor = Monitor()
-    // Behind `monitor`:
+    // Protected by `monitor`:
     private var texts: [String] = []
     private var byteCount = 0
     private var droppedCount = 0
@@ -42,7 +42,7 @@ package final class OutputQueue: @unchecked Sendable {
     private var isWriting = false
     private var thread: WorkerThread?
     private var isGivenUp = false
-    // Of the writer: the thread, or before it is started the holder of `monitor`.
+    // Owned by the writer: the thread, or before it is started the holder of `monitor`.
     private var block = LiveBlock()
 
     private let writtenCount = Atomic<UInt64>(0)
@@ -54,8 +54,8 @@ package final class OutputQueue: @unchecked Sendable {
 
     private func locked<Result>(_ body: () -> Result) -> Result { monitor.locked(body) }
 
-    /// Hands writing over to a thread of its own, for the rest of the process. Where no thread can
-    /// be had, texts are still written at once.
+    /// Transfers writing to a dedicated thread for the rest of the process. If no thread is
+    /// available, texts are still written immediately.
     package func start() {
         locked {
             guard thread == nil else { return }
@@ -63,7 +63,7 @@ package final class OutputQueue: @unchecked Sendable {
         }
     }
 
-    /// Adds a text, with its line end.
+    /// Adds a text including its line end.
     package func put(_ text: String) {
         locked {
             guard thread != nil else { return writeNow([text], nil, erases: false) }
@@ -77,7 +77,8 @@ package final class OutputQueue: @unchecked Sendable {
         }
     }
 
-    /// Shows lines at the bottom of a terminal in place of those before; empty: takes them back.
+    /// Shows lines at the bottom of a terminal in place of the previous ones; an empty array
+    /// removes them.
     package func show(_ lines: [String]) {
         locked {
             guard thread != nil else { return writeNow([], lines, erases: lines.isEmpty) }
@@ -87,8 +88,8 @@ package final class OutputQueue: @unchecked Sendable {
         }
     }
 
-    /// Waits until everything is written; gives up, once and for all, when nothing was taken for a
-    /// few seconds, or when a signal says that it is not worth the wait.
+    /// Waits until everything is written; gives up permanently if nothing was accepted for a few
+    /// seconds, or when a signal requests an immediate end.
     @discardableResult package func finish() -> Ending {
         let patience = locked { isGivenUp } ? 100 : Self.timeoutMilliseconds
         var waited = 0
@@ -109,7 +110,7 @@ package final class OutputQueue: @unchecked Sendable {
         return error == 0 ? .written : .failed(error)
     }
 
-    // MARK: The writer
+    // MARK: Writer
 
     private func writeForever() {
         while true {
@@ -119,7 +120,7 @@ package final class OutputQueue: @unchecked Sendable {
         }
     }
 
-    /// Waits for something to write, and takes all of it.
+    /// Waits for queued output and takes all of it.
     private func takeAll() -> (texts: [String], frame: [String]?, erases: Bool) {
         locked {
             assert(!isWriting, "one thread writes, and one piece at a time")
@@ -143,7 +144,7 @@ package final class OutputQueue: @unchecked Sendable {
         }
     }
 
-    /// Writes texts above the lines that are shown, which follow again at once.
+    /// Writes texts above the live lines, which are then redrawn.
     private func writeNow(_ texts: [String], _ frame: [String]?, erases: Bool) {
         let shown = erases ? [] : frame ?? block.lines
         if erases || !texts.isEmpty { write(block.erasing()) }
@@ -156,8 +157,8 @@ package final class OutputQueue: @unchecked Sendable {
         text.withUTF8 { bytes in
             var written = 0
             while written < bytes.count {
-                // SAFETY: `written` is below `count`, so that there is an address, and the rest is
-                // as long as is said.
+                // SAFETY: `written` is below `count`, so there is an address, and the remainder has
+                // the byte count passed.
                 let count = unsafe Glibc.write(
                     descriptor, bytes.baseAddress! + written,
                     min(bytes.count - written, Self.pieceSize))
@@ -165,7 +166,7 @@ package final class OutputQueue: @unchecked Sendable {
                     written += count
                     writtenCount.add(UInt64(count), ordering: .relaxed)
                 } else if count < 0, errno == EAGAIN {
-                    // Somebody who shares the descriptor does not want to wait on it.
+                    // The descriptor is nonblocking, as set by a process that shares it.
                     _ = SystemCall.poll(descriptor, POLLOUT, -1)
                 } else if count == 0 || errno != EINTR {
                     error.store(errno, ordering: .relaxed)
@@ -176,15 +177,15 @@ package final class OutputQueue: @unchecked Sendable {
     }
 }
 
-/// Lines of our own on stdout; nothing in them moves the cursor.
+/// Prints Broadside's own lines on stdout, with cursor controls escaped.
 package func printText(_ lines: String) { print(ForeignText.escapedLines(lines), terminator: "") }
 
-/// Lines of our own on stderr; nothing in them moves the cursor.
+/// Prints Broadside's own lines on stderr, with cursor controls escaped.
 package func standardError(_ lines: String) {
     OutputQueue.standardError.put(ForeignText.escapedLines(lines) + "\n")
 }
 
-/// An error or a warning on stderr: one line, whatever is in it.
+/// Prints an error or a warning on stderr as one line, whatever its content.
 package func standardErrorLine(_ line: String) {
     standardError(ForeignText.escaped(SecretText.masked(line)))
 }

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// A connection to a Unix stream socket, which never waits.
+/// A nonblocking connection to a Unix stream socket.
 final class UnixConnection {
     let descriptor: Int32
 
-    /// nil if it can't be made; errno says why: `EAGAIN` if the queue of a process is full that takes no
-    /// connections, `ECONNREFUSED` if nothing listens.
+    /// Connects; nil on failure with `errno` set: `EAGAIN` if the queue of a process that accepts
+    /// no connections is full, `ECONNREFUSED` if no process listens.
     init?(_ path: String) {
         guard let address = unixAddress(path) else {
             errno = ENAMETOOLONG
@@ -23,10 +23,10 @@ final class UnixConnection {
     }
 }
 
-/// The longest path of a socket, bytes.
+/// Maximum length of a socket path, bytes.
 package let unixPathLimit = 107
 
-/// The address of a socket in the file system; nil where the path is too long for one.
+/// Returns the address of a socket in the file system; nil if the path is too long.
 func unixAddress(_ path: String) -> sockaddr_un? {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
@@ -34,14 +34,14 @@ func unixAddress(_ path: String) -> sockaddr_un? {
     guard !bytes.isEmpty, bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
         return nil
     }
-    // SAFETY: the path is shorter than `sun_path`, which is zero behind it.
+    // SAFETY: the path is shorter than `sun_path`, which is zero after it.
     unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
         unsafe room.copyBytes(from: bytes)
     }
     return address
 }
 
-/// A stream socket that never waits; -1 if there is none to be had.
+/// Creates a nonblocking stream socket; -1 on failure.
 func unixSocket() -> Int32 {
     socket(
         AF_UNIX,

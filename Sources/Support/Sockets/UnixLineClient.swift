@@ -1,41 +1,43 @@
 internal import Glibc
 
-/// A line to a process with a `UnixLineServer`, and the wait for its response. One thread asks many
-/// at the same time, so that processes that are suspended cost as much time as one of them.
+/// A request line to a process with a `UnixLineServer`, and its response. One thread queries many
+/// processes simultaneously, so that several suspended processes delay it no longer than one.
 package struct UnixLineClient {
-    /// Why there is no response.
+    /// The reason for a missing response.
     package enum Failure: Error, Equatable {
-        /// Nothing listens; the errno says why.
+        /// No process listens; the associated value is the error number.
         case unreachable(Int32)
-        /// It took no connection, or sent no response, in time.
+        /// The process accepted no connection or sent no response in time.
         case silent
-        /// It ended the connection, or sent more than a response may have.
+        /// The process closed the connection or sent more than the maximum response.
         case ended
     }
 
-    /// The response, a line of JSON, or why there is none; nil while it is awaited.
+    /// The response, a line of JSON, or the failure; nil while it is pending.
     private var outcome: Result<String, Failure>?
 
     private let path: String
     private let request: [UInt8]
-    /// Keeps what the path leads through.
+    /// An object that keeps the path valid.
     private let kept: AnyObject?
     private let deadline: UInt64
     private var connection: UnixConnection?
     private var received: [UInt8] = []
 
-    /// Seconds that a process has to take the connection and to respond.
+    /// Seconds within which a process must accept the connection and respond.
     package static let patience = 10
-    /// The longest response that is read, in bytes.
+    /// Maximum byte count of a response.
     static let responseLimit = 1 << 20
-    /// Questions that wait for a response at the same time; each needs two descriptors.
+    /// Maximum number of simultaneous requests; each uses two descriptors.
     static let limit = 256
-    /// Milliseconds until a process whose queue was full is tried again.
+    /// Milliseconds until a process with a full queue is retried.
     private static let retryInterval = 50
 
+    /// Creates a request.
+    ///
     /// - Parameters:
-    ///   - path: The socket.
-    ///   - kept: What has to stay for the path to lead to it.
+    ///   - path: The path of the socket.
+    ///   - kept: An object that keeps the path valid.
     package init(_ path: String, request: String, keeping kept: AnyObject? = nil) {
         self.path = path
         self.request = Array(request.utf8) + [0x0a]
@@ -43,12 +45,12 @@ package struct UnixLineClient {
         deadline = Clock.now().nanoseconds + UInt64(Self.patience) * second
     }
 
-    /// Asks several processes.
+    /// Queries several processes.
     ///
     /// - Parameters:
-    ///   - count: How many.
-    ///   - question: Makes the question with a number; nil: there is nobody to ask.
-    ///   - take: Takes the outcome of a question.
+    ///   - count: The number of processes.
+    ///   - question: Creates the request with a given number; nil skips it.
+    ///   - take: Receives the outcome of a request.
     package static func ask(
         _ count: Int, _ question: (Int) -> UnixLineClient?,
         _ take: (Int, Result<String, Failure>) -> Void
@@ -70,7 +72,7 @@ package struct UnixLineClient {
         }
     }
 
-    /// Waits until one of them may proceed.
+    /// Waits until at least one request can make progress.
     private static func awaitAny(_ questions: [UnixLineClient]) {
         guard let deadline = questions.map(\.deadline).min() else { return }
         let now = Clock.now().nanoseconds
@@ -84,7 +86,7 @@ package struct UnixLineClient {
         _ = SystemCall.poll(&waited, Int32(milliseconds))
     }
 
-    /// Does what can be done without waiting.
+    /// Makes all progress that is possible without waiting.
     private mutating func proceed(_ room: inout [UInt8]) {
         guard outcome == nil else { return }
         if connection == nil {

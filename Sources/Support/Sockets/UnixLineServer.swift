@@ -1,18 +1,19 @@
 internal import Glibc
 
-/// A Unix stream socket on which the owner of a process may ask and order: a line comes in, a line goes
-/// out.
+/// A Unix stream socket for status and control requests from the owner of the process: each request
+/// is one line, and so is each response.
 ///
-/// Its file is for nobody else (mode 0600). A stale one in its place is replaced, anything else stays
-/// untouched, and in the end only its own is removed.
+/// The socket file is accessible only to its owner (mode 0600). A stale socket at the path is
+/// replaced, any other file is left unchanged, and at the end only the server's own file is
+/// removed.
 package final class UnixLineServer {
-    /// What is taken of one client.
+    /// Limits for one client.
     package struct Limits {
-        /// The longest line.
+        /// Maximum byte count of a line.
         var lineBytes: Int
-        /// Requests of one connection that are answered in one look.
+        /// Maximum number of requests handled for one connection per call.
         var requestsAtOnce: Int
-        /// How long a client may leave its responses unread, milliseconds.
+        /// Time for which a client may leave its responses unread, milliseconds.
         var replyMilliseconds: Int32
 
         package init(lineBytes: Int, requestsAtOnce: Int = .max, replyMilliseconds: Int32 = 0) {
@@ -26,32 +27,32 @@ package final class UnixLineServer {
     private struct Client {
         var descriptor: Int32
         var received: [UInt8] = []
-        /// The look at which it connected, or said something last.
+        /// Number of the call in which the client connected or last sent data.
         var lastActive: UInt64
     }
 
     private let path: String
     private let limits: Limits
-    /// Keeps what the path leads through.
+    /// An object that keeps the path valid.
     private let kept: AnyObject?
     private let descriptor: Int32
-    /// The socket's file, so that only our own is removed.
+    /// The identity of the socket file, so that only the server's own is removed.
     private let file: FileIdentity?
     private var hasEnded = false
     private var clients: [Client] = []
     private var rounds: UInt64 = 0
 
-    /// Connections that are served at the same time; a further one takes the place of the one that has
-    /// been silent for longest.
+    /// Maximum number of simultaneous connections; a further one replaces the connection that has
+    /// been idle longest.
     static let clientsLimit = 8
-    /// Connections that are taken in one look.
+    /// Maximum number of connections accepted per call.
     static let connectionsAtOnce = 16
 
-    /// Makes the socket; a stale one is replaced, anything else stays untouched.
+    /// Creates the socket; a stale one is replaced, any other file is left unchanged.
     ///
     /// - Parameters:
-    ///   - option: The option that asks for it, for errors.
-    ///   - kept: What has to stay for the path to lead to its place.
+    ///   - option: The option that requests the socket, for errors.
+    ///   - kept: An object that keeps the path valid.
     package init(
         _ path: String, option: String, limits: Limits, keeping kept: AnyObject? = nil
     ) throws(BroadsideError) {
@@ -67,7 +68,8 @@ package final class UnixLineServer {
         try Self.removeStaleSocket(path, option)
         let descriptor = unixSocket()
         guard descriptor >= 0 else { throw Self.failure(path, option) }
-        // No other thread makes files yet: the mask is ours alone, and the file is never open to others.
+        // No other thread creates files yet, so the umask can be changed, and the file is never
+        // accessible to others.
         let mask = umask(0o177)
         let isBound = SystemCall.bind(descriptor, address) == 0
         let bindError = errno
@@ -84,25 +86,25 @@ package final class UnixLineServer {
 
     deinit { end() }
 
-    /// Ends all connections and removes the socket's file. Nothing is served any more.
+    /// Closes all connections and removes the socket file, after which no request is served.
     package func end() {
         guard !hasEnded else { return }
         hasEnded = true
-        // As long as it listens, nobody puts another one in its place.
+        // While this process listens, no other can replace the socket file.
         if let file, FileIdentity(link: path) == file { SystemCall.unlink(path) }
         for client in clients { close(client.descriptor) }
         clients = []
         close(descriptor)
     }
 
-    /// Removes a socket that nothing listens on any more.
+    /// Removes a socket on which no process listens.
     private static func removeStaleSocket(_ path: String, _ option: String) throws(BroadsideError) {
         guard let information = SystemCall.linkStatus(path) else { return }
         guard information.st_mode & S_IFMT == S_IFSOCK else {
             throw .usage(option, "\(path) exists and is not a socket: name another place")
         }
         let probe = UnixConnection(path)
-        // A full queue is that of a process which takes no connections at the moment.
+        // A full queue belongs to a process that is not accepting connections at the moment.
         guard probe == nil, errno != EAGAIN else {
             throw .usage(
                 option,
@@ -119,9 +121,9 @@ package final class UnixLineServer {
         .file(option: option, path, errno: errno, "name a place for the socket")
     }
 
-    /// Waits until there is something to serve.
+    /// Waits until there is a request to serve.
     ///
-    /// - Returns: false once something can be read from the other descriptor.
+    /// - Returns: False if the other descriptor has become readable.
     package func wait(orFor other: Int32) -> Bool {
         var waited = ([other, descriptor] + clients.map(\.descriptor)).map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
@@ -132,9 +134,9 @@ package final class UnixLineServer {
         return waited[0].revents == 0
     }
 
-    /// Answers what has come in, without waiting for more.
+    /// Responds to all requests received so far, without waiting for more.
     ///
-    /// - Parameter answer: Makes one line of another.
+    /// - Parameter respond: Maps a request line to a response line.
     package func serve(_ respond: (String) -> String) {
         precondition(!hasEnded)
         rounds += 1
@@ -146,7 +148,7 @@ package final class UnixLineServer {
             _ = fcntl(client, F_SETFL, O_NONBLOCK)
             if clients.count == Self.clientsLimit { dropQuietest() }
             clients.append(Client(descriptor: client, lastActive: rounds))
-            // What it has said already is answered before another one may take its place.
+            // Requests already received are handled before another connection may replace this one.
             serve(clients.count - 1, respond)
         }
     }
@@ -164,9 +166,9 @@ package final class UnixLineServer {
         if let quietest { drop(quietest) }
     }
 
-    /// Reads and answers whole lines.
+    /// Reads and handles whole lines.
     ///
-    /// - Returns: Whether the connection is of further use, and whether anything came.
+    /// - Returns: Whether the connection remains usable, and whether any data arrived.
     private func respondToLines(
         of client: inout Client, _ respond: (String) -> String
     ) -> (isOpen: Bool, hasReceived: Bool) {
@@ -196,7 +198,8 @@ package final class UnixLineServer {
         return (count > 0, count > 0)
     }
 
-    /// Whether the client took it: one that does not read its responses is given up.
+    /// Returns whether the client accepted the response; a client that does not read its responses
+    /// is disconnected.
     private func reply(_ text: String, to client: Client) -> Bool {
         let bytes = Array(text.utf8) + [0x0a]
         var sent = 0

@@ -1,28 +1,30 @@
 package import Glibc
 internal import Synchronization
 
-/// The signals that end or change a run, as something to wait for. Blocked in every thread, so that none is
-/// interrupted: the main thread takes them from here.
+/// The signals that end or change a run, as events to wait for. They are blocked in every thread,
+/// so that none is interrupted, and taken by the main thread here.
 package struct SignalWatch {
-    /// What the main thread was woken by.
+    /// The event that woke the main thread.
     package enum Event {
         case stop
-        /// The credentials are to be read again.
+        /// The credentials are to be reloaded.
         case reload
-        /// A reactor's thread has ended.
+        /// A reactor thread has ended.
         case finished
         case timeout
     }
 
-    /// The signal by which threads say that they have ended; blocked like the others.
+    /// The signal with which a thread reports that it has ended; blocked like the others.
     static var notification: Int32 { SIGUSR1 }
 
     private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, notification])
 
-    /// Called before any thread is started, as threads inherit what is blocked.
+    /// Blocks the signals. Must be called before any thread is started, because threads inherit the
+    /// mask.
     package init() { signals.block() }
 
-    /// Waits for a signal or the bell, at most so many milliseconds.
+    /// Waits for a signal, or the notification of a thread, for at most the given number of
+    /// milliseconds.
     package func wait(milliseconds: Int) -> Event {
         switch signals.take(nanoseconds: milliseconds * 1_000_000) {
         case SIGINT, SIGTERM: return .stop
@@ -32,35 +34,36 @@ package struct SignalWatch {
         }
     }
 
-    /// Whether a signal to stop came within so many milliseconds.
+    /// Returns whether a stop signal arrived within the given number of milliseconds.
     package func isStopTaken(milliseconds: Int) -> Bool {
         if case .stop = wait(milliseconds: milliseconds) { return true }
         return false
     }
 
-    /// Waits for the bell alone; signals wait on.
+    /// Waits only for the notification of a thread; other signals stay pending.
     package static func awaitNotification(milliseconds: Int) {
         _ = SignalSet([notification]).take(nanoseconds: milliseconds * 1_000_000)
     }
 
-    /// Whether work before the first send is to end: a signal to stop waits to be taken and stays so,
-    /// or `prepare` wants it.
+    /// Whether work before the first send is to end, because a stop signal is pending, which is not
+    /// taken here, or because `prepare` requests it.
     ///
-    /// Such work looks here, as a list of hundreds of millions of rows is read for minutes.
+    /// Such work polls this property, because reading a list of hundreds of millions of rows takes
+    /// minutes.
     package static var isStopPending: Bool {
         let pending = SignalSet.pending
         return pending.contains(SIGINT) || pending.contains(SIGTERM)
             || isStopRequested.load(ordering: .relaxed)
     }
 
-    /// What `prepare` tells its work.
+    /// The request from `prepare` to its work to stop.
     static let isStopRequested = Atomic<Bool>(false)
 
-    /// From now on nothing is waited for: a second signal to stop was taken.
+    /// Disables all further waiting after a second stop signal.
     package static func hurry() { hasSecondStop.store(true, ordering: .relaxed) }
 
-    /// Whether the process is to end without waiting for those who read its output: a second signal to
-    /// stop was taken, or one came that nothing takes any more.
+    /// Whether the process is to end without waiting for the readers of its output: a second stop
+    /// signal was taken, or one arrived that is no longer handled.
     static var isStopUrgent: Bool {
         if hasSecondStop.load(ordering: .relaxed) { return true }
         let pending = SignalSet.pending
@@ -69,27 +72,27 @@ package struct SignalWatch {
 
     private static let hasSecondStop = Atomic<Bool>(false)
 
-    /// Ends what is only a preparation where somebody wants the run to stop.
+    /// Throws if preparatory work is to end because a stop was requested.
     package static func stopIfRequested() throws(BroadsideError) {
         if isStopPending { throw stopped }
     }
 
-    /// Why a run ended before it sent anything.
+    /// The error of a run that ended before it sent anything.
     package static var stopped: BroadsideError {
         BroadsideError(
             "interrupted before the first row was sent: run the same command with --resume to "
                 + "continue", exitCode: 3)
     }
 
-    /// Takes the signals to stop that wait: the next one is another.
+    /// Takes the pending stop signals, so that the next one counts as another.
     package static func takeStop() {
         isStopRequested.store(false, ordering: .relaxed)
         let stops = SignalSet([SIGINT, SIGTERM])
         while stops.take(nanoseconds: 0) != nil {}
     }
 
-    /// Wakes the thread that waits. The signal is for that thread alone: in a program of others, one
-    /// that does not block it would be killed by it.
+    /// Wakes the waiting thread. The signal is directed to that thread alone, because in a program
+    /// that embeds the library a thread that does not block it would be killed by it.
     package static func notify(_ waiter: pthread_t) {
         pthread_kill(waiter, notification)
     }

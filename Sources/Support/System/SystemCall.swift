@@ -1,15 +1,15 @@
 package import Glibc
 
-/// System calls that want pointers, with values in their place.
+/// System calls that take pointers, wrapped with values instead.
 ///
-/// What they return is what the call returns; what went wrong is in `errno`.
+/// The results are those of the calls; errors are in `errno`.
 package enum SystemCall {
     // MARK: Names
 
-    /// `fstatvfs(3)`: the bytes that this user may still write there; nil on failure.
+    /// `fstatvfs(3)`: the bytes that this user may still write; nil on failure.
     package static func freeByteCount(of descriptor: Int32) -> UInt64? {
         var information = statvfs()
-        // SAFETY: `information` is a local that fstatvfs sets during the call.
+        // SAFETY: `information` is a local variable that fstatvfs writes during the call.
         guard unsafe fstatvfs(descriptor, &information) == 0 else { return nil }
         return UInt64(information.f_bavail) * UInt64(information.f_frsize)
     }
@@ -20,7 +20,7 @@ package enum SystemCall {
         unsafe Glibc.open(path, flags, mode)
     }
 
-    /// `openat(2)`: a descriptor of a name in an open directory, or -1.
+    /// `openat(2)`: a descriptor for a name in an open directory, or -1.
     package static func open(
         _ name: String, in folder: Int32, _ flags: Int32, _ mode: mode_t = 0
     ) -> Int32 {
@@ -28,7 +28,7 @@ package enum SystemCall {
         unsafe openat(folder, name, flags, mode)
     }
 
-    /// `unlinkat(2)`, of a file.
+    /// `unlinkat(2)` for a file.
     @discardableResult
     package static func unlink(_ name: String, in folder: Int32) -> Int32 {
         // SAFETY: the name is a C string during the call, which keeps no address.
@@ -67,44 +67,48 @@ package enum SystemCall {
         unsafe Glibc.rmdir(path)
     }
 
-    /// `stat(2)`: what a path leads to; nil where that can't be said.
+    /// `stat(2)`: the status of a path, following links; nil on failure.
     package static func status(_ path: String) -> stat? {
         var information = stat()
-        // SAFETY: the path is a C string, and `information` a local that is set, during the call.
+        // SAFETY: the path is a C string and `information` a local variable, written during the
+        // call.
         return unsafe stat(path, &information) == 0 ? information : nil
     }
 
-    /// `lstat(2)`: what has this name, a link too; nil where that can't be said.
+    /// `lstat(2)`: the status of a name, without following a link; nil on failure.
     package static func linkStatus(_ path: String) -> stat? {
         var information = stat()
-        // SAFETY: the path is a C string, and `information` a local that is set, during the call.
+        // SAFETY: the path is a C string and `information` a local variable, written during the
+        // call.
         return unsafe lstat(path, &information) == 0 ? information : nil
     }
 
-    /// `fstatat(2)`: what has this name in an open directory, a link too; nil where that can't be said.
+    /// `fstatat(2)`: the status of a name in an open directory, without following a link; nil on
+    /// failure.
     package static func linkStatus(_ name: String, in folder: Int32) -> stat? {
         var information = stat()
-        // SAFETY: the name is a C string, and `information` a local that is set, during the call.
+        // SAFETY: the name is a C string and `information` a local variable, written during the
+        // call.
         return unsafe fstatat(folder, name, &information, AT_SYMLINK_NOFOLLOW) == 0
             ? information : nil
     }
 
-    /// `fstat(2)`: what is open; nil where that can't be said.
+    /// `fstat(2)`: the status of an open file; nil on failure.
     package static func status(of descriptor: Int32) -> stat? {
         var information = stat()
-        // SAFETY: `information` is a local that is set during the call.
+        // SAFETY: `information` is a local variable, written during the call.
         return unsafe fstat(descriptor, &information) == 0 ? information : nil
     }
 
-    /// The names in a directory, in no order; nil where it can't be read.
+    /// Returns the names in a directory, unordered; nil if it cannot be read.
     package static func names(inDirectory path: String) -> [String]? {
-        // SAFETY: the directory is open until this function ends, and is read by this thread only.
+        // SAFETY: the directory is open until this function ends and is read only by this thread.
         guard let directory = unsafe opendir(path) else { return nil }
         var names: [String] = []
-        // Only this tells the end of a directory from a disk that fails.
+        // Only `errno` distinguishes the end of a directory from a disk failure.
         errno = 0
         while let entry = unsafe readdir(directory) {
-            // SAFETY: the name ends with a zero, and stays until the next entry is read.
+            // SAFETY: the name ends with a zero byte and stays valid until the next entry is read.
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
                 unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
@@ -117,41 +121,41 @@ package enum SystemCall {
         return code == 0 ? names : nil
     }
 
-    /// `realpath(3)`: where a path leads; nil where it leads nowhere.
+    /// `realpath(3)`: the canonical path; nil if it does not exist.
     package static func realPath(_ path: String) -> String? {
-        // SAFETY: realpath allocates a text that ends with a zero; it is copied, and freed when
-        // this function ends.
+        // SAFETY: realpath allocates a text that ends with a zero byte; it is copied, and freed
+        // when this function ends.
         guard let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
     }
 
-    /// `getcwd(3)`; nil where the directory is gone.
+    /// `getcwd(3)`: the working directory; nil if it no longer exists.
     package static var workingDirectory: String? {
-        // SAFETY: getcwd allocates a text that ends with a zero; it is copied, and freed when this
-        // function ends.
+        // SAFETY: getcwd allocates a text that ends with a zero byte; it is copied, and freed when
+        // this function ends.
         guard let path = unsafe getcwd(nil, 0) else { return nil }
         defer { unsafe free(path) }
         return unsafe String(cString: path)
     }
 
-    /// A variable of the environment; nil where it is not set, or empty.
+    /// Returns an environment variable; nil if it is unset or empty.
     package static func environment(_ name: String) -> String? {
-        // SAFETY: the value ends with a zero, and is copied at once; variables change only before
-        // threads start.
+        // SAFETY: the value ends with a zero byte and is copied immediately; variables change only
+        // before threads start.
         guard let value = unsafe getenv(name) else { return nil }
         let text = unsafe String(cString: value)
         return text.isEmpty ? nil : text
     }
 
-    /// Raises the limit on open files as far as this process may.
+    /// Raises the limit on open files to the maximum permitted for this process.
     ///
-    /// - Returns: the limit then.
+    /// - Returns: The new limit.
     package static func raiseOpenFileLimit() -> UInt64 {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
-        // SAFETY: `limit` is a local, which one call sets and the other reads; neither keeps its
-        // address.
+        // SAFETY: `limit` is a local variable that one call writes and the other reads; neither
+        // keeps its address.
         guard unsafe getrlimit(resource, &limit) == 0 else { return 1024 }
         let own = limit.rlim_cur
         limit.rlim_cur = limit.rlim_max
@@ -160,46 +164,46 @@ package enum SystemCall {
 
     // MARK: Bytes
 
-    /// `read(2)`: to the beginning of `room`.
+    /// `read(2)` into the beginning of `room`.
     package static func read(_ descriptor: Int32, _ room: inout [UInt8]) -> Int {
-        // SAFETY: `room` has the bytes that the kernel is told of, and any bits are bytes.
+        // SAFETY: `room` has the byte count passed to the kernel, and any bits are valid bytes.
         unsafe Glibc.read(descriptor, &room, room.count)
     }
 
-    /// `pread(2)`: to the beginning of `values`, which any bits can be.
+    /// `pread(2)` into the beginning of `values`, for which any bits must be valid.
     package static func read<Value: BitwiseCopyable>(
         _ descriptor: Int32, at offset: UInt64, _ values: inout [Value]
     ) -> Int {
-        // SAFETY: the kernel sets at most the bytes that the array has. Any bits are a value:
+        // SAFETY: the kernel writes at most the bytes of the array. Any bits are a valid value:
         // callers read integers, or records that consist of them.
         unsafe values.withUnsafeMutableBytes {
             unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(offset))
         }
     }
 
-    /// `read(2)`: the number that an event descriptor counts to.
+    /// `read(2)` of an event descriptor's counter.
     @discardableResult
     package static func readCounter(_ descriptor: Int32) -> Int {
         var counter: UInt64 = 0
-        // SAFETY: the counter has the eight bytes that the kernel may set.
+        // SAFETY: the counter has the eight bytes that the kernel may write.
         return unsafe Glibc.read(descriptor, &counter, 8)
     }
 
     /// `write(2)`.
     package static func write(_ descriptor: Int32, _ bytes: RawSpan) -> Int {
-        // SAFETY: the kernel reads the span's bytes during the call only.
+        // SAFETY: the kernel reads the span's bytes only during the call.
         unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
     }
 
-    /// `recv(2)`: to the beginning of `room`.
+    /// `recv(2)` into the beginning of `room`.
     package static func receive(_ descriptor: Int32, _ room: inout [UInt8], _ flags: Int) -> Int {
-        // SAFETY: `room` has the bytes that the kernel is told of, and any bits are bytes.
+        // SAFETY: `room` has the byte count passed to the kernel, and any bits are valid bytes.
         unsafe recv(descriptor, &room, room.count, Int32(flags))
     }
 
-    /// `send(2)`, without a signal where nobody reads.
+    /// `send(2)`, without a signal if the peer has closed the connection.
     package static func send(_ descriptor: Int32, _ bytes: RawSpan) -> Int {
-        // SAFETY: the kernel reads the span's bytes during the call only.
+        // SAFETY: the kernel reads the span's bytes only during the call.
         unsafe bytes.withUnsafeBytes {
             unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
         }
@@ -209,12 +213,12 @@ package enum SystemCall {
 
     /// `poll(2)`.
     package static func poll(_ waited: inout [pollfd], _ timeoutMilliseconds: Int32) -> Int32 {
-        // SAFETY: the array has as many elements as the kernel is told, which sets them during the
-        // call.
+        // SAFETY: the array has the number of elements passed to the kernel, which writes them
+        // during the call.
         unsafe Glibc.poll(&waited, nfds_t(waited.count), timeoutMilliseconds)
     }
 
-    /// `poll(2)`, of one descriptor: whether it is ready, or -1.
+    /// `poll(2)` for one descriptor: 1 if it is ready, 0 if not, or -1.
     package static func poll(_ descriptor: Int32, _ events: Int32, _ timeoutMilliseconds: Int32)
         -> Int32
     {
@@ -222,24 +226,24 @@ package enum SystemCall {
         return poll(&waited, timeoutMilliseconds)
     }
 
-    /// `setsockopt(2)`, of an option at the level of sockets.
+    /// `setsockopt(2)` for an option at the socket level.
     @discardableResult
     package static func setOption<Value: BitwiseCopyable>(
         _ descriptor: Int32, _ option: Int32, _ value: Value
     ) -> Int32 {
-        // SAFETY: the kernel reads the value's bytes, as many as it has, during the call only.
+        // SAFETY: the kernel reads exactly the value's bytes, and only during the call.
         unsafe withUnsafeBytes(of: value) {
             unsafe setsockopt(
                 descriptor, SOL_SOCKET, option, $0.baseAddress, socklen_t($0.count))
         }
     }
 
-    /// `connect(2)` or `bind(2)`, with an address of any family.
+    /// Calls `connect(2)` or `bind(2)` with an address of any family.
     static func withAddress<Address: BitwiseCopyable>(
         _ address: Address,
         _ call: (UnsafePointer<sockaddr>?, socklen_t) -> Int32
     ) -> Int32 {
-        // SAFETY: every address begins like `sockaddr`; the count says how long this one is, and it
+        // SAFETY: every address begins like `sockaddr`; the count is the size of this one, and it
         // lives until the call has returned.
         unsafe withUnsafeBytes(of: address) {
             unsafe call($0.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
@@ -249,13 +253,13 @@ package enum SystemCall {
     /// `connect(2)`.
     @discardableResult
     package static func connect(_ descriptor: Int32, _ address: some BitwiseCopyable) -> Int32 {
-        // SAFETY: the kernel copies the address, of which it is told the length, during the call.
+        // SAFETY: the kernel copies the address, whose size is passed, during the call.
         unsafe withAddress(address) { unsafe Glibc.connect(descriptor, $0, $1) }
     }
 
     /// `bind(2)`.
     package static func bind(_ descriptor: Int32, _ address: some BitwiseCopyable) -> Int32 {
-        // SAFETY: the kernel copies the address, of which it is told the length, during the call.
+        // SAFETY: the kernel copies the address, whose size is passed, during the call.
         unsafe withAddress(address) { unsafe Glibc.bind(descriptor, $0, $1) }
     }
 }

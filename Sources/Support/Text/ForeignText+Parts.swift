@@ -1,8 +1,8 @@
-// A file's name or an option's value may begin with a combining mark. To one who looks at characters
-// `=` or `/` with a mark behind it is neither, so foreign text is taken apart by scalars.
+// A file name or an option's value may begin with a combining mark. In terms of characters, `=` or
+// `/` followed by such a mark is neither, so foreign text is split by scalars.
 
 extension StringProtocol {
-    /// What stands before and behind the first of these scalars; nil without one.
+    /// Returns the parts before and after the first of these scalars; nil if there is none.
     package func parts(
         atFirst scalar: Unicode.Scalar
     ) -> (before: SubSequence, behind: SubSequence)? {
@@ -10,7 +10,7 @@ extension StringProtocol {
         return (self[..<place], self[unicodeScalars.index(after: place)...])
     }
 
-    /// What stands before and behind the last of these scalars; nil without one.
+    /// Returns the parts before and after the last of these scalars; nil if there is none.
     package func parts(
         atLast scalar: Unicode.Scalar
     ) -> (before: SubSequence, behind: SubSequence)? {
@@ -18,7 +18,7 @@ extension StringProtocol {
         return (self[..<place], self[unicodeScalars.index(after: place)...])
     }
 
-    /// What stands between these scalars, empty pieces too.
+    /// Returns the parts between occurrences of the scalar, including empty ones.
     package func pieces(at scalar: Unicode.Scalar) -> [SubSequence] {
         var pieces: [SubSequence] = []
         var start = startIndex
@@ -34,6 +34,6 @@ extension StringProtocol {
         return pieces + [self[start...]]
     }
 
-    /// Whether the text has these bytes first.
+    /// Returns whether the text begins with these bytes.
     package func starts(withBytes text: String) -> Bool { utf8.starts(with: text.utf8) }
 }

@@ -1,12 +1,12 @@
-/// Text that came from elsewhere, made fit to be put into a message.
+/// Escaping of text from external sources for messages.
 ///
-/// Values of options, names of files, bytes of a list and a server's words can hold anything. Shown
-/// as they are, a line break would make two lines of one error, an escape sequence would move the
-/// terminal's cursor, and a bidirectional control would show the text in another order than it has.
+/// Option values, file names, bytes of a list and a server's texts can contain anything. If they
+/// were shown verbatim, a line break would split one error into two lines, an escape sequence would
+/// move the terminal's cursor, and a bidirectional control would reorder the text.
 package enum ForeignText {
-    /// The text with an escape for each scalar that is not a visible one: `a\nb`, `\u{1b}[2J`.
+    /// Returns the text with an escape for each invisible scalar: `a\nb`, `\u{1b}[2J`.
     ///
-    /// Backslashes stay as they are, so that a text that was escaped before does not change.
+    /// Backslashes are unchanged, so that escaping is idempotent.
     package static func escaped(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isInvisible) else { return text }
         var result = ""
@@ -14,18 +14,18 @@ package enum ForeignText {
         return result
     }
 
-    /// The beginning of the text: at most so many scalars, escaped.
+    /// Returns the beginning of the text, at most the given number of scalars, escaped.
     package static func escaped(_ text: String, limit: Int) -> String {
         var result = ""
         for scalar in text.unicodeScalars.prefix(limit) { append(scalar, to: &result) }
         return result
     }
 
-    /// The same for a text of several lines of our own: its line feeds stay.
+    /// Escapes a text of several lines and keeps its line feeds.
     package static func escapedLines(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
-            // Not by characters: to them a carriage return and a line feed are one.
+            // By scalars, because a carriage return and a line feed form one character.
             if scalar == "\n" {
                 result.unicodeScalars.append(scalar)
             } else {
@@ -35,7 +35,7 @@ package enum ForeignText {
         return result
     }
 
-    /// Whether a scalar moves the cursor, ends a line or changes the order of what is shown.
+    /// Returns whether a scalar moves the cursor, ends a line or changes the display order.
     package static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         // C0, DEL and C1.
@@ -62,7 +62,7 @@ package enum ForeignText {
     }
 }
 
-/// The beginning of a text that came from elsewhere, fit to be shown.
+/// Returns the beginning of a text from an external source, escaped for display.
 package func printable(_ text: String, limit: Int = 200) -> String {
     ForeignText.escaped(text, limit: limit)
 }

@@ -1,10 +1,10 @@
-/// The name that was probably meant: the same but for case, hyphens, underscores and blanks, or
-/// else the nearest one.
+/// Returns the name that was probably meant: the same one except for case, hyphens, underscores and
+/// spaces, or otherwise the nearest one.
 ///
-/// A third of its letters may differ, of up to four letters one, else two at least; two that changed
-/// places count as one.
+/// A third of its letters may differ: one letter for names of up to four letters, otherwise at
+/// least two; a transposition counts as one.
 ///
-/// - Returns: Nil where no name is that near.
+/// - Returns: nil if no name is near enough.
 package func nearestName(to name: String, among names: [String]) -> String? {
     let wanted = NearestName.plain(name)
     let scored = names.map { ($0, NearestName.plain($0)) }.map {
@@ -15,14 +15,14 @@ package func nearestName(to name: String, among names: [String]) -> String? {
     return best.1 <= (count <= 4 ? min(1, count / 2) : max(2, count / 3)) ? best.0 : nil
 }
 
-/// How far names are from each other.
+/// The distance between names.
 enum NearestName {
-    /// A name without what is easily written in another way.
+    /// Returns a name without the features in which spellings commonly differ.
     static func plain(_ name: String) -> String {
         name.lowercased().filter { $0 != "-" && $0 != "_" && $0 != " " }
     }
 
-    /// Whether the names are the same but for two neighbouring letters in the wrong order.
+    /// Returns whether the names differ only by a transposition of two adjacent letters.
     static func isSwap(_ first: String, _ second: String) -> Bool {
         let (left, right) = (Array(first.utf8), Array(second.utf8))
         guard left.count == right.count else { return false }
@@ -31,7 +31,7 @@ enum NearestName {
             && left[places[0]] == right[places[1]] && left[places[1]] == right[places[0]]
     }
 
-    /// The number of letters to insert, drop or change to get from one word to the other.
+    /// Returns the minimum number of insertions, deletions and substitutions between two words.
     static func distance(_ first: String, _ second: String) -> Int {
         let target = Array(second.utf8)
         var row = Array(0...target.count)

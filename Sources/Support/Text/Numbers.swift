@@ -1,4 +1,4 @@
-/// A whole number with a comma after every three digits.
+/// Returns a whole number with a comma after every three digits.
 package func grouped(_ value: UInt64) -> String {
     let digits = Array(String(value).utf8)
     var text: [UInt8] = []
@@ -12,19 +12,18 @@ package func grouped(_ value: UInt64) -> String {
 
 package func grouped(_ value: Int) -> String { grouped(UInt64(max(0, value))) }
 
-/// A rate, as precise as it is worth.
+/// Returns a rate with a precision that fits its magnitude.
 package func rateText(_ rate: Double) -> String {
     rate < 10 && rate > 0 ? decimal(rate, places: 1) : grouped(wholeNumber(rate))
 }
 
-/// The whole number that is nearest; the largest or smallest that an integer can be for what is beyond,
-/// and 0 for what is none.
+/// Returns the nearest integer, clamped to the integer range; 0 for a value that is not a number.
 package func wholeNumber(_ value: Double) -> Int {
     guard !value.isNaN else { return 0 }
     return Int(exactly: value.rounded()) ?? (value < 0 ? -.max : .max)
 }
 
-/// Nanoseconds as milliseconds or seconds, with three digits at most.
+/// Returns nanoseconds as milliseconds or seconds, with at most three digits.
 package func latencyText(_ nanoseconds: UInt64) -> String {
     let milliseconds = Double(nanoseconds) / 1e6
     switch milliseconds {
@@ -35,7 +34,7 @@ package func latencyText(_ nanoseconds: UInt64) -> String {
     }
 }
 
-/// Seconds for people: `45 s`, `3 m 20 s`, `2 h 05 m`, `3 d 04 h`.
+/// Returns seconds in readable form: `45 s`, `3 m 20 s`, `2 h 05 m`, `3 d 04 h`.
 package func durationText(_ seconds: Double) -> String {
     let whole = UInt64(min(max(0, seconds.rounded()), 1e9))
     func two(_ value: UInt64) -> String { value < 10 ? "0\(value)" : "\(value)" }
@@ -69,13 +68,13 @@ package func percentText(_ share: Double) -> String {
     share >= 1 ? "100%" : "\(wholeNumber((share * 100).rounded(.down)))%"
 }
 
-/// 16 lower-case digits.
+/// Returns 16 lower-case hexadecimal digits.
 package func hexadecimal(_ value: UInt64) -> String {
     let digits = String(value, radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
 }
 
-/// Decimal digits, with a point among them or not: no sign, no exponent, neither `0x10` nor `inf`.
+/// Parses decimal digits with an optional point: no sign, no exponent, neither `0x10` nor `inf`.
 package func decimalNumber(_ text: String) -> Double? {
     let digits = text.utf8.filter { $0 != UInt8(ascii: ".") }
     guard text.utf8.count - digits.count <= 1, !digits.isEmpty,
@@ -84,7 +83,7 @@ package func decimalNumber(_ text: String) -> Double? {
     return Double(text)
 }
 
-/// A number with so many decimals.
+/// Returns a number with a fixed number of decimals.
 package func decimal(_ value: Double, places: Int) -> String {
     assert((0...15).contains(places), "a Double has no more digits")
     var scale = 1.0
@@ -97,7 +96,7 @@ package func decimal(_ value: Double, places: Int) -> String {
         + String(repeating: "0", count: places - fraction.count) + fraction
 }
 
-/// Two lower-case digits per byte.
+/// Returns two lower-case hexadecimal digits per byte.
 package func hexadecimal(_ bytes: [UInt8]) -> String {
     var text = ""
     for byte in bytes {

@@ -1,8 +1,8 @@
-/// Finds keys and provider tokens in a text that is to be shown: they came there by mistake, and those
-/// who read a message or a log must not have them.
+/// Detection of keys and provider tokens in texts to be shown. They are there by mistake, and
+/// readers of a message or a log must not obtain them.
 package enum SecretText {
-    /// The text with `…` in place of each secret: what stands between PEM's marks, a provider token, and
-    /// the base64 of a key.
+    /// Returns the text with `…` in place of each secret: the text between PEM markers, a provider
+    /// token, and the base64 of a key.
     package static func masked(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
@@ -19,19 +19,20 @@ package enum SecretText {
         return String(decoding: result + bytes[offset...], as: UTF8.self)
     }
 
-    /// Whether a secret is in the text.
+    /// Returns whether the text contains a secret.
     package static func isIn(_ text: String) -> Bool {
         firstSecret(in: Array(text.utf8), from: 0) != nil
     }
 
-    /// Digits that a mark of PEM must have behind it: messages of our own name the mark alone.
+    /// Minimum number of digits after a PEM marker; Broadside's own messages contain the marker
+    /// alone.
     private static let keyDigitsMin = 16
-    /// Digits of the base64 of the smallest key.
+    /// Minimum number of base64 digits: those of the smallest key.
     private static let blobDigitsMin = 64
     private static let mark = Array("BEGIN ".utf8)
     private static let endMark = Array("-----END ".utf8)
     private static let dashes = Array("-----".utf8)
-    /// How the base64 of keys begins: of a SEQUENCE in DER, and of PEM's mark.
+    /// The beginnings of keys in base64: of a SEQUENCE in DER, and of a PEM marker.
     private static let blobMarks = [
         Array("MIG".utf8), Array("MIH".utf8), Array("MIE".utf8), Array("MII".utf8),
         Array("MC4".utf8), Array("MHc".utf8), Array("MHQ".utf8), Array("LS0tLS1CRUdJTi".utf8),
@@ -44,7 +45,7 @@ package enum SecretText {
             case UInt8(ascii: "-"):
                 if let end = endOfArmor(text, offset) { return offset..<end }
             case UInt8(ascii: "M"), UInt8(ascii: "L"), UInt8(ascii: "e"):
-                // Not within a word, such as a folder's name.
+                // Not within a word, such as the name of a directory.
                 if offset > 0, isLetterOrNumber(text[offset - 1]) { continue }
                 if let end = endOfBlob(text, offset) ?? endOfToken(text, offset) {
                     return offset..<end
@@ -59,16 +60,16 @@ package enum SecretText {
         text[offset...].starts(with: mark)
     }
 
-    /// Where what begins with PEM's mark ends; nil if no key follows the mark.
+    /// Returns the end of a text that begins with a PEM marker; nil if no key follows the marker.
     private static func endOfArmor(_ text: [UInt8], _ start: Int) -> Int? {
-        // Five dashes; an option's name has lost two.
+        // Five dashes; an option's name has lost two of them.
         var offset = start + digits(text, start) { $0 == UInt8(ascii: "-") }
         guard offset - start >= 2, starts(text, at: offset, with: mark) else { return nil }
         offset += mark.count
         // `PRIVATE KEY` and its dashes.
         while offset < text.count, isUpperCase(text[offset]) || text[offset] == 0x20 { offset += 1 }
         while offset < text.count, text[offset] == UInt8(ascii: "-") { offset += 1 }
-        // Line breaks, written out or not.
+        // Line breaks, literal or escaped.
         while offset < text.count {
             if text[offset] == UInt8(ascii: "\\") {
                 offset += 2
@@ -90,14 +91,15 @@ package enum SecretText {
         return text.count
     }
 
-    /// Where the base64 of a key ends; nil if none begins here.
+    /// Returns the end of a key in base64; nil if none begins here.
     private static func endOfBlob(_ text: [UInt8], _ start: Int) -> Int? {
         guard blobMarks.contains(where: { starts(text, at: start, with: $0) }) else { return nil }
         let count = digits(text, start, isDigit)
         return count >= blobDigitsMin ? start + count : nil
     }
 
-    /// Where a provider token ends: three parts in base64url with dots between; nil if none begins here.
+    /// Returns the end of a provider token, which has three base64url parts separated by dots; nil
+    /// if none begins here.
     private static func endOfToken(_ text: [UInt8], _ start: Int) -> Int? {
         guard starts(text, at: start, with: tokenMark) else { return nil }
         var offset = start

@@ -1,4 +1,4 @@
-/// A word that a shell takes as it is.
+/// Returns a text quoted so that a shell passes it unchanged.
 package func shellWord(_ text: String) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
         (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte)

@@ -1,5 +1,6 @@
-/// The beginning of what stands in a token's place, fit for a line on a terminal. Of digits that may be
-/// a device's no more is shown than a log shows: whoever reads them could address the device.
+/// Returns the beginning of a text in place of a token, in a form suitable for a terminal line. If
+/// it may be a device token, no more digits are shown than in a log, because any reader could
+/// address the device.
 package func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
     let limit = 40
     let secretDigitCount = 16

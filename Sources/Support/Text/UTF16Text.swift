@@ -1,6 +1,7 @@
-/// Text in UTF-16, where UTF-8 is expected: what some editors and shells write.
+/// Detection of UTF-16, which some editors and shells write, in place of UTF-8.
 package enum UTF16Text {
-    /// What is wrong with a file that begins so, and the command that converts it; nil if it is no UTF-16.
+    /// Returns the problem of a file with this beginning and the command that converts it; nil if
+    /// it is not UTF-16.
     package static func problem(_ beginning: RawSpan) -> String? {
         guard beginning.byteCount >= 4 else { return nil }
         func starts(_ first: UInt8, _ second: UInt8) -> Bool {

@@ -1,13 +1,14 @@
-/// A thread for work that may block, whose results a thread takes that must not: one job at a time, and of
-/// those that wait the latest. Nobody waits for it: it ends with its owner, or with the process.
+/// A thread for blocking work on behalf of a thread that must not block. It runs one job at a time
+/// and keeps only the latest pending one. It ends with its owner or with the process, without being
+/// waited for.
 package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
     private let work: @Sendable (Job) -> Result
     private let state = State()
 
-    /// What both threads know; the thread keeps no more than this and `work`.
+    /// The state shared by both threads; the worker's thread retains only this and `work`.
     private final class State: @unchecked Sendable {
         let monitor = Monitor()
-        // Behind `monitor`:
+        // Protected by `monitor`:
         var job: Job?
         var result: Result?
         var isWorking = false
@@ -15,7 +16,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         var isClosed = false
     }
 
-    /// - Parameter work: What is done with a job, on the worker's thread.
+    /// - Parameter work: Processes a job on the worker's thread.
     package init(_ work: @escaping @Sendable (Job) -> Result) { self.work = work }
 
     deinit {
@@ -25,15 +26,15 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         }
     }
 
-    /// Whether nothing is done, nothing waits, and no result is there to be taken.
+    /// Whether no job is running or pending and no result is available.
     package var isIdle: Bool {
         state.monitor.locked { state.job == nil && !state.isWorking && state.result == nil }
     }
 
-    /// Has a job done, in place of one that waits.
+    /// Submits a job, which replaces a pending one.
     ///
-    /// - Parameter job: What is done next.
-    /// - Throws: Where the system gives no thread (exit 1); the job is forgotten.
+    /// - Parameter job: The next job.
+    /// - Throws: If the system provides no thread (exit code 1); the job is then discarded.
     package func put(_ job: Job) throws(BroadsideError) {
         let hasThread = state.monitor.locked {
             state.job = job
@@ -42,7 +43,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         }
         guard !hasThread else { return }
         do throws(BroadsideError) {
-            // Not `self`: the thread would keep its owner.
+            // Not `self`, because the thread would keep its owner alive.
             let (state, work) = (state, work)
             _ = try WorkerThread { Self.workForever(state, work) }
             state.monitor.locked { state.hasThread = true }
@@ -52,7 +53,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         }
     }
 
-    /// The latest result that was not taken yet; nil where there is none.
+    /// Takes the latest result; nil if there is none.
     package func take() -> Result? {
         state.monitor.locked {
             defer { state.result = nil }
@@ -71,7 +72,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         }
     }
 
-    /// Waits for a job; nil once nobody is left to take a result.
+    /// Waits for a job; nil once the owner is gone.
     private static func next(_ state: State) -> Job? {
         state.monitor.locked {
             while state.job == nil, !state.isClosed { state.monitor.wait() }

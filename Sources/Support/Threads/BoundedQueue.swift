@@ -1,14 +1,14 @@
-/// Jobs for a thread that may block: what reactors must not do themselves goes in here.
+/// A queue of jobs for a thread that may block, filled by reactors, which must not.
 ///
-/// Who puts a job here never waits: that there is room is the rule of those who ask.
+/// Adding a job never waits: its users are responsible for not exceeding the limit.
 package final class BoundedQueue<Element>: @unchecked Sendable {
     private let limit: Int
     private let monitor = Monitor()
-    // Behind `monitor`:
+    // Protected by `monitor`:
     private var elements: [Element] = []
     private var isClosed = false
 
-    /// - Parameter limit: The most jobs that those who ask have waiting.
+    /// - Parameter limit: Maximum number of pending jobs, which its users must observe.
     package init(limit: Int) { self.limit = limit }
 
     package func put(_ element: Element) {
@@ -27,7 +27,7 @@ package final class BoundedQueue<Element>: @unchecked Sendable {
         }
     }
 
-    /// All jobs that wait, without waiting for one; none once the queue is closed.
+    /// Takes all pending jobs without waiting; empty once the queue is closed.
     package func takeWaiting() -> [Element] {
         monitor.locked {
             guard !isClosed else { return [] }
@@ -36,7 +36,7 @@ package final class BoundedQueue<Element>: @unchecked Sendable {
         }
     }
 
-    /// No job is taken any more.
+    /// Closes the queue, after which no job is taken.
     package func close() {
         monitor.locked {
             isClosed = true

@@ -1,16 +1,17 @@
 internal import Glibc
 
-/// A lock, and a condition that its holder may wait for.
+/// A lock with a condition variable.
 ///
-/// What it guards belongs to its owner, which reaches it only in `locked`.
+/// The protected state belongs to the owner, which accesses it only in `locked`.
 @safe final class Monitor: @unchecked Sendable {
-    // SAFETY: both are made in `init` at a place that stays, and destroyed when nobody has this left.
+    // SAFETY: both are created in `init` at a stable address and destroyed when the last reference
+    // is gone.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
 
     init() {
-        // SAFETY: each place has room for one, and is initialised at once; both stay where they
-        // are.
+        // SAFETY: each allocation has room for one value and is initialized immediately; both keep
+        // their addresses.
         unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
         unsafe pthread_mutex_init(mutex, nil)
@@ -18,38 +19,38 @@ internal import Glibc
     }
 
     deinit {
-        // SAFETY: the last reference is gone, so that nobody waits and nobody holds the lock.
+        // SAFETY: the last reference is gone, so no thread waits and none holds the lock.
         unsafe pthread_cond_destroy(condition)
         unsafe pthread_mutex_destroy(mutex)
         unsafe condition.deallocate()
         unsafe mutex.deallocate()
     }
 
-    /// Holds the lock for as long as `body` takes.
+    /// Holds the lock during `body`.
     func locked<Result>(_ body: () -> Result) -> Result {
-        // SAFETY: `init` made the lock, and `self` keeps it; it is unlocked by the thread that
-        // locked it.
+        // SAFETY: `init` created the lock, and `self` keeps it alive; the thread that locked it
+        // unlocks it.
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         return body()
     }
 
-    /// Lets go of the lock until somebody says that something changed; called by its holder, which
-    /// looks again whether it is what it waits for.
+    /// Releases the lock until a change is signalled. Must be called by the lock's holder, which
+    /// then checks its condition again.
     func wait() {
-        // SAFETY: `init` made both, and `self` keeps them; the caller holds the lock.
+        // SAFETY: `init` created both, and `self` keeps them alive; the caller holds the lock.
         unsafe pthread_cond_wait(condition, mutex)
     }
 
-    /// Wakes one that waits.
+    /// Wakes one waiting thread.
     func signal() {
-        // SAFETY: `init` made the condition, and `self` keeps it.
+        // SAFETY: `init` created the condition, and `self` keeps it alive.
         unsafe pthread_cond_signal(condition)
     }
 
-    /// Wakes all that wait.
+    /// Wakes all waiting threads.
     func broadcast() {
-        // SAFETY: `init` made the condition, and `self` keeps it.
+        // SAFETY: `init` created the condition, and `self` keeps it alive.
         unsafe pthread_cond_broadcast(condition)
     }
 }

@@ -1,23 +1,25 @@
 internal import Glibc
 internal import Synchronization
 
-/// Work that another thread does while its owner takes signals: what hangs in it, such as a read of a
-/// disk that does not respond, hangs there alone. Where no thread can be had, the owner's does it.
+/// Work on another thread while its owner handles signals, so that a blocked operation, such as a
+/// read from an unresponsive disk, blocks only that thread. If no thread is available, the owner's
+/// thread does the work.
 package final class SideWork<Value>: @unchecked Sendable {
     private let isDone = Atomic<Bool>(false)
-    /// Set before `isDone`, and read only after it.
+    /// Written before `isDone` and read only after it.
     private var value: Value?
     private var thread: WorkerThread?
     private let threadsBefore: Int?
 
-    /// Starts it.
+    /// Starts the work.
     ///
-    /// - Parameter work: What it uses is its own until it has a result, and for good where the owner
-    ///   does not wait for that. Its end is a ring of `SignalWatch`'s bell in the owner's thread.
+    /// - Parameter work: The work, which has exclusive use of its captured state until it has a
+    ///   result, or permanently if the owner does not wait for it. Its end is reported by
+    ///   `SignalWatch.notify` to the owner's thread.
     package init(_ work: @escaping () -> Value) {
         threadsBefore = WorkerThread.taskCount
         let owner = pthread_self()
-        // SAFETY: the work is the new thread's alone; where there is none, it is done here.
+        // SAFETY: the work belongs to the new thread alone; if there is none, it is done here.
         nonisolated(unsafe) let unsharedWork = work
         thread = try? WorkerThread { [self] in
             unsafe finish(unsharedWork())
@@ -32,7 +34,7 @@ package final class SideWork<Value>: @unchecked Sendable {
         isDone.store(true, ordering: .releasing)
     }
 
-    /// What it came to; nil while it continues. Asked by the owner alone.
+    /// The result; nil while the work continues. For the owner only.
     package var result: Value? {
         guard isDone.load(ordering: .acquiring) else { return nil }
         if let thread {

@@ -1,13 +1,14 @@
 extension SignalWatch {
-    /// Writes what a process has to tell, on another thread: a disk that hangs below it, or a pipe that nobody
-    /// reads, keeps no signal waiting. After a signal the writing has a moment left.
+    /// Writes output on another thread, so that a blocked disk or an unread pipe delays no signal.
+    /// After a signal the writing has a short time left.
     ///
     /// - Parameters:
-    ///   - name: What is written, for the error.
-    ///   - patience: The longest wait, nanoseconds; nil: until a signal comes.
-    ///   - isUrgent: Whether a signal has come before.
-    ///   - work: What it uses is its own until it has ended.
-    /// - Throws: What it throws, or that it is still busy (exit 5): then the process is to end.
+    ///   - name: A description of the output for the error.
+    ///   - patience: Maximum wait, nanoseconds; nil until a signal arrives.
+    ///   - isUrgent: Whether a signal has already arrived.
+    ///   - work: The work, which has exclusive use of its captured state until it has ended.
+    /// - Throws: The error of the work, or an error that it is still busy (exit code 5), after
+    ///   which the process must end.
     package func write(
         _ name: String, patience: UInt64? = outputTimeout, isUrgent: Bool = false,
         _ work: @escaping () throws(BroadsideError) -> Void
@@ -31,9 +32,10 @@ extension SignalWatch {
         }
     }
 
-    /// The longest wait for a file at the end of a run, nanoseconds: longer than a pipe's reader is waited for.
+    /// Maximum wait for a file at the end of a run, nanoseconds: longer than that for the reader of
+    /// a pipe.
     package static var outputTimeout: UInt64 { 15 * second }
 
-    /// The same after a signal.
+    /// Maximum wait for a file after a signal, nanoseconds.
     private static var urgentTimeout: UInt64 { 2 * second }
 }

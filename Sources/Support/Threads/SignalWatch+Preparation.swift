@@ -2,14 +2,16 @@ internal import Glibc
 internal import Synchronization
 
 extension SignalWatch {
-    /// Does work before the first send on another thread, so that a disk that hangs below it keeps no
-    /// signal and no deadline waiting. A first signal and the deadline end it where it looks at
-    /// `stopIfRequested`; it is left alone after a second one, or where it looks there no more.
+    /// Does work before the first send on another thread, so that a blocked disk delays neither a
+    /// signal nor the deadline. A first signal and the deadline end the work when it next calls
+    /// `stopIfRequested`; after a second signal, or if it no longer calls it, the work is
+    /// abandoned.
     ///
     /// - Parameters:
-    ///   - deadline: Nanoseconds from now; nil: none.
-    ///   - work: What it uses is its own until it has ended.
-    /// - Throws: What it throws, or `stopped`: then it may still go on, and the process is to end.
+    ///   - deadline: Nanoseconds from now; nil for none.
+    ///   - work: The work, which has exclusive use of its captured state until it has ended.
+    /// - Throws: The error of the work, or `stopped`; in that case it may still be running, and the
+    ///   process must end.
     package func prepare<Value>(
         deadline: UInt64? = nil, _ work: @escaping () throws(BroadsideError) -> Value
     ) throws(BroadsideError) -> Value {
@@ -22,7 +24,7 @@ extension SignalWatch {
         while true {
             if let result = side.result {
                 Self.isStopRequested.store(false, ordering: .relaxed)
-                // One that came too late for this is the run's to take.
+                // A signal that arrived too late for the preparation is left to the run.
                 if case .success = result { for signal in taken { kill(getpid(), signal) } }
                 if case .failure(let error) = result, error.exitCode == Self.stopped.exitCode,
                     taken.isEmpty, endOfPatience != .max
@@ -48,10 +50,10 @@ extension SignalWatch {
         }
     }
 
-    /// The longest wait for work before the first send that is to end, nanoseconds.
+    /// Maximum wait for the end of stopped preparatory work, nanoseconds.
     private static var preparationTimeout: UInt64 { 2 * second }
 
-    /// The same where it was `--deadline` that ended it.
+    /// The error if `--deadline` ended the work.
     private static var late: BroadsideError {
         BroadsideError(
             "the deadline passed before the first row was sent: run the same command with --resume "

@@ -1,15 +1,15 @@
 internal import Glibc
 internal import Synchronization
 
-/// A thread that runs one closure. A caller that must not wait for it lets it go: then it ends
-/// with its closure, or with the process.
+/// A thread that runs one closure. A caller that must not wait releases it; the thread then ends
+/// with its closure or with the process.
 package final class WorkerThread: @unchecked Sendable {
     private final class End: Sendable {
         let isReached = Atomic<Bool>(false)
     }
 
-    /// What the thread alone keeps: with its end everything is let go of that the closure used, even if
-    /// that is what keeps this.
+    /// The state retained only by the thread: when it ends, everything captured by the closure is
+    /// released, even if that retains this object.
     private final class Body: Sendable {
         let run: @Sendable () -> Void
         let end: End
@@ -24,14 +24,16 @@ package final class WorkerThread: @unchecked Sendable {
     private var handle = pthread_t()
     private var isJoined = false
 
+    /// Starts a thread.
+    ///
     /// - Parameters:
-    ///   - option: The option that asks for many threads, for the error.
-    ///   - run: What it runs.
-    /// - Throws: Where the system gives no more threads (exit 1).
+    ///   - option: The option that requests many threads, for the error.
+    ///   - run: The closure to run.
+    /// - Throws: If the system provides no more threads (exit code 1).
     package init(
         fewer option: String = "reactors", _ run: @escaping @Sendable () -> Void
     ) throws(BroadsideError) {
-        // SAFETY: the thread takes the reference that is passed to it, once; where none was
+        // SAFETY: the thread takes the reference passed to it exactly once; if no thread was
         // started, it is released here. `handle` is set before pthread_create returns, and the
         // thread does not read it.
         let retained = unsafe Unmanaged.passRetained(Body(run, end))
@@ -57,12 +59,13 @@ package final class WorkerThread: @unchecked Sendable {
         if !isJoined { pthread_detach(handle) }
     }
 
-    /// True once its closure has returned.
+    /// True once the closure has returned.
     package var hasEnded: Bool { end.isReached.load(ordering: .acquiring) }
 
-    /// Starts so many threads at the same time, and ends them: better known before a run than in it.
+    /// Starts and ends the given number of threads simultaneously, so that a shortage is detected
+    /// before a run instead of during it.
     ///
-    /// - Throws: Where the system does not give as many (exit 1).
+    /// - Throws: If the system provides fewer threads (exit code 1).
     package static func checkThatSystemGives(_ count: Int) throws(BroadsideError) {
         let before = taskCount
         defer { awaitTasks(before) }
@@ -75,14 +78,14 @@ package final class WorkerThread: @unchecked Sendable {
         for _ in 0..<count { threads.append(try WorkerThread { _ = gate.take() }) }
     }
 
-    /// Threads that the kernel counts for this process; nil where it does not tell.
+    /// The number of threads that the kernel counts for this process; nil if unavailable.
     static var taskCount: Int? {
         SystemCall.names(inDirectory: "/proc/self/task")?.count
     }
 
-    /// Waits until the kernel has let go of threads that were joined: a join ends with a thread's last
-    /// access to memory, a moment before the kernel takes the thread off the user's limit. Others that are
-    /// started in that moment would be one too many.
+    /// Waits until the kernel has released joined threads: a join returns after a thread's last
+    /// access to memory, shortly before the kernel deducts it from the user's limit. Threads
+    /// started in between could exceed that limit.
     static func awaitTasks(_ count: Int?) {
         guard let count else { return }
         for _ in 0..<taskTimeoutMilliseconds {
@@ -91,10 +94,10 @@ package final class WorkerThread: @unchecked Sendable {
         }
     }
 
-    /// The longest wait for that; it takes microseconds where no debugger holds the threads.
+    /// Maximum wait for the release; it takes microseconds unless a debugger holds the threads.
     private static var taskTimeoutMilliseconds: Int { 1000 }
 
-    /// Waits for the thread's end. Called once.
+    /// Waits for the thread's end. Must be called exactly once.
     package func join() {
         precondition(!isJoined)
         isJoined = true

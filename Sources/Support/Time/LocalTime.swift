@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// The time of day at this machine's place, with the zone's name: `00:55:02 CET`, and the date if it
-/// is another one than in UTC; nil if the place's time is UTC.
+/// Returns the local time of day with the zone's name: `00:55:02 CET`, and the date if it differs
+/// from that in UTC; nil if local time is UTC.
 package func localTime(_ milliseconds: UInt64) -> String? {
     let seconds = time_t(clamping: milliseconds / 1000)
     guard let local = CalendarTime(seconds, isLocal: true),
@@ -12,7 +12,7 @@ package func localTime(_ milliseconds: UInt64) -> String? {
     return "\(local.date)\u{a0}\(local.clock)\u{a0}\(local.zone)"
 }
 
-/// Date and time of day at this machine's place, with the zone's name: `2026-11-23 19:00 CET`.
+/// Returns the local date and time of day with the zone's name: `2026-11-23 19:00 CET`.
 package func localDateAndTime(_ milliseconds: UInt64) -> String {
     guard let local = CalendarTime(time_t(clamping: milliseconds / 1000), isLocal: true) else {
         return "-"
@@ -32,21 +32,21 @@ package func localClock(_ milliseconds: UInt64) -> String {
     } ?? "-"
 }
 
-/// A time as a calendar and a clock show it.
+/// A time in calendar form.
 private struct CalendarTime {
     /// `2026-11-23`.
     var date: String
     /// `00:55:02`.
     var clock: String
     var zone: String
-    /// Of the month.
+    /// Day of the month.
     var day: Int32
     /// Seconds east of UTC.
     var offset: Int
 
     init?(_ seconds: time_t, isLocal: Bool) {
         var seconds = seconds
-        // SAFETY: both outlive the call; the zone's name is copied at once.
+        // SAFETY: both outlive the call; the zone's name is copied immediately.
         var fields = unsafe tm()
         let convert = unsafe isLocal ? localtime_r : gmtime_r
         guard unsafe convert(&seconds, &fields) != nil else { return nil }
@@ -60,7 +60,7 @@ private struct CalendarTime {
     }
 }
 
-/// How far the clock of this machine's place is ahead of UTC, and the name that the zone has then.
+/// The offset of local time from UTC, and the zone's name.
 package struct ClockZone: Sendable, Equatable {
     /// Seconds east of UTC.
     package var offset: Int
@@ -73,7 +73,7 @@ package struct ClockZone: Sendable, Equatable {
         self.name = name
     }
 
-    /// This machine's at a time, milliseconds since 1970.
+    /// Returns the local zone at a time, milliseconds since 1970.
     package static func local(at milliseconds: UInt64) -> Self {
         guard let local = CalendarTime(time_t(clamping: milliseconds / 1000), isLocal: true),
             local.offset != 0
@@ -81,7 +81,7 @@ package struct ClockZone: Sendable, Equatable {
         return ClockZone(offset: local.offset, name: local.zone)
     }
 
-    /// What `timeText` of UTC shows is the time in this zone.
+    /// Shifts a time so that `timeText`, which shows UTC, shows the time in this zone.
     package func shifted(_ milliseconds: UInt64) -> UInt64 {
         let shift = UInt64(abs(offset)) * 1000
         return offset < 0 ? milliseconds - min(milliseconds, shift) : milliseconds &+ shift

@@ -1,8 +1,9 @@
-/// An instant, on both clocks that a run needs. Always a parameter: the engine never asks the time.
+/// An instant on both clocks that a run uses. Always passed as a parameter: the engine never reads
+/// a clock.
 package struct Now: Sendable {
-    /// Monotonic nanoseconds: for delays, rates and latencies.
+    /// Monotonic nanoseconds, for delays, rates and latencies.
     package var nanoseconds: UInt64
-    /// Milliseconds since 1970: for the ledger and for provider tokens.
+    /// Milliseconds since 1970, for the ledger and for provider tokens.
     package var wallMilliseconds: UInt64
 
     package init(nanoseconds: UInt64, wallMilliseconds: UInt64) {

@@ -1,7 +1,8 @@
-/// A time in ISO 8601, to the second, UTC.
+/// Returns a time in ISO 8601 with a resolution of one second, in UTC.
 package func universalTime(_ milliseconds: UInt64) -> String {
     let seconds = milliseconds / 1000
-    // Years begin in March, so that a leap day is a year's last one; 146,097 days are 400 years.
+    // Years begin in March, so that a leap day is the last day of its year; 400 years have 146,097
+    // days.
     let days = seconds / 86_400 + 719_468
     let dayOfEra = days % 146_097
     let yearOfEra =
@@ -20,7 +21,7 @@ package func universalTime(_ milliseconds: UInt64) -> String {
         + "\(padded(seconds / 60 % 60)):\(padded(seconds % 60))Z"
 }
 
-/// Milliseconds since 1970 as ISO 8601 writes them, in UTC.
+/// Returns milliseconds since 1970 in ISO 8601 with milliseconds, in UTC.
 package func timeText(_ milliseconds: UInt64) -> String {
     let fraction = String(milliseconds % 1000)
     return universalTime(milliseconds).dropLast() + "."
