@@ -1,6 +1,6 @@
 /// Walks a header block field by field without decoding anything and without a table.
 ///
-/// It reports how each field is represented, so that the response path can separate blocks that use
+/// The walker reports how each field is represented, so that the response path can separate blocks that use
 /// no table from others, and a server can check the indexing policy of a client.
 public struct BlockWalker: Sendable {
     /// Representation of a field (RFC 7541 section 6).

@@ -100,7 +100,7 @@ public struct RequestField: Sendable, Equatable {
 
     /// Name of the field.
     public var name: RequestFieldName
-    /// Its value.
+    /// Value of the field.
     public var value: Value
     /// Revision of the field's constant value: the version of a provider token, 0 for values that
     /// never change. Equal revisions of a field have equal bytes.

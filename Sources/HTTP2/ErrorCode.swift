@@ -72,7 +72,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
 public struct ConnectionError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Code in our GOAWAY.
     public var code: ErrorCode
-    /// One line that says what the peer did.
+    /// One-line description of the peer's violation.
     public var message: StaticString
 
     /// Creates a violation.

@@ -10,8 +10,8 @@ internal import BroadsideHPACK
 ///     a size update             --> decoder created, if it is the first such block: the table is still empty
 ///     the first insertion       --> the same, and from then on all blocks of the connection
 ///
-/// So the decoder always has the exact state, because the blocks that it did not get changed
-/// nothing. A server that obeys confirms it with a size update to 0 in its first block; what it
+/// The decoder therefore always has the exact state, because the blocks that were not passed to it
+/// changed nothing. A server that obeys confirms it with a size update to 0 in its first block; what it
 /// inserts later is evicted at once (RFC 7541 section 4.4). One that obeys without confirming
 /// refers to no entry.
 struct ResponseInflater: ~Copyable {

@@ -78,9 +78,9 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
 
 /// The six bytes that the gateway sends before it closes: 8, a status, an identifier.
 public struct BinaryErrorPacket: Sendable, Equatable {
-    /// Its length on the wire.
+    /// Length of the packet on the wire, bytes.
     public static let count = 6
-    /// Its first byte.
+    /// First byte of the packet.
     static let command: UInt8 = 8
 
     /// The status as received.

@@ -225,7 +225,7 @@ extension Ring {
             start: bufferMemory! + Int(identifier) * bufferSize, count: Int(completion.result))
     }
 
-    /// The same bytes as a span that borrows the ring.
+    /// Returns the bytes as a span that borrows the ring.
     @inlinable
     @_lifetime(borrow self)
     public func bytes(of completion: Completion) -> RawSpan {

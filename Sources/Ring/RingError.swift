@@ -2,7 +2,7 @@
 internal import CBroadsideLiburing
 import Glibc
 
-/// Error of the ring or a socket, as one line that says how to fix it if that is known.
+/// Error of the ring or a socket, described on one line with the remedy if it is known.
 ///
 /// Results of operations passed to the kernel (a refused connection, a failed write) are not errors
 /// of the ring: they arrive as a negative `Completion.result`.

@@ -12,7 +12,7 @@ final class RowHandoff: Sendable {
     struct Row: Sendable {
         var state: PendingRow
         var token: [UInt8]
-        /// Its field values.
+        /// Field values of the row.
         var fieldValues: [UInt8]
     }
 
@@ -100,7 +100,7 @@ final class RowHandoff: Sendable {
         state.withLock { ($0.rows.count, $0.fieldValueByteCount) }
     }
 
-    /// Lets a reactor without rows leave.
+    /// Permits a reactor without rows to leave the handoff.
     ///
     /// - Returns: False if it has to stay: there are rows here, or another reactor may bring some.
     func leave(_ reactor: Int) -> Bool {

@@ -52,7 +52,7 @@ package final class RunCoordinator: Sendable {
     /// Gate that holds the list back until its first rows have responses; nil if there is no
     /// canary.
     package let canary: CanaryGate?
-    /// Connections that each reactor keeps open; nil: as many as the settings say.
+    /// Number of connections that each reactor keeps open; nil for the number in the settings.
     package let connectionTarget: ConnectionTarget?
 
     /// - Parameters:
@@ -65,8 +65,8 @@ package final class RunCoordinator: Sendable {
     ///   - assumesCanary: Whether the canary of another part of the campaign has passed, so that
     ///     the first responses are not judged separately.
     ///   - rowsRead: Counter of rows for `--max-invalid`, including those of earlier runs.
-    ///   - canary: nil: none.
-    ///   - connectionTarget: nil: each reactor keeps as many connections as its settings say.
+    ///   - canary: Gate for the canary; nil for none.
+    ///   - connectionTarget: Number of connections of each reactor; nil for the settings' value.
     ///   - handoffRows: Limit on rows in the handoff between reactors.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?,
@@ -161,7 +161,7 @@ package final class RunCoordinator: Sendable {
     /// Asks all reactors to stop.
     package func stop(_ cause: StopCause) { state.withLock { $0.stop(cause) } }
 
-    /// Why the run stops; nil while it doesn't.
+    /// Reason for which the run stops; nil while it continues.
     package var stopCause: StopCause? { state.withLock { $0.stop } }
 
     /// Makes the final check of invalid rows, when the list has ended and all rows are counted.

@@ -36,7 +36,7 @@ struct RunDirectives: Sendable {
     var isCanaryPending: Bool
     /// Whether no more rows are available before the canary is decided.
     var isCanaryHolding: Bool
-    /// Connections that the reactor keeps open; nil: as many as its settings say.
+    /// Number of connections that the reactor keeps open; nil for the number in its settings.
     var connectionShare: Int?
     /// Requests that may be in flight before the first acceptance.
     var permits = 0

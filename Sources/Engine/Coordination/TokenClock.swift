@@ -3,7 +3,7 @@ import BroadsideSupport
 
 /// Clock that dates a run's provider tokens. A value: both clocks are parameters.
 ///
-/// It follows the wall clock, as all machines with a key do, unless the wall clock has jumped so
+/// The clock follows the wall clock, as all machines with a key do, unless the wall clock has jumped so
 /// far since the start that a token dated by it would be outside APNs' hour. Then it follows the
 /// monotonic time since the start, which APNs has accepted. Whether the clock was right before or
 /// after the jump is unknown here: a machine that slept or was frozen wakes with a right one, and a

@@ -84,8 +84,9 @@ struct AddressBook {
             .map(\.index)
     }
 
-    /// Returns the address for a slot's next connection; nil if all wait, and `nextAttempt` then
-    /// tells until when. If an address is on trial, others await the outcome.
+    /// Returns the address for a slot's next connection; nil if all are paused, in which case
+    /// `nextAttempt` is the end of the first pause. If an address is on trial, others await the
+    /// outcome.
     mutating func pick(for slot: Int, now: UInt64) -> Int? {
         nextAttempt = nil
         guard !entries.isEmpty else { return nil }

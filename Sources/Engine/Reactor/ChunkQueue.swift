@@ -6,9 +6,9 @@ package import BroadsideRows
 struct ListRow {
     /// Row number in the list.
     var number: UInt64
-    /// What remains to be done with it after earlier runs.
+    /// Remaining action for the row after earlier runs.
     var disposition: RowDisposition
-    /// Number of requests for it in earlier runs.
+    /// Number of requests for the row in earlier runs.
     var attempts: UInt16
     /// Position of its token's text.
     var token: RowReader.Field

@@ -61,7 +61,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Lets the first request be sent.
+    /// Permits the first request to be sent.
     private mutating func becomeReady(_ index: Int, streams: Int?, now: Now) {
         let isLossy = connections.addresses.isLossy(connections[index].address)
         connections[index].becomeReady(mustProve: isLossy, now: now.nanoseconds)

@@ -58,8 +58,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Settles a row whose attempts are used up. If it may have been processed, the reason says so,
-    /// whatever the last response was, so that a run that reopens it does not treat it as unsent.
+    /// Settles a row whose attempts are exhausted. If it may have been processed, the reason records
+    /// that regardless of the last response, so that a run that reopens it does not treat it as
+    /// unsent.
     private mutating func settleFailed(_ tag: RowTag, now: Now) {
         var (status, reason) = (rows.slab[tag].lastStatus, rows.slab[tag].lastReason)
         if rows.slab[tag].mayHaveBeenSent, Reason(rawValue: reason)?.leavesDoubt != true {

@@ -17,12 +17,6 @@ import BroadsideTLS
 ///                 v              |      to be sent elsewhere          v
 ///              LedgerWriter <-- verdict <-- ResponseClass <-- event <-- received
 ///
-/// One turn: the driver hands in all completions it has, calls `turn(_:)` once, performs all
-/// submissions, and waits for the next completion or for `nextDeadline`.
-///
-/// What only reads and is called in each turn runs inline: elsewhere Swift (6.3) copies all of this, almost
-/// 4 KiB, to the stack for a call that borrows it.
-///
 ///     running ---- stop request ----> draining --- responses in, or awaited long enough ---.
 ///        '---------- list at its end and every row settled -------------------------------> closing --> finished
 ///

@@ -135,7 +135,7 @@ enum DecimalText {
 
 extension ReactorSettings {
     /// Encodes the next HEADERS for a connection whose table is `mirror`, and updates the mirror.
-    /// If that changed the table, the template is valid for one request.
+    /// A template that changed the table is valid for one request.
     ///
     /// - Parameter collapseCount: Bytes of the row's collapse ID; 0 for none.
     func personalTemplate(

@@ -49,7 +49,7 @@ enum RecordLayerResult: Sendable {
 
 /// Error that prevented or ended a session.
 package struct RecordLayerError: Error, Sendable {
-    /// One line that says what is wrong and how to fix it.
+    /// One-line description of the error and its remedy.
     package var message: String
     /// Whether a retry can't help, as after a refused certificate, no HTTP/2, or no TLS at all.
     var isLasting: Bool

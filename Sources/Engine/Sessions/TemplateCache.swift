@@ -60,7 +60,7 @@ struct TemplateCache<Template: PrecomputedRequest> {
 
 extension ReactorSettings {
     /// Encodes the next request for a connection whose table is `mirror`, and updates the mirror.
-    /// If that changed the table, the template is valid for one request.
+    /// A template that changed the table is valid for one request.
     func template(
         authorization: (value: [UInt8]?, version: UInt32), mirror: inout DynamicTableMirror
     ) -> (template: RequestTemplate, changedTable: Bool) {

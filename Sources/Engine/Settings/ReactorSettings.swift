@@ -4,11 +4,11 @@ package import BroadsideLegacyGateway
 package import BroadsidePayloads
 package import BroadsidePolicy
 
-/// How the number of requests in flight is chosen.
+/// Strategy that determines the number of requests in flight.
 public enum PaceMode: String, Sendable, CaseIterable {
     /// Fewer requests when responses slow down under load.
     case adaptive
-    /// As many requests as the server allows.
+    /// The maximum number of requests that the server allows.
     case fixed
 }
 

@@ -57,7 +57,7 @@ final class EndpointThread: Sendable {
         if let error = shared.state.withLock({ $0.error }) { throw SimulatorError(error) }
     }
 
-    /// Wakes the thread to read the shared state, which may tell it to end.
+    /// Wakes the thread to read the shared state, which may request its end.
     func wake() {
         shared.stop.signal()
     }
