@@ -11,9 +11,9 @@ internal import BroadsideHPACK
 ///     the first insertion       --> the same, and from then on all blocks of the connection
 ///
 /// The decoder therefore always has the exact state, because the blocks that were not passed to it
-/// changed nothing. A server that obeys confirms it with a size update to 0 in its first block; what it
-/// inserts later is evicted at once (RFC 7541 section 4.4). One that obeys without confirming
-/// refers to no entry.
+/// changed nothing. A server that obeys confirms it with a size update to 0 in its first block;
+/// what it inserts later is evicted at once (RFC 7541 section 4.4). One that obeys without
+/// confirming refers to no entry.
 struct ResponseInflater: ~Copyable {
     private var inflater: HeaderInflater?
     /// Whether the table ever had an entry: from then on each block goes through the decoder.
