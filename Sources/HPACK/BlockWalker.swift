@@ -19,7 +19,7 @@ public struct BlockWalker: Sendable {
 
     /// Encoded string of the block.
     public struct Text: Sendable, Equatable {
-        /// Offset of its bytes in the block.
+        /// Offset of the text's bytes in the block.
         public var offset: Int
         /// Number of its bytes in the block.
         public var count: Int

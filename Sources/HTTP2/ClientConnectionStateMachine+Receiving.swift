@@ -2,8 +2,8 @@ internal import BroadsideHPACK
 
 /// Processing of frames from the server.
 extension ClientConnectionStateMachine {
-    /// Returns the next event in `bytes` from `offset` on, and advances `offset`; nil if all of
-    /// `bytes` is consumed. Call it until then.
+    /// Returns the next event in `bytes` from `offset` on, and advances `offset`; nil once
+    /// all of `bytes` is consumed. Must be called repeatedly until then.
     public mutating func nextEvent(in bytes: RawSpan, at offset: inout Int) -> Event? {
         if slotsToCheck > 0, let event = nextUnprocessedStream() { return event }
         while phase != .failed {

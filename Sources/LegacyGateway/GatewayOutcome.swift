@@ -17,7 +17,7 @@ package enum GatewayOutcome {
     case refused(UInt32, BinaryErrorPacket)
     /// Written after the one that ended the connection, so the gateway did not act on it.
     case discarded(UInt32)
-    /// The gateway began to send an error packet: later writes are ignored by it.
+    /// The gateway began to send an error packet and ignores all later writes.
     case errorPacketBegan
     /// The gateway ends the connection for this reason. Outcomes of the notifications in flight
     /// follow.

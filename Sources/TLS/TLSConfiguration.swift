@@ -87,7 +87,7 @@ public struct ClientConfiguration: Sendable {
 
 /// The configuration of a server's sessions.
 public struct ServerConfiguration: Sendable {
-    /// The request for client certificates.
+    /// Whether clients must present a certificate.
     public enum ClientCertificates: Sendable {
         /// No certificate is requested.
         case none
@@ -105,7 +105,7 @@ public struct ServerConfiguration: Sendable {
     /// refused (no_application_protocol); for a client without ALPN none is selected. Empty ignores
     /// ALPN.
     public var applicationProtocols = ["h2"]
-    /// The request for client certificates.
+    /// Whether clients must present a certificate.
     public var clientCertificates = ClientCertificates.none
     /// Whether each session issues a ticket with which its client may resume it.
     public var issuesTickets = false

@@ -102,7 +102,8 @@ final class RowHandoff: Sendable {
 
     /// Permits a reactor without rows to leave the handoff.
     ///
-    /// - Returns: False if it has to stay: there are rows here, or another reactor may bring some.
+    /// - Returns: False if the reactor must stay: the handoff has rows, or another reactor may add
+    ///   some.
     func leave(_ reactor: Int) -> Bool {
         state.withLock { state in
             state.working.remove(reactor)

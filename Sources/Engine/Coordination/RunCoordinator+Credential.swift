@@ -49,9 +49,10 @@ extension RunCoordinator {
         }
     }
 
-    /// Switches to a signer with another or the same key; nil: tokens come from another process.
+    /// Replaces the signer by one with the same or another key; nil if another process provides the
+    /// tokens.
     ///
-    /// - Returns: Whether the new signer makes the token in use, which then stays.
+    /// - Returns: Whether the new signer produces the current token, which is then kept.
     @discardableResult
     package func replaceSigner(_ sign: Signer?) -> Bool {
         let current = state.withLock { state in

@@ -50,6 +50,7 @@ enum ExpiredTokenAction: Sendable {
     case renewed
     /// Resend them over another connection: the token is too young to have expired.
     case otherConnection
-    /// Stop the run: several connections in a row report it, or there can be no other token.
+    /// Stop the run: several connections in a row report an expired token, or no other token is
+    /// available.
     case fatal
 }

@@ -10,7 +10,7 @@ struct ListRow {
     var disposition: RowDisposition
     /// Number of requests for the row in earlier runs.
     var attempts: UInt16
-    /// Position of its token's text.
+    /// Position of the token's text.
     var token: RowReader.Field
 }
 

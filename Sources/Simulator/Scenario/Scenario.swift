@@ -166,7 +166,7 @@ struct Trigger: Sendable, Equatable {
     var count: UInt64 = 1
     /// Probability with which a request is affected.
     var share: Double?
-    /// Maximum number of applications over all connections.
+    /// Maximum number of times that the fault is injected, over all connections.
     var limit: UInt64?
     /// Start of the active period, relative to the start of the scenario.
     var fromNanoseconds: UInt64 = 0

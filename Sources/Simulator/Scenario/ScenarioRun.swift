@@ -7,7 +7,7 @@ final class ScenarioRun: Sendable {
     /// Start time, monotonic nanoseconds.
     let startNanoseconds: UInt64
     private let requests = Atomic<UInt64>(0)
-    /// The number of applications of each fault, and the random state.
+    /// The number of times that each fault was injected, and the random state.
     private let state: Mutex<State>
 
     private struct State {
@@ -28,7 +28,7 @@ final class ScenarioRun: Sendable {
     /// Returns the number of the next request over all connections, from 1.
     func nextRequest() -> UInt64 { requests.wrappingAdd(1, ordering: .relaxed).newValue }
 
-    /// Counts an application of a fault; returns false if the fault has reached its limit.
+    /// Counts an injection of a fault; returns false if the fault has reached its limit.
     func strike(_ fault: Int) -> Bool {
         state.withLock { state in
             if let limit = scenario.faults[fault].trigger.limit, state.strikes[fault] >= limit {
@@ -39,7 +39,7 @@ final class ScenarioRun: Sendable {
         }
     }
 
-    /// The number of applications of each fault.
+    /// The number of times that each fault was injected.
     var strikes: [UInt64] { state.withLock { $0.strikes } }
 
     /// Expires a provider token.

@@ -8,7 +8,7 @@ enum ConnectionStrike: Equatable {
     case stall(untilNanoseconds: UInt64)
 }
 
-/// The application of scenario faults to a session.
+/// Injection of a scenario's faults into a session.
 extension ServerSession {
     /// Applies the scenario to a complete request; returns false if the request is not accepted.
     func applyFault(

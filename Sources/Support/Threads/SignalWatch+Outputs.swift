@@ -4,7 +4,7 @@ extension SignalWatch {
     ///
     /// - Parameters:
     ///   - name: A description of the output for the error.
-    ///   - patience: Maximum wait, nanoseconds; nil until a signal arrives.
+    ///   - patience: Maximum wait in nanoseconds; nil waits until a signal arrives.
     ///   - isUrgent: Whether a signal has already arrived.
     ///   - work: The work, which has exclusive use of its captured state until it has ended.
     /// - Throws: The error of the work, or an error that it is still busy (exit code 5), after
