@@ -25,7 +25,7 @@ public struct PayloadKey: Sendable {
         public static let null = Kinds(rawValue: 32)
 
         /// A description of the kinds: `a string or an object`.
-        public var words: String {
+        public var description: String {
             let names: [(Kinds, String)] = [
                 (.string, "a string"), (.number, "a number"), (.boolean, "true or false"),
                 (.object, "an object"), (.array, "an array"), (.null, "null"),

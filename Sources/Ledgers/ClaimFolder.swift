@@ -51,7 +51,7 @@ final class ClaimFolder {
             throw BroadsideError(
                 option: "ledger",
                 "\(path): "
-                    + FileFailure.words(errno: errno, "the folder of the ledger must be readable"),
+                    + FileFailure.message(errno: errno, "the folder of the ledger must be readable"),
                 exitCode: 5)
         }
         return names.compactMap { name in

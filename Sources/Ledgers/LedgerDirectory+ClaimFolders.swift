@@ -47,7 +47,7 @@ extension LedgerDirectory {
         let number = errno
         guard FileFailure(errno: number) == .failed else { return nil }
         throw BroadsideError(
-            option: "ledger", "\(path): \(FileFailure.words(errno: number, Self.claimAdvice))",
+            option: "ledger", "\(path): \(FileFailure.message(errno: number, Self.claimAdvice))",
             exitCode: ExitCode.disk)
     }
 }

@@ -145,7 +145,7 @@ extension LedgerDirectory {
             throw BroadsideError(
                 option: "ledger",
                 "\(path): whether its claim \(claim.folder.claimPath(claim.number)) still stands is "
-                    + "not known: \(FileFailure.words(errno: number, Self.claimAdvice))",
+                    + "not known: \(FileFailure.message(errno: number, Self.claimAdvice))",
                 exitCode: ExitCode.disk)
         case .replaced: break
         }
@@ -301,7 +301,7 @@ extension LedgerDirectory {
         guard code != EEXIST else { return oldCopy(claims, number) }
         return BroadsideError(
             option: "ledger",
-            "\(claims.claimPath(number)): \(FileFailure.words(errno: code, Self.claimAdvice))",
+            "\(claims.claimPath(number)): \(FileFailure.message(errno: code, Self.claimAdvice))",
             exitCode: 5)
     }
 }

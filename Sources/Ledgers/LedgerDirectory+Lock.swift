@@ -160,7 +160,7 @@ extension LedgerDirectory {
     private func cannotLock(_ number: Int32) -> BroadsideError {
         let words =
             FileLocking.advice(errno: number, fileSystem: fileSystemType(of: lockDescriptor))
-            ?? FileFailure.words(errno: number, "name a ledger on another file system")
+            ?? FileFailure.message(errno: number, "name a ledger on another file system")
         return BroadsideError(option: "ledger", "\(path): \(words)", exitCode: ExitCode.disk)
     }
 

@@ -204,7 +204,7 @@ package struct ExclusionScan {
         var count = 0
         try tokens.merge { (record) throws(BroadsideError) in
             count += 1
-            if count % Self.stopInterval == 0 { try SignalWatch.stopIfAsked() }
+            if count % Self.stopInterval == 0 { try SignalWatch.stopIfRequested() }
             guard let (row, reason) = token.take(record) else { return }
             try rows.append(.skipped(row, reason))
         }

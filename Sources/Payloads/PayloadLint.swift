@@ -94,7 +94,7 @@ public struct PayloadLint {
         if !key.kinds.contains(member.kind) {
             error(
                 member.valueOffset,
-                "'\(key.name)' is \(member.kind.words): it must be \(key.kinds.words)"
+                "'\(key.name)' is \(member.kind.description): it must be \(key.kinds.description)"
                     + Self.templateAdvice(member, key))
         } else if key.kinds == .array, !member.elements.isSubset(of: .string) {
             error(member.valueOffset, "'\(key.name)' must be an array of strings")
@@ -216,7 +216,7 @@ extension PayloadLint {
             return
         }
         guard aps.kind == .object else {
-            return error(aps.valueOffset, "'aps' is \(aps.kind.words): it must be an object")
+            return error(aps.valueOffset, "'aps' is \(aps.kind.description): it must be an object")
         }
         switch pushType {
         case .alert: checkAlert(aps)
@@ -301,7 +301,7 @@ extension PayloadLint {
             return error(nil, "a push of type mdm is {\"mdm\":\"PushMagic\"}: add 'mdm'")
         }
         if magic.kind != .string {
-            error(magic.valueOffset, "'mdm' is \(magic.kind.words): it must be a string")
+            error(magic.valueOffset, "'mdm' is \(magic.kind.description): it must be a string")
         }
         for member in document.members(of: []) where member.key != "mdm" {
             error(member.keyOffset, "a push of type mdm has 'mdm' alone: take '\(member.key)' out")

@@ -30,7 +30,7 @@ public struct JSON5Value: Sendable, Equatable {
     public var position: JSON5Position
 
     /// A description of the value's kind.
-    public var words: String {
+    public var kindDescription: String {
         switch content {
         case .null: "null"
         case .boolean(let value): "\(value)"

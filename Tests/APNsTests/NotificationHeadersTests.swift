@@ -58,8 +58,8 @@ import Testing
 
     @Test
     func `Priority follows the push type, and a collapse ID has 1 to 64 printable characters`() {
-        #expect(NotificationHeaders(pushType: .background).priority == .considerate)
-        #expect(NotificationHeaders().priority == .immediate)
+        #expect(NotificationHeaders(pushType: .background).priority == .normal)
+        #expect(NotificationHeaders().priority == .high)
         let topic = "com.example.MyApp"
         #expect(
             errors(NotificationHeaders(topic: topic, pushType: .background, priority: .high))

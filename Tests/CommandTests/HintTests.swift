@@ -81,11 +81,13 @@ struct HintTests {
 
     @Test func `A hint names only options of the command or of another that it names`() throws {
         let pages = try Dictionary(
-            uniqueKeysWithValues: Set(Self.hints.compactMap(\.call.first) + ["send", "ledger", "night"])
-                .map { command in
-                    let page = try Broadside.run([command, "--help"], in: directory, limit: 120)
-                    return (command, page.exitCode == 0 ? page.output : "")
-                })
+            uniqueKeysWithValues: Set(
+                Self.hints.compactMap(\.call.first) + ["send", "ledger", "night"]
+            )
+            .map { command in
+                let page = try Broadside.run([command, "--help"], in: directory, limit: 120)
+                return (command, page.exitCode == 0 ? page.output : "")
+            })
         for hint in Self.hints {
             let line = try Broadside.run(hint.call, in: directory, limit: 120).errors
             let named = pages.filter { line.contains(" \($0.key) --") }.map(\.value)

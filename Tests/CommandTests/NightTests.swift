@@ -80,7 +80,8 @@ struct NightTests {
         #expect(again.exitCode == 0 && again.errors.contains("is finished: nothing is sent"))
         #expect(
             again.errors.contains(
-                "may begin from \(nights.date(2)) 11:55 UTC on, or now with --date \(nights.date(2))"),
+                "may begin from \(nights.date(2)) 11:55 UTC on, or now with --date \(nights.date(2))"
+            ),
             "\(again.errors)")
         #expect(!nights.has(2))
         let byDay = try nights.run(["--dry-run"], at: (2, "11:00"))
@@ -91,7 +92,8 @@ struct NightTests {
         #expect(tally.counts.allSatisfy { $0 == 2 })
     }
 
-    @Test func `An earlier night with rows left is named, stays as it is, and continues by its date`()
+    @Test
+    func `An earlier night with rows left is named, stays as it is, and continues by its date`()
         throws
     {
         let server = try RecordingServer()
@@ -116,7 +118,8 @@ struct NightTests {
         #expect(try nights.run(at: (3, "23:55")).errors.contains("not complete") == false)
     }
 
-    @Test func `A night whose ledger is gone is exit 2 on its date, and the next one begins`() throws
+    @Test func `A night whose ledger is gone is exit 2 on its date, and the next one begins`()
+        throws
     {
         let server = try RecordingServer()
         let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
@@ -170,7 +173,8 @@ struct NightTests {
         let path = nights.campaign.directory.path
         let refused = try nights.run(
             [
-                "--tokens", "\(path)/wrong.txt", "--suppress", nights.campaign.list, "--max-invalid",
+                "--tokens", "\(path)/wrong.txt", "--suppress", nights.campaign.list,
+                "--max-invalid",
                 "20",
             ], at: (1, "23:55"))
         #expect(refused.exitCode == 2, "\(refused.errors)")
@@ -214,20 +218,24 @@ struct NightTests {
             ["send", "--campaign", nights.file, "--resume", "--ledger", nights.ledger(1)],
             in: nights.campaign.directory)
         try byHand.wait {
-            let status = try? Broadside.run(["status", nights.ledger(1)], in: nights.campaign.directory)
+            let status = try? Broadside.run(
+                ["status", nights.ledger(1)], in: nights.campaign.directory)
             return status?.output.contains("running") == true
         }
         let next = try nights.run(at: (2, "23:55"))
         #expect(next.exitCode == 7)
         #expect(
-            next.errors.contains("the night of \(nights.date(1)) is still at work"), "\(next.errors)")
+            next.errors.contains("the night of \(nights.date(1)) is still at work"),
+            "\(next.errors)")
         byHand.send(signal: SIGTERM)
         #expect(try byHand.wait(limit: 120).exitCode == 3)
         #expect(!nights.has(2))
         #expect(try server.tally(nights.campaign.tokens).counts.allSatisfy { $0 <= 1 })
     }
 
-    @Test func `Only the newest ledgers are kept, and a night whose ledger was removed is not sent again`()
+    @Test
+    func
+        `Only the newest ledgers are kept, and a night whose ledger was removed is not sent again`()
         throws
     {
         let server = try RecordingServer()
@@ -283,7 +291,8 @@ struct NightTests {
         #expect(try nights.run(at: (2, "08:01")).exitCode == 0)
     }
 
-    @Test func `Two campaigns of one name, or a ledger of that date beside, are not taken for the night`()
+    @Test
+    func `Two campaigns of one name, or a ledger of that date beside, are not taken for the night`()
         throws
     {
         let server = try RecordingServer()
@@ -310,7 +319,8 @@ struct NightTests {
         #expect(try requests(server) == 2 * Self.rows)
     }
 
-    @Test func `What names no folder, no day and no night is exit 2, and names the option`() throws {
+    @Test func `What names no folder, no day and no night is exit 2, and names the option`() throws
+    {
         let nights = try Nights(rows: 1, endpoint: "localhost:1")
         let path = nights.campaign.directory.path
         try nights.campaign.directory.write("", to: "file")
@@ -344,7 +354,8 @@ struct NightTests {
         }
     }
 
-    @Test func `A folder that can't be locked or synced begins nothing, and pages decide no exit code`()
+    @Test
+    func `A folder that can't be locked or synced begins nothing, and pages decide no exit code`()
         throws
     {
         let server = try RecordingServer()
@@ -366,13 +377,15 @@ struct NightTests {
         #expect(try requests(server) == Self.rows)
     }
 
-    @Test func `A campaign file may hold the night's options, and other commands pass over them`() throws
+    @Test func `A campaign file may hold the night's options, and other commands pass over them`()
+        throws
     {
         let server = try RecordingServer()
         let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
         let text = try String(contentsOfFile: nights.file, encoding: .utf8)
         try nights.campaign.directory.write(
-            text.dropLast(2) + ",\n\"ledgers\": \"nights\", \"keep\": 2, \"night-length\": \"6h\" }\n",
+            text.dropLast(2)
+                + ",\n\"ledgers\": \"nights\", \"keep\": 2, \"night-length\": \"6h\" }\n",
             to: "evening.json5")
         for command in [["send", "--dry-run"], ["probe", "--dry-run"], ["tokens", "check"]] {
             let done = try Broadside.run(

@@ -26,7 +26,8 @@ struct NightKillTests {
         return low - 1
     }
 
-    @Test func `A night that was killed at any call is continued by the next start, after midnight too`()
+    @Test
+    func `A night that was killed at any call is continued by the next start, after midnight too`()
         throws
     {
         let server = try RecordingServer()

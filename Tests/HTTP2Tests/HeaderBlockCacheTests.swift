@@ -51,7 +51,7 @@ import Testing
 
     @Test(arguments: [false, true])
     func `A cached block with another apns-id of the same length is found`(isHuffman: Bool) throws {
-        var known = KnownBlocks()
+        var known = HeaderBlockCache()
         let first = response(Self.identifiers[0], isHuffman: isHuffman)
         known.remember(first.span.bytes, try #require(read(first)))
         #expect(known.headers(of: first.span.bytes)?.status == 200)
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func `A cached block is found only if no byte but those of the apns-id differs`() throws {
-        var known = KnownBlocks()
+        var known = HeaderBlockCache()
         let block = response(Self.identifiers[0])
         known.remember(block.span.bytes, try #require(read(block)))
         let free = block.count - 36..<block.count
@@ -83,7 +83,7 @@ import Testing
     func `Blocks at the limits of the cached lengths are found exactly if the length is kept`(
         count: Int
     ) throws {
-        var known = KnownBlocks()
+        var known = HeaderBlockCache()
         var block: [UInt8] = [0x88, 0x00]
         ResponseHeadersTests.append("server", false, to: &block)
         let rest = count - block.count - (count - block.count > 127 ? 2 : 1)
@@ -102,7 +102,7 @@ import Testing
 
     /// Two responses of one length each find their own.
     @Test func `Of several blocks of one length the last remembered is found`() throws {
-        var known = KnownBlocks()
+        var known = HeaderBlockCache()
         for status: [UInt8] in [[0x88], [0x8c], [0x88]] {
             let block = response(Self.identifiers[1], status: status)
             known.remember(block.span.bytes, try #require(read(block)))

@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func `A header that occurs twice is DuplicateHeaders`() {
-        let answer = Self.answer(
+        let answer = Self.response(
             [
                 (":method", "POST"), (":path", "/3/device/00fc13adff785122"),
                 ("apns-topic", "com.example.app"), ("apns-topic", "com.example.app"),

@@ -37,7 +37,7 @@ import Testing
         (EIO, "its disk or file system failed"),
     ])
     func `The advice follows what the machine lacks`(number: Int32, step: String) {
-        let advice = FileFailure.words(errno: number, "name a readable file")
+        let advice = FileFailure.message(errno: number, "name a readable file")
         #expect(advice.hasPrefix("\(describe(errno: number)): ") && advice.contains(step))
     }
 

@@ -95,7 +95,7 @@ public enum ControlClient {
     ) -> BroadsideError {
         let message =
             failure == .silent
-            ? "\(process) does not respond within \(UnixLineClient.patience) s: if it is suspended, "
+            ? "\(process) does not respond within \(UnixLineClient.timeoutSeconds) s: if it is suspended, "
                 + "kill -CONT with its process ID continues it"
             : "\(path) sends no response: the process may just have ended"
         return BroadsideError(message, exitCode: 1)

@@ -20,7 +20,8 @@ struct NightFolder {
     /// Makes nothing.
     init(_ options: NightOptions) throws(BroadsideError) {
         guard let ledgers = options.ledgers else {
-            throw .usage("ledgers", "is missing: add --ledgers DIR, a folder for the nights' ledgers")
+            throw .usage(
+                "ledgers", "is missing: add --ledgers DIR, a folder for the nights' ledgers")
         }
         guard let information = SystemCall.status(ledgers) else {
             throw .file(
@@ -33,7 +34,8 @@ struct NightFolder {
         }
         guard try !OutputRule.isLedger(ledgers) else {
             throw .usage(
-                "ledgers", "\(ledgers) is a ledger itself: name a folder for the ledgers of all nights")
+                "ledgers",
+                "\(ledgers) is a ledger itself: name a folder for the ledgers of all nights")
         }
         name = try Self.name(options)
         var parent = ledgers
@@ -43,7 +45,8 @@ struct NightFolder {
         guard let information = SystemCall.status(path) else { return }
         guard information.st_mode & S_IFMT == S_IFDIR else {
             throw .usage(
-                "ledgers", "\(path) is a file, and the campaign's folder has that name: name another")
+                "ledgers",
+                "\(path) is a file, and the campaign's folder has that name: name another")
         }
         guard try !OutputRule.isLedger(path) else {
             throw .usage(

@@ -153,7 +153,8 @@ final class NightNotes: Sendable {
                 return Content(history: NightHistory(), byteCount: 0)
             }
             throw .usage(
-                "ledgers", "\(path) is a file of another program: name another folder for the ledgers")
+                "ledgers",
+                "\(path) is a file of another program: name another folder for the ledgers")
         }
         let end = (bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0) + 1
         let text = String(decoding: bytes[header.count..<end], as: UTF8.self)

@@ -59,7 +59,8 @@ struct NightCall {
         guard options.nightLength > 0, options.nightLength <= NightOptions.nightLengthLimit else {
             throw .usage(
                 "night-length",
-                "must be above 0 and at most 20h, as the next night may begin 23 hours after this one")
+                "must be above 0 and at most 20h, as the next night may begin 23 hours after this one"
+            )
         }
         folder = try NightFolder(options)
         for (option, path) in [
@@ -69,7 +70,8 @@ struct NightCall {
             guard let path, OutputRule.areSame(path, "\(folder.path)/\(NightNotes.name)") else {
                 continue
             }
-            throw .usage(option, "\(path) is the file that knows which nights were begun: name another")
+            throw .usage(
+                option, "\(path) is the file that knows which nights were begun: name another")
         }
     }
 
@@ -121,7 +123,8 @@ struct NightCall {
         let history = notes.history
         if history[date]?.state == .removed, try !fileExists(ledger) {
             standardErrorLine(
-                "the night of \(date) is finished, and --keep has removed its ledger: nothing is sent")
+                "the night of \(date) is finished, and --keep has removed its ledger: nothing is sent"
+            )
             return ExitCode.complete
         }
         try folder.checkOthers(than: date)
@@ -130,7 +133,8 @@ struct NightCall {
         try folder.refuseElsewhere(date)
         if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {
             standardErrorLine(
-                "broadside: warning: \(ledger) could be written to by its group: that is taken back")
+                "broadside: warning: \(ledger) could be written to by its group: that is taken back"
+            )
         }
         if let code = try finished(ledger, date, history) {
             end(date, code, page: nil, notes)
@@ -240,7 +244,8 @@ struct NightCall {
         var line = "the night of \(date) is finished: nothing is sent"
         if given == nil, date != today, let start = history[date]?.startedAtMilliseconds {
             let end = start + options.nightLength / millisecond
-            line += "; the next one may begin from \(localDateAndTime(end)) on, or now with --date \(today)"
+            line +=
+                "; the next one may begin from \(localDateAndTime(end)) on, or now with --date \(today)"
         }
         standardErrorLine(line)
         guard open.failed + open.unknown > 0 else { return ExitCode.complete }

@@ -50,7 +50,8 @@ package struct CampaignFile {
         }
         guard case .object(let members) = root.content else {
             throw .request(
-                "\(named(root.position)): is \(root.words): a campaign is an object, { ... }")
+                "\(named(root.position)): is \(root.kindDescription): a campaign is an object, { ... }"
+            )
         }
         var entries: [Entry] = []
         for member in members {
@@ -59,8 +60,9 @@ package struct CampaignFile {
                 case .boolean(let value): .boolean(value)
                 case .number(let text): .number(text)
                 case .string(let text): .string(text)
-                case .array(let values): Self.strings(values) ?? .other(member.value.words)
-                default: .other(member.value.words)
+                case .array(let values):
+                    Self.strings(values) ?? .other(member.value.kindDescription)
+                default: .other(member.value.kindDescription)
                 }
             entries.append(
                 Entry(

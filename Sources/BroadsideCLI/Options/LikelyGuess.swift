@@ -124,7 +124,8 @@ struct LikelyGuess {
                 + "have used it"),
         .init(
             "ledgers date keep night-length", "resume-or-begin",
-            "it is an option of broadside night: write broadside night --campaign FILE --ledgers DIR"),
+            "it is an option of broadside night: write broadside night --campaign FILE --ledgers DIR"
+        ),
         .init(
             "ledger", "ledgers",
             "write --ledgers DIR: the ledger of each night is in it, as NAME/DATE"),

@@ -9,7 +9,7 @@ public struct NightsReport {
     public init(_ collection: LedgerCollection) throws(BroadsideError) {
         for path in collection.paths {
             // After a run, whose signals wait to be taken.
-            try SignalWatch.stopIfAsked()
+            try SignalWatch.stopIfRequested()
             nights.append(try Night.read(path))
         }
         nights = Self.sorted(nights)

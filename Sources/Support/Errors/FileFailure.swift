@@ -34,7 +34,7 @@ package enum FileFailure: Sendable {
     /// - Parameters:
     ///   - number: The value of `errno`.
     ///   - advice: The remedy if the request is invalid.
-    package static func words(errno number: Int32, _ advice: String) -> String {
+    package static func message(errno number: Int32, _ advice: String) -> String {
         let failure = FileFailure(errno: number)
         return "\(describe(errno: number)): "
             + (failure == .unusable ? advice : machineAdvice(errno: number))
@@ -79,7 +79,7 @@ extension BroadsideError {
         _ name: InputName, errno number: Int32, _ advice: String
     ) -> BroadsideError {
         BroadsideError(
-            name, ": \(FileFailure.words(errno: number, advice))",
+            name, ": \(FileFailure.message(errno: number, advice))",
             exitCode: FileFailure(errno: number).exitCode)
     }
 }

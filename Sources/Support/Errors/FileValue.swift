@@ -80,7 +80,7 @@ package enum FileValue {
                 "names no file (what was given is not shown, it may be the secret itself): name "
                     + file(of: option)
             } else {
-                "can't be read: \(FileFailure.words(errno: number, ""))"
+                "can't be read: \(FileFailure.message(errno: number, ""))"
             }
         return BroadsideError(option: option, words, exitCode: failure.exitCode)
     }

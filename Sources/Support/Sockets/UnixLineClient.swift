@@ -25,7 +25,7 @@ package struct UnixLineClient {
     private var received: [UInt8] = []
 
     /// Seconds within which a process must accept the connection and respond.
-    package static let patience = 10
+    package static let timeoutSeconds = 10
     /// Maximum byte count of a response.
     static let responseLimit = 1 << 20
     /// Maximum number of simultaneous requests; each uses two descriptors.
@@ -42,7 +42,7 @@ package struct UnixLineClient {
         self.path = path
         self.request = Array(request.utf8) + [0x0a]
         self.kept = kept
-        deadline = Clock.now().nanoseconds + UInt64(Self.patience) * second
+        deadline = Clock.now().nanoseconds + UInt64(Self.timeoutSeconds) * second
     }
 
     /// Queries several processes.

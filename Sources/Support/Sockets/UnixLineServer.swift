@@ -176,12 +176,12 @@ package final class UnixLineServer {
         let count = SystemCall.receive(client.descriptor, &room, 0)
         if count < 0 { return (errno == EAGAIN || errno == EINTR, false) }
         client.received += room[..<count]
-        var answered = 0
+        var handled = 0
         while let end = client.received.firstIndex(of: 0x0a) {
             var line = client.received[..<end]
             if line.last == 0x0d { line.removeLast() }
-            answered += 1
-            guard line.count <= limits.lineBytes, answered <= limits.requestsAtOnce else {
+            handled += 1
+            guard line.count <= limits.lineBytes, handled <= limits.requestsAtOnce else {
                 _ = reply(
                     "{\"ok\":false,\"error\":\"too much at once: send one line per request\"}",
                     to: client)

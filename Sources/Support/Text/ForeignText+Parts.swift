@@ -6,30 +6,30 @@ extension StringProtocol {
     package func parts(
         atFirst scalar: Unicode.Scalar
     ) -> (before: SubSequence, behind: SubSequence)? {
-        guard let place = unicodeScalars.firstIndex(of: scalar) else { return nil }
-        return (self[..<place], self[unicodeScalars.index(after: place)...])
+        guard let index = unicodeScalars.firstIndex(of: scalar) else { return nil }
+        return (self[..<index], self[unicodeScalars.index(after: index)...])
     }
 
     /// Returns the parts before and after the last of these scalars; nil if there is none.
     package func parts(
         atLast scalar: Unicode.Scalar
     ) -> (before: SubSequence, behind: SubSequence)? {
-        guard let place = unicodeScalars.lastIndex(of: scalar) else { return nil }
-        return (self[..<place], self[unicodeScalars.index(after: place)...])
+        guard let index = unicodeScalars.lastIndex(of: scalar) else { return nil }
+        return (self[..<index], self[unicodeScalars.index(after: index)...])
     }
 
     /// Returns the parts between occurrences of the scalar, including empty ones.
     package func pieces(at scalar: Unicode.Scalar) -> [SubSequence] {
         var pieces: [SubSequence] = []
         var start = startIndex
-        var place = start
-        while place < endIndex {
-            let next = unicodeScalars.index(after: place)
-            if unicodeScalars[place] == scalar {
-                pieces.append(self[start..<place])
+        var index = start
+        while index < endIndex {
+            let next = unicodeScalars.index(after: index)
+            if unicodeScalars[index] == scalar {
+                pieces.append(self[start..<index])
                 start = next
             }
-            place = next
+            index = next
         }
         return pieces + [self[start...]]
     }

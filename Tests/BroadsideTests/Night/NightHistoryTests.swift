@@ -50,7 +50,8 @@ import Testing
         #expect(try night(history, after: 2, today: next) == evening)
     }
 
-    @Test func `A clock that was set back far begins no night, and a little changes nothing`() throws
+    @Test func `A clock that was set back far begins no night, and a little changes nothing`()
+        throws
     {
         var history = NightHistory()
         history.take(.intended, of: evening, at: Self.late)

@@ -42,7 +42,8 @@ import Testing
                 """)
     }
 
-    @Test func `A note that was cut off at any byte says nothing, and the next one is whole`() throws
+    @Test func `A note that was cut off at any byte says nothing, and the next one is whole`()
+        throws
     {
         try add(.intended)
         let before = try Data(contentsOf: URL(filePath: file))
@@ -59,7 +60,8 @@ import Testing
         }
     }
 
-    @Test func `A file of another program is left alone with exit 2, and a damaged one with 5`() throws
+    @Test func `A file of another program is left alone with exit 2, and a damaged one with 5`()
+        throws
     {
         for (text, code) in [
             ("what I did at night\n", Int32(2)), ("broadside nights 2\n", 2),

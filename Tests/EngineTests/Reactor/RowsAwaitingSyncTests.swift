@@ -5,7 +5,7 @@ import Testing
 
 /// Rows that are read ahead of their sync, connections that are held to ten a second, and rows that go
 /// from one reactor to another.
-@Suite struct HeldRowsTests {
+@Suite struct RowsAwaitingSyncTests {
     @Test func `Rows waiting for a sync leave in order with the position of their chunk`() {
         var slab = RowSlab(capacity: 64)
         var held = RowsAwaitingSync()
