@@ -7,6 +7,8 @@ holdStandardDescriptors()
 TLSLibrary.keepAtExit()
 // A pipe that closes (a pager that is quit) ends the output, not the campaign.
 signal(SIGPIPE, SIG_IGN)
+// Who started this process may ignore it, and then no code of a command could be learned.
+signal(SIGCHLD, SIG_DFL)
 // A limit on the size of files (RLIMIT_FSIZE) is a failed write, like a full disk: said, and tidied up.
 signal(SIGXFSZ, SIG_IGN)
 endQuietlyOnQuit()

@@ -28,6 +28,12 @@ internal import CBroadsideOpenSSL
         unsafe body(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(memory)))
     }
 
+    /// A copy, which is overwritten by who gets it.
+    public var copy: [UInt8] {
+        // SAFETY: all bytes are set, and the memory lives as long as `self`.
+        unsafe Array(UnsafeRawBufferPointer(memory))
+    }
+
     deinit {
         // SAFETY: the last reference is gone, and the memory was allocated in `init`.
         unsafe OPENSSL_cleanse(memory.baseAddress, memory.count)

@@ -10,7 +10,7 @@ struct MemorySecretsTests {
     /// A campaign that takes its time.
     private func start(
         _ campaign: Campaign, _ options: [String], without: Set<String> = [],
-        to server: LocalAPNs
+        environment: [String: String] = [:], to server: LocalAPNs
     ) throws -> Subprocess {
         let arguments = campaign.arguments(
             to: server.endpoint, ["--rate", "100"] + options, without: without)
@@ -21,7 +21,7 @@ struct MemorySecretsTests {
                 "-c", #"cd "$0" && ulimit -c unlimited && exec "$@""#, campaign.directory.path,
                 Broadside.path(),
             ] + arguments, in: campaign.directory,
-            environment: ["SWIFT_BACKTRACE": "enable=no"])
+            environment: environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 })
         try sending.wait {
             let names = (try? campaign.directory.names(in: campaign.ledger)) ?? []
             return names.contains { name in
@@ -64,6 +64,33 @@ struct MemorySecretsTests {
             if !found.isEmpty { Thread.sleep(forTimeInterval: 0.1) }
         }
         #expect(found.isEmpty, comment)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may look into a process that keeps to itself"))
+    func `No key from a variable or a command stays in memory, after a reload either`() throws {
+        let server = try LocalAPNs()
+        let campaigns = [try Campaign(rows: 30_000), try Campaign(rows: 30_000)]
+        let key = try String(contentsOfFile: campaigns[0].authority.authKey, encoding: .utf8)
+        let parts = key.split(separator: "\n").dropFirst().prefix(2).map { String($0.prefix(40)) }
+        let mark = ["--collapse-id", "api.marked-topic"]
+        let processes = [
+            try start(
+                campaigns[0], mark + ["--auth-key", "env:MARKED_KEY"],
+                environment: ["MARKED_KEY": key.replacing("\n", with: "\\n")], to: server),
+            try start(
+                campaigns[1],
+                mark + ["--auth-key-command", "cat '\(campaigns[1].authority.authKey)'"],
+                without: ["auth-key"], to: server),
+        ]
+        for process in processes {
+            process.send(signal: SIGHUP)
+            try process.wait {
+                try String(contentsOfFile: process.errorsPath, encoding: .utf8)
+                    .contains("credentials were read again")
+            }
+            try expectNone(of: parts, in: process, "signing key")
+            process.stop()
+        }
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root may look into a process that keeps to itself"))

@@ -109,11 +109,7 @@ extension Credential {
     ) throws(BroadsideError) {
         switch (other, self) {
         case (.suppliedToken(let before), .suppliedToken(let token)):
-            // "One connection, one team": and the campaign's topic is the first team's.
-            guard before.claims.teamID == token.claims.teamID else {
-                throw .usage(
-                    "auth-token-file", "\(token.path): the new token is of another team")
-            }
+            try token.checkTeam(of: before)
         case (.certificate, .certificate):
             guard headers.topic != nil || onlyTopic == other.onlyTopic else {
                 throw .usage(

@@ -7,7 +7,7 @@ internal import Glibc
 enum Credential: Sendable {
     /// A key that provider tokens are signed with.
     case key(SigningKey, keyID: String, teamID: String)
-    /// A provider token that was made elsewhere, in a file that may be replaced.
+    /// A provider token that was made elsewhere: in a file that may be replaced, or by a command.
     case suppliedToken(ExternalProviderToken)
     /// A client certificate, shown in the handshake; requests carry no `authorization`.
     case certificate(TLSIdentity, CertificateScope)
@@ -15,13 +15,20 @@ enum Credential: Sendable {
     /// A certificate that ends within so many seconds is worth a word.
     private static let expiryNoticeSeconds: Int64 = 30 * 86_400
 
-    /// Reads the files that the options name.
+    /// Reads the files that the options name, or has the command run.
+    ///
+    /// - Parameters:
+    ///   - options: Name one credential.
+    ///   - warnings: What is most likely a mistake is appended.
+    ///   - printed: What the options' command has printed; nil: it is run.
     static func read(
-        _ options: SendOptions, warnings: inout [String]
+        _ options: SendOptions, warnings: inout [String], printed: SecretBytes? = nil
     ) throws(BroadsideError) -> Credential {
         try Clock.checkThatItIsSet()
         let kinds = [
-            ("auth-key", options.authKey), ("auth-token-file", options.authTokenFile),
+            ("auth-key", options.authKey), ("auth-key-command", options.authKeyCommand),
+            ("auth-token-file", options.authTokenFile),
+            ("auth-token-command", options.authTokenCommand),
             ("certificate", options.certificate),
         ].filter { $0.1 != nil }.map { "--\($0.0)" }
         ProcessMemory.keepToItself()
@@ -37,32 +44,39 @@ enum Credential: Sendable {
         if let path = options.certificate {
             return try readCertificate(path, options, &warnings)
         }
+        let nowSeconds = Clock.now().wallMilliseconds / 1000
         if let path = options.authTokenFile {
             return .suppliedToken(
                 try ExternalProviderToken.read(
-                    path, nowSeconds: Clock.now().wallMilliseconds / 1000, warnings: &warnings))
+                    path, nowSeconds: nowSeconds, warnings: &warnings))
         }
-        return try readKey(options, &warnings)
+        if let command = options.authTokenCommand {
+            return .suppliedToken(
+                try ExternalProviderToken.run(
+                    command, printed: printed, nowSeconds: nowSeconds, warnings: &warnings))
+        }
+        return try readKey(options, printed, &warnings)
     }
 
     /// Options that belong to another kind were meant for something: better asked than ignored.
     private static func refuseStrangers(
         _ options: SendOptions, kind: String
     ) throws(BroadsideError) {
-        let companions: [(name: String, value: String?, kind: String)] = [
-            ("key-id", options.keyID, "--auth-key"),
-            ("team-id", options.teamID, "--auth-key"),
-            ("private-key", options.privateKey, "--certificate"),
-            ("passphrase-file", options.passphraseFile, "--certificate"),
+        let keys = ["--auth-key", "--auth-key-command"]
+        let companions: [(name: String, value: String?, kinds: [String])] = [
+            ("key-id", options.keyID, keys), ("team-id", options.teamID, keys),
+            ("private-key", options.privateKey, ["--certificate"]),
+            ("passphrase-file", options.passphraseFile, ["--certificate"]),
         ]
-        for companion in companions where companion.value != nil && companion.kind != kind {
+        for companion in companions
+        where companion.value != nil && !companion.kinds.contains(kind) {
             throw .usage(
-                companion.name, "goes with \(companion.kind), not with \(kind): leave it out")
+                companion.name, "goes with \(companion.kinds[0]), not with \(kind): leave it out")
         }
     }
 
     private static func readKey(
-        _ options: SendOptions, _ warnings: inout [String]
+        _ options: SendOptions, _ printed: SecretBytes?, _ warnings: inout [String]
     ) throws(BroadsideError) -> Credential {
         guard let keyID = options.keyID else {
             throw .usage("key-id", "is missing: Apple shows it beside the key, 10 characters")
@@ -76,8 +90,10 @@ enum Credential: Sendable {
             throw .usage(
                 name, "'\(wordExcerpt(value))' is not 10 letters and digits: copy it from Apple")
         }
-        let path = options.authKey ?? ""
-        if let named = keyIDInName(path), named != keyID {
+        guard let source = KeySource(options) else {
+            preconditionFailure("the caller has seen a key's option")
+        }
+        if let path = source.path, let named = keyIDInName(path), named != keyID {
             guard named != teamID else {
                 throw .usage(
                     "key-id",
@@ -88,12 +104,64 @@ enum Credential: Sendable {
                 "--auth-key \(path) is the key \(named) by its name, and --key-id says \(keyID): "
                     + "one of them is wrong")
         }
-        var pem = try readSecret(path, option: "auth-key", limit: 1 << 16, &warnings)
-        defer { pem.cleanse() }
+        return .key(
+            try readKey(source, printed, &warnings), keyID: keyID, teamID: teamID)
+    }
+
+    /// The most bytes of a key, in whatever form.
+    static let keyByteLimit = 1 << 16
+
+    private static func readKey(
+        _ source: KeySource, _ printed: SecretBytes?, _ warnings: inout [String]
+    ) throws(BroadsideError) -> SigningKey {
+        try source.check()
+        switch source {
+        case .file(let path):
+            var text = try readSecret(
+                path, option: source.option, limit: keyByteLimit, &warnings)
+            return try key(taking: &text, source, "\(path): ")
+        case .environment(let name):
+            return try HeldKeys.key("env:\(name)") { () throws(BroadsideError) in
+                guard var text = EnvironmentSecret.take(name) else {
+                    throw .usage(
+                        source.option,
+                        "env:\(name): the variable is not set, or is empty: export it before broadside is "
+                            + "started")
+                }
+                return try key(taking: &text, source, "env:\(name): ")
+            }
+        case .command(let command):
+            var text =
+                if let printed {
+                    printed.copy
+                } else {
+                    try SecretCommand.run(command, option: source.option, limit: keyByteLimit)
+                }
+            return try key(taking: &text, source, "")
+        }
+    }
+
+    /// Reads a key's text, and overwrites it.
+    ///
+    /// - Parameter location: What a message has before the problem.
+    private static func key(
+        taking text: inout [UInt8], _ source: KeySource, _ location: String
+    ) throws(BroadsideError) -> SigningKey {
+        defer { text.cleanse() }
         do {
-            return .key(try SigningKey(pem: pem), keyID: keyID, teamID: teamID)
+            return try SigningKey(pem: text)
         } catch {
-            throw .usage("auth-key", "\(path): \(error.message)")
+            guard source.path == nil else {
+                throw .usage(source.option, "\(location)\(error.message)")
+            }
+            // What to do about a file is no help here.
+            let problem = (error.message.parts(atFirst: ":")?.before ?? error.message[...])
+                .replacing("the file holds", with: "it holds")
+            throw .usage(
+                source.option,
+                location.isEmpty
+                    ? "printed no usable key: \(problem): have it print the .p8 file's text"
+                    : "\(location)no usable key: \(problem): put the .p8 file's text there")
         }
     }
 

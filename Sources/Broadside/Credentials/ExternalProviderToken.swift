@@ -1,11 +1,43 @@
 internal import BroadsideAPNs
 import BroadsideEngine
+internal import BroadsidePolicy
 import BroadsideSupport
+import BroadsideTLS
 internal import Glibc
 
-/// A provider token that was made elsewhere, and the file in which it comes: whoever makes it
-/// writes a new one there before the old one is an hour old.
+/// A provider token that was made elsewhere, and where it comes from: a file in which whoever makes it writes
+/// a new one before the old one is an hour old, or a command that prints one.
 struct ExternalProviderToken: Sendable {
+    /// Where it comes from.
+    enum Source: Sendable {
+        case file(String)
+        case command(String)
+
+        /// The option that names it.
+        var option: String {
+            switch self {
+            case .file: "auth-token-file"
+            case .command: "auth-token-command"
+            }
+        }
+
+        /// An error about what was read.
+        fileprivate func error(_ problem: String) -> BroadsideError {
+            switch self {
+            case .file(let path): .usage(option, "\(path): \(problem)")
+            case .command: .usage(option, "printed \(problem)")
+            }
+        }
+
+        /// The token, as the beginning of a warning.
+        fileprivate var subject: String {
+            switch self {
+            case .file(let path): "--\(option) \(path)"
+            case .command: "the token of --\(option)"
+            }
+        }
+    }
+
     /// What tells one state of the file from the next.
     struct Mark: Equatable, Sendable {
         private var inode: UInt64
@@ -23,12 +55,15 @@ struct ExternalProviderToken: Sendable {
         }
     }
 
-    let path: String
-    /// The file's state before it was read.
+    let source: Source
+    /// The file's state before it was read; nil if it comes from a command.
     let mark: Mark?
     let claims: ProviderTokenClaims
     /// `bearer ...`.
     let authorization: [UInt8]
+
+    /// The most bytes of a file, or of what a command prints.
+    static let byteLimit = 8_192
 
     /// Reads the file and checks what can be checked without the key.
     ///
@@ -37,44 +72,82 @@ struct ExternalProviderToken: Sendable {
         _ path: String, nowSeconds: UInt64, warnings: inout [String]
     ) throws(BroadsideError) -> ExternalProviderToken {
         let mark = Mark(path: path)
-        let bytes = try readSecret(path, option: "auth-token-file", limit: 8192, &warnings)
+        let bytes = try readSecret(
+            path, option: "auth-token-file", limit: byteLimit, &warnings)
+        return try parse(bytes, .file(path), mark, nowSeconds: nowSeconds, warnings: &warnings)
+    }
+
+    /// Runs the command and checks what it prints.
+    ///
+    /// - Parameters:
+    ///   - command: The command line.
+    ///   - printed: What it has printed; nil: it is run.
+    ///   - shell: Runs it.
+    ///   - heedsSignals: Whether nothing else takes signals meanwhile.
+    ///   - nowSeconds: Seconds since 1970.
+    ///   - warnings: What is most likely a mistake is appended.
+    static func run(
+        _ command: String, printed: SecretBytes? = nil, by shell: ShellCommand = ShellCommand(),
+        heedsSignals: Bool = true, nowSeconds: UInt64, warnings: inout [String]
+    ) throws(BroadsideError) -> ExternalProviderToken {
+        let source = Source.command(command)
+        let bytes =
+            if let printed {
+                printed.copy
+            } else {
+                try SecretCommand.run(
+                    command, option: source.option, limit: byteLimit, by: shell,
+                    heedsSignals: heedsSignals)
+            }
+        return try parse(bytes, source, nil, nowSeconds: nowSeconds, warnings: &warnings)
+    }
+
+    private static func parse(
+        _ bytes: [UInt8], _ source: Source, _ mark: Mark?, nowSeconds: UInt64,
+        warnings: inout [String]
+    ) throws(BroadsideError) -> ExternalProviderToken {
         let blanks: Set<UInt8> = [0x20, 0x09, 0x0a, 0x0d]
         let token = Array(bytes.drop { blanks.contains($0) }.reversed())
         let text = Array(token.drop { blanks.contains($0) }.reversed())
-        if let problem = Self.otherKind(text) {
-            throw .usage("auth-token-file", "\(path): \(problem)")
-        }
+        if let problem = Self.otherKind(text) { throw source.error(problem) }
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else {
-            throw .usage(
-                "auth-token-file",
-                "\(path): no provider token: three parts with dots between, as "
-                    + "a JWT has")
+            throw source.error("no provider token: three parts with dots between, as a JWT has")
         }
         guard let parsed = try? ProviderTokenClaims.parse(text) else {
-            throw .usage(
-                "auth-token-file",
-                "\(path): no provider token for APNs: alg ES256, kid and iss of "
+            throw source.error(
+                "no provider token for APNs: alg ES256, kid and iss of "
                     + "10 characters, iat in seconds, all in base64url")
         }
         if parsed.hasTextualIssueTime {
             warnings.append(
-                "--auth-token-file \(path): iat is a string: APNs accepts it, RFC 7519 requires a "
-                    + "number")
+                "\(source.subject): iat is a string: APNs accepts it, RFC 7519 requires a number")
         }
         let issuedAt = parsed.claims.issuedAtUnixSeconds
         if issuedAt + ProviderTokenAge.expirySeconds < nowSeconds {
             warnings.append(
-                "--auth-token-file \(path) is \(ageText(nowSeconds - issuedAt)) old: APNs accepts tokens "
+                "\(source.subject) is \(ageText(nowSeconds - issuedAt)) old: APNs accepts tokens "
                     + "for an hour, so make a new one")
         } else if issuedAt > nowSeconds + ProviderTokenAge.expirySeconds {
             warnings.append(
-                "--auth-token-file \(path) was made \(ageText(issuedAt - nowSeconds)) in the "
+                "\(source.subject) was made \(ageText(issuedAt - nowSeconds)) in the "
                     + "future: check the clocks here and where it was made")
         }
         return ExternalProviderToken(
-            path: path, mark: mark, claims: parsed.claims,
+            source: source, mark: mark, claims: parsed.claims,
             authorization: ProviderTokenClaims.authorization(text))
+    }
+
+    /// Checks that a run may continue with this one: "One connection, one team", and the campaign's topic is
+    /// the first team's.
+    func checkTeam(of other: ExternalProviderToken) throws(BroadsideError) {
+        guard claims.teamID == other.claims.teamID else {
+            switch source {
+            case .file(let path):
+                throw .usage(source.option, "\(path): the new token is of another team")
+            case .command: throw .usage(source.option, "printed a token of another team")
+            }
+        }
     }
 }
 
@@ -92,19 +165,31 @@ extension ExternalProviderToken {
     }
 }
 
-/// Looks once a second whether there is a new token, and gives it to the run.
+/// Looks once a second whether the file has a new token, or whether the command has to be run again, and gives
+/// what is found to the run.
+///
+/// A command is run when its token has reached an age at which APNs takes another one and soon wants one, or
+/// when APNs has called it expired: no more often than the rules of Apple allow.
 struct ExternalProviderTokenWatch {
-    /// What was found where the file changed.
+    /// What was found where the file changed, or the command was run.
     struct Reading: Sendable {
-        let mark: ExternalProviderToken.Mark
+        /// nil: a command's.
+        let mark: ExternalProviderToken.Mark?
         /// nil: it can't be read, which the last warning says.
         var token: ExternalProviderToken?
         var warnings: [String] = []
     }
 
+    /// From this age of its token on a command is run again, in seconds: five minutes remain for tries.
+    static let renewalAge = ProviderTokenAge.usableSeconds - ProviderTokenAge.changeSeconds
+    /// So many runs of the command bring no other token in place of one that has expired: then the run ends.
+    static let expiredTriesLimit = 3
+
     private(set) var token: ExternalProviderToken
     private(set) var lastMark: ExternalProviderToken.Mark?
     private var nextCheck: UInt64
+    /// Runs of the command since APNs called its token expired.
+    private var expiredTries = 0
 
     /// nil where the credential is of another kind.
     init?(_ credential: Credential, now: Now) {
@@ -114,11 +199,25 @@ struct ExternalProviderTokenWatch {
         nextCheck = now.nanoseconds + second
     }
 
-    /// Whether it is time to look at the file.
-    func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextCheck }
+    /// Whether the token comes from a command.
+    var isFromCommand: Bool {
+        if case .command = token.source { return true }
+        return false
+    }
 
-    /// A look has begun: the next one is due in a second.
-    mutating func wait(_ now: Now) { nextCheck = now.nanoseconds + second }
+    /// Whether it is time to look at the file, or to run the command.
+    ///
+    /// - Parameter isStale: APNs has called the token expired, and nothing is sent before there is another.
+    func isDue(_ now: Now, isStale: Bool) -> Bool {
+        guard now.nanoseconds >= nextCheck else { return false }
+        return !isFromCommand || isStale
+            || now.wallMilliseconds / 1000 >= token.claims.issuedAtUnixSeconds + Self.renewalAge
+    }
+
+    /// A look has begun: the next one is due in a second, or after a pause if it is a command that is run.
+    mutating func wait(_ now: Now, isStale: Bool) {
+        nextCheck = now.nanoseconds + (isFromCommand ? isStale ? 5 : 60 : 1) * second
+    }
 
     /// A file that is being replaced may be missing or half for a moment: the token in use stays.
     ///
@@ -133,40 +232,56 @@ struct ExternalProviderTokenWatch {
                 coordinator.take(
                     authorization: found.authorization,
                     issuedAt: found.claims.issuedAtUnixSeconds, now)
+                expiredTries = 0
             }
             token = found
         }
         for warning in reading.warnings { standardErrorLine("broadside: warning: \(warning)") }
+        guard isFromCommand, coordinator.isTokenStale else { return }
+        expiredTries += 1
+        assert(expiredTries <= Self.expiredTriesLimit, "a run that was stopped asks no more")
+        if expiredTries == Self.expiredTriesLimit {
+            coordinator.stop(.expiredToken(isSupplied: true))
+        }
     }
 }
 
 extension ExternalProviderTokenWatch.Reading? {
-    /// Reads the file if it changed; may wait for its disk. A pipe is read at the start only.
+    /// Reads the file if it changed, or runs the command; may wait for a disk or for the command. A pipe is
+    /// read at the start only.
     ///
     /// - Parameters:
     ///   - token: The one in use.
     ///   - lastMark: The file's state before it was read last.
-    /// - Returns: nil where it is as it was, or missing.
+    ///   - shell: Runs a command.
+    /// - Returns: nil where the file is as it was, or missing.
     static func read(
-        _ token: ExternalProviderToken, since lastMark: ExternalProviderToken.Mark?
+        _ token: ExternalProviderToken, since lastMark: ExternalProviderToken.Mark?,
+        by shell: ShellCommand
     ) -> Self {
-        guard let mark = ExternalProviderToken.Mark(path: token.path), mark != lastMark else {
-            return nil
-        }
-        var reading = ExternalProviderTokenWatch.Reading(mark: mark)
+        let nowSeconds = Clock.now().wallMilliseconds / 1000
+        var reading: ExternalProviderTokenWatch.Reading
         do throws(BroadsideError) {
-            guard !isPipe(token.path) else {
-                throw .usage(
-                    "auth-token-file", "\(token.path) is a pipe, which is read at the start only")
+            let found: ExternalProviderToken
+            switch token.source {
+            case .file(let path):
+                guard let mark = ExternalProviderToken.Mark(path: path), mark != lastMark else {
+                    return nil
+                }
+                reading = ExternalProviderTokenWatch.Reading(mark: mark)
+                guard !isPipe(path) else {
+                    throw .usage(
+                        token.source.option, "\(path) is a pipe, which is read at the start only")
+                }
+                found = try ExternalProviderToken.read(
+                    path, nowSeconds: nowSeconds, warnings: &reading.warnings)
+            case .command(let command):
+                reading = ExternalProviderTokenWatch.Reading(mark: nil)
+                found = try ExternalProviderToken.run(
+                    command, by: shell, heedsSignals: false, nowSeconds: nowSeconds,
+                    warnings: &reading.warnings)
             }
-            let found = try ExternalProviderToken.read(
-                token.path, nowSeconds: Clock.now().wallMilliseconds / 1000,
-                warnings: &reading.warnings)
-            // "One connection, one team": and the campaign's topic is the first team's.
-            guard found.claims.teamID == token.claims.teamID else {
-                throw .usage(
-                    "auth-token-file", "\(token.path): the new token is of another team")
-            }
+            try found.checkTeam(of: token)
             reading.token = found
         } catch {
             reading.warnings.append("\(error.message); the token before it stays in use")

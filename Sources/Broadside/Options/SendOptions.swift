@@ -67,14 +67,19 @@ public struct SendOptions: Sendable {
     /// apns-collapse-id; nil: not sent.
     public var collapseID: String?
 
-    /// A `.p8` file, with the two names that Apple gave with it.
+    /// A `.p8` file, with the two names that Apple gave with it; or `env:NAME`, a variable of the environment
+    /// that holds the key's text.
     public var authKey: String?
+    /// A command for `sh -c` that prints the key.
+    public var authKeyCommand: String?
     /// The key's ID, 10 characters.
     public var keyID: String?
     /// The team's ID, 10 characters.
     public var teamID: String?
     /// A provider token made elsewhere, reread when it changes.
     public var authTokenFile: String?
+    /// A command for `sh -c` that prints a provider token, run again when that gets old.
+    public var authTokenCommand: String?
     /// A client certificate: PEM or PKCS#12.
     public var certificate: String?
     /// Its private key, PEM; nil: in the certificate's file.

@@ -5,10 +5,10 @@ import BroadsideTLS
 
 /// What a run's credential needs while the run continues: provider tokens renewed, files read again. On the
 /// thread that takes signals: the file of `--auth-token-file`, which is looked at each second, is read on a
-/// thread of its own, as its disk may hang. Keys are read where SIGHUP is taken: what a thread that then
-/// waits has freed stays in memory, and nothing of them may.
+/// thread of its own, as its disk may hang; so are commands run. Keys are read where SIGHUP is taken: what a
+/// thread that then waits has freed stays in memory, and nothing of them may.
 final class CredentialWatch {
-    /// The file of `--auth-token-file`, to be read if it is another than this.
+    /// The file of `--auth-token-file`, to be read if it is another than this, or the command to be run.
     private struct Job: Sendable {
         let token: ExternalProviderToken
         let mark: ExternalProviderToken.Mark?
@@ -24,6 +24,18 @@ final class CredentialWatch {
     private var readingSince: UInt64?
     private var didWarnAboutSlowReading = false
     private var didWarnAboutThread = false
+    /// Runs the command for another token.
+    private let shell = ShellCommand()
+    /// Runs the options' command after SIGHUP; what it prints is read where all other files are.
+    private let reloader: BackgroundWorker<Void, Printed>
+    private let reloadShell = ShellCommand()
+    private var isReloading = false
+
+    /// What a command printed that was run after SIGHUP.
+    private enum Printed: Sendable {
+        case secret(SecretBytes)
+        case failed(BroadsideError)
+    }
 
     /// A reading that takes longer is reported, once.
     private static var slowReading: UInt64 { 10 * second }
@@ -34,27 +46,70 @@ final class CredentialWatch {
         self.coordinator = coordinator
         self.tlsConfiguration = tlsConfiguration
         suppliedToken = ExternalProviderTokenWatch(plan.credential, now: now)
-        reader = BackgroundWorker { .read($0.token, since: $0.mark) }
+        reader = BackgroundWorker { [shell] in .read($0.token, since: $0.mark, by: shell) }
+        reloader = BackgroundWorker { [shell = reloadShell, options = plan.options] _ in
+            do throws(BroadsideError) {
+                var bytes = try SecretCommand.print(options, by: shell)
+                return .secret(SecretBytes(taking: &bytes))
+            } catch {
+                return .failed(error)
+            }
+        }
+        coordinator.awaitTokensFromElsewhere(suppliedToken?.isFromCommand ?? false)
+    }
+
+    /// Ends commands that still run: the run is over.
+    func end() {
+        shell.cancel()
+        reloadShell.cancel()
     }
 
     /// Does what has become due.
     ///
     /// - Returns: True where the reactors have something new to send with.
     func look(_ now: Now) -> Bool {
+        let version = coordinator.authorizationVersion
         take(now)
-        if let suppliedToken, suppliedToken.isDue(now), readingSince == nil {
+        takePrinted(now)
+        let isStale = coordinator.isTokenStale
+        if let suppliedToken, suppliedToken.isDue(now, isStale: isStale), readingSince == nil,
+            !coordinator.isStopping
+        {
             read(Job(token: suppliedToken.token, mark: suppliedToken.lastMark), now)
-            self.suppliedToken?.wait(now)
+            self.suppliedToken?.wait(now, isStale: isStale)
         }
-        return coordinator.renewToken(now) != nil
+        return coordinator.renewToken(now) != nil || coordinator.authorizationVersion != version
     }
 
     /// Reads keys, certificates and token file again, and has the connections replaced. What can't be
     /// read or is another sender's changes nothing.
     func reload(_ now: Now) {
+        guard SecretCommand.isNamed(plan.options) else { return reload(now, printed: nil) }
+        // One that is running already is as new as another would be.
+        guard !isReloading else { return }
+        do throws(BroadsideError) {
+            try reloader.put(())
+            isReloading = true
+        } catch {
+            warn("\(error.message); what was read before stays in use")
+        }
+    }
+
+    /// Takes what a command printed that was run after SIGHUP.
+    private func takePrinted(_ now: Now) {
+        guard isReloading, let printed = reloader.take() else { return }
+        isReloading = false
+        switch printed {
+        case .secret(let secret): reload(now, printed: secret)
+        case .failed(let error): warn("\(error.message); what was read before stays in use")
+        }
+    }
+
+    private func reload(_ now: Now, printed: SecretBytes?) {
         var warnings: [String] = []
         let found = ReloadedCredential.read(
-            plan.options, plan.headers, after: plan.credential, warnings: &warnings)
+            plan.options, plan.headers, after: plan.credential, printed: printed,
+            warnings: &warnings)
         if let found { replace(found, now) }
         for warning in warnings { warn(warning) }
     }
@@ -73,7 +128,9 @@ final class CredentialWatch {
     private func take(_ now: Now) {
         guard let begin = readingSince else { return }
         guard let reading = reader.take() else {
-            if now.nanoseconds > begin + Self.slowReading, !didWarnAboutSlowReading {
+            if now.nanoseconds > begin + Self.slowReading, !didWarnAboutSlowReading,
+                suppliedToken?.isFromCommand == false
+            {
                 didWarnAboutSlowReading = true
                 warn(
                     "the file of --auth-token-file has not been read for "
@@ -89,6 +146,7 @@ final class CredentialWatch {
 
     private func replace(_ found: ReloadedCredential, _ now: Now) {
         suppliedToken = ExternalProviderTokenWatch(found.credential, now: now)
+        coordinator.awaitTokensFromElsewhere(suppliedToken?.isFromCommand ?? false)
         let isSameKey = coordinator.replaceSigner(found.authorization.sign)
         if let value = found.authorization.value, !isSameKey,
             value != coordinator.authorization().value
@@ -113,7 +171,7 @@ final class CredentialWatch {
     private static func copiedCredential(_ options: SendOptions) -> String? {
         guard let folder = SystemCall.environment("CREDENTIALS_DIRECTORY") else { return nil }
         let files = [
-            ("auth-key", options.authKey), ("auth-token-file", options.authTokenFile),
+            ("auth-key", KeySource(options)?.path), ("auth-token-file", options.authTokenFile),
             ("certificate", options.certificate), ("private-key", options.privateKey),
             ("passphrase-file", options.passphraseFile), ("ca-file", options.caFile),
             ("proxy-auth-file", options.proxyAuthFile),
@@ -137,15 +195,17 @@ private struct ReloadedCredential: Sendable {
     ///   - options: Of the run.
     ///   - headers: The campaign's.
     ///   - other: What the run began with.
+    ///   - printed: What the options' command printed; nil: they name none.
     ///   - warnings: gets what is worth telling.
     /// - Returns: nil where something can't be read, or is another sender's, which the last warning says.
     static func read(
         _ options: SendOptions, _ headers: NotificationHeaders, after other: Credential,
-        warnings: inout [String]
+        printed: SecretBytes?, warnings: inout [String]
     ) -> ReloadedCredential? {
         do throws(BroadsideError) {
             try refusePipes(options)
-            let credential = try Credential.read(options, warnings: &warnings)
+            let credential = try Credential.read(
+                options, warnings: &warnings, printed: printed)
             try credential.check(headers, options)
             try credential.checkSuccession(of: other, headers: headers)
             return ReloadedCredential(
@@ -163,7 +223,7 @@ private struct ReloadedCredential: Sendable {
     /// Names a pipe, which is read at the start only: whether anybody writes to it again is unknown.
     private static func refusePipes(_ options: SendOptions) throws(BroadsideError) {
         let files = [
-            ("auth-key", options.authKey), ("auth-token-file", options.authTokenFile),
+            ("auth-key", KeySource(options)?.path), ("auth-token-file", options.authTokenFile),
             ("certificate", options.certificate), ("private-key", options.privateKey),
             ("passphrase-file", options.passphraseFile), ("ca-file", options.caFile),
             ("proxy-auth-file", options.proxyAuthFile),

@@ -176,6 +176,7 @@ struct LiveRun {
             }
             monitor.update(now)
         }
+        credentialWatch.end()
     }
 
     /// Why the ledger takes nothing more.

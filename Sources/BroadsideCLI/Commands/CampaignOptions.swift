@@ -29,9 +29,10 @@ enum CampaignOptions {
         [["tokens"], ["to"]],
         [["resume", "must-resume"], ["resume-or-begin"]],
         [
-            ["auth-key", "key-id", "team-id"], ["auth-token-file"],
-            ["certificate", "private-key", "passphrase-file"],
+            ["auth-key", "auth-key-command", "key-id", "team-id"], ["auth-token-file"],
+            ["auth-token-command"], ["certificate", "private-key", "passphrase-file"],
         ],
+        [["auth-key"], ["auth-key-command"]],
     ]
 
     /// Adds the options of the campaign file that the command line names, where it does not say

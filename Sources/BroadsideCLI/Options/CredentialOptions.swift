@@ -7,14 +7,32 @@ enum CredentialOptions {
     static let credentials = OptionGroup<SendOptions>(
         title: "Credentials, one kind of them",
         options: [
-            .file(
-                "auth-key", \.authKey,
-                "signing key (.p8) for provider tokens, with --key-id and --team-id"),
+            .custom(
+                "auth-key", .fileUnless(SendOptions.keyPrefixes), "FILE|env:NAME",
+                "signing key (.p8) for provider tokens, with --key-id and --team-id; env:NAME: an environment variable that holds the key's text"
+            ) { (text, options) throws(BroadsideError) in
+                try SendOptions.checkKey(text)
+                options.authKey = text
+            },
+            .custom(
+                "auth-key-command", .text, "COMMAND",
+                "run by sh -c, it prints the key; at most 30 s; again after SIGHUP"
+            ) { (text, options) throws(BroadsideError) in
+                try SendOptions.checkSecretCommand(text, option: "auth-key-command")
+                options.authKeyCommand = text
+            },
             .text("key-id", "ID", \.keyID, "the key's ID, 10 characters"),
             .text("team-id", "ID", \.teamID, "the team's ID, 10 characters"),
             .file(
                 "auth-token-file", \.authTokenFile,
                 "file with a provider token from another program, reread when it changes"),
+            .custom(
+                "auth-token-command", .text, "COMMAND",
+                "run by sh -c, it prints a provider token; at most 30 s; again when the token is 50 minutes old, or expired"
+            ) { (text, options) throws(BroadsideError) in
+                try SendOptions.checkSecretCommand(text, option: "auth-token-command")
+                options.authTokenCommand = text
+            },
             .file(
                 "certificate", \.certificate,
                 "client certificate: PEM, with or without its key, DER (.cer) or PKCS#12"),

@@ -114,10 +114,11 @@ struct LikelyGuess {
             "webhook hook slack callback on-complete on-finish", "summary",
             "a run calls no webhook: write --summary FILE, and send that file on once the "
                 + "command has ended"),
+        .init("key-command", "auth-key-command", "write --auth-key-command COMMAND"),
         .init(
-            "auth-key-command auth-token-command key-command", "auth-token-file",
-            "no command is run for a key yet: write --auth-token-file FILE, which is read again when "
-                + "it changes"),
+            "token-command jwt-command", "auth-token-command",
+            "write --auth-token-command COMMAND"),
+        .init("auth-key-env key-env", "auth-key", "write --auth-key env:NAME"),
         .init(
             "keep-tokens no-tokens", "ledger",
             "a ledger always holds the tokens that were not accepted: remove its directory once you "

@@ -1,3 +1,5 @@
+import BroadsideSupport
+
 /// What the value of an option is. Parser, help, completions, the campaign file and the rules for
 /// files go by it.
 enum OptionKind: Sendable, Equatable {
@@ -31,6 +33,8 @@ enum OptionKind: Sendable, Equatable {
     case file(FileUse)
     /// One of these, or else a file that is read.
     case choiceOrFile([String])
+    /// A file that is read, unless the value begins with one of these.
+    case fileUnless([String])
     /// `COLUMN=DIR`: a directory that is read, behind a column's name.
     case columnDirectory
     /// A file that is written, or `HOST:PORT`.
@@ -52,6 +56,8 @@ enum OptionKind: Sendable, Equatable {
         switch self {
         case .file(let use): return use
         case .columnDirectory: return .read
+        case .fileUnless(let prefixes):
+            return prefixes.contains { value.starts(withBytes: $0) } ? nil : .read
         case .choiceOrFile(let choices): return choices.contains(value) ? nil : .read
         case .fileOrEndpoint: return value.contains("/") || !value.contains(":") ? .written : nil
         case .flag, .text, .number, .choice, .known, .list: return nil

@@ -8,8 +8,12 @@ struct RequiredOption {
     /// What to write: `--tokens FILE, or --to TOKEN`.
     let call: String
 
-    init(_ name: String, _ value: String, or others: [(name: String, value: String)] = []) {
-        names = [name] + others.map(\.name)
+    /// - Parameter rare: Others that take its place, and that a message does not name.
+    init(
+        _ name: String, _ value: String, or others: [(name: String, value: String)] = [],
+        rare: [String] = []
+    ) {
+        names = [name] + others.map(\.name) + rare
         call =
             "--\(name) \(value)" + others.map { ", or --\($0.name) \($0.value)" }.joined()
     }
@@ -19,7 +23,8 @@ struct RequiredOption {
     static let output = RequiredOption("output", "FILE")
     static let credential = RequiredOption(
         "auth-key", "FILE --key-id ID --team-id ID",
-        or: [("auth-token-file", "FILE"), ("certificate", "FILE")])
+        or: [("auth-token-file", "FILE"), ("certificate", "FILE")],
+        rare: ["auth-key-command", "auth-token-command"])
 
     /// What a command needs that connects to APNs.
     static func toConnect(_ arguments: ParsedArguments) -> [RequiredOption] {
@@ -30,7 +35,9 @@ struct RequiredOption {
         }
         required.append(credential)
         // Of two credentials one has to go, before the companions of either are asked for.
-        if arguments.has("auth-key"), !arguments.has("certificate") {
+        if arguments.has("auth-key") || arguments.has("auth-key-command"),
+            !arguments.has("certificate")
+        {
             required.append(RequiredOption("key-id", "ID (Apple shows it beside the key)"))
             required.append(RequiredOption("team-id", "ID (Apple shows it as membership detail)"))
         }

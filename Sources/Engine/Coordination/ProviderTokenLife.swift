@@ -77,6 +77,13 @@ package struct ProviderTokenLife {
         return true
     }
 
+    /// Handles ExpiredProviderToken for the current token, which another process makes: nothing is sent
+    /// until there is a new one.
+    mutating func callStale() {
+        assert(current != nil, "a request had carried it")
+        isStale = true
+    }
+
     /// Handles TooManyProviderTokenUpdates in a response to a request with the token of
     /// `usedVersion`.
     mutating func freeze(_ now: UInt64, usedVersion: UInt32) {

@@ -19,6 +19,14 @@ extension RunCoordinator {
     /// Whether another token is requested.
     package var wantsToken: Bool { state.withLock { $0.token.isWanted } }
 
+    /// Whether nothing is sent because APNs reported the provider token as expired.
+    package var isTokenStale: Bool { state.withLock { $0.token.isStale } }
+
+    /// Sets whether another process can make a new token: an expired one then does not end the run.
+    package func awaitTokensFromElsewhere(_ canBeMade: Bool) {
+        state.withLock { $0.awaitsTokens = canBeMade }
+    }
+
     /// Time until which nothing is sent, seconds since 1970, because the provider token is too old
     /// and APNs refuses a newer one; nil if sending is possible.
     package func tokenBlockedUntil(_ now: Now) -> UInt64? {

@@ -213,6 +213,10 @@ extension RunCoordinator.State {
                 return .renewed
             }
         } else if !token.isYoung(now.wallMilliseconds / 1000) {
+            if awaitsTokens {
+                token.callStale()
+                return .renewed
+            }
             stop(.expiredToken(isSupplied: sign == nil))
             return .fatal
         }

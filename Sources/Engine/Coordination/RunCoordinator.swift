@@ -33,6 +33,8 @@ package final class RunCoordinator: Sendable {
         /// Clock that dates the token.
         var tokenClock = TokenClock()
         var sign: Signer?
+        /// Where nothing signs: whether another token can be made elsewhere while the run waits.
+        var awaitsTokens = false
         var guards: RefusalGuard
         var lastTrouble: ConnectionTrouble?
         var lastRefusal: StopCause.Refusal?

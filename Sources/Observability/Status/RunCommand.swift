@@ -17,8 +17,9 @@ public struct RunCommand: Codable, Hashable, Sendable {
 
     /// Options by which a connection is made: those that `doctor` has too.
     static let connectionOptions: Set<String> = [
-        "campaign", "auth-key", "key-id", "team-id", "auth-token-file", "certificate",
-        "private-key", "passphrase-file", "environment", "port", "endpoint", "ca-file", "proxy",
+        "campaign", "auth-key", "auth-key-command", "key-id", "team-id", "auth-token-file",
+        "auth-token-command", "certificate", "private-key", "passphrase-file", "environment",
+        "port", "endpoint", "ca-file", "proxy",
         "proxy-auth-file", "topic", "push-type",
     ]
 

@@ -86,7 +86,10 @@ package struct StopAdvice {
             resume("if that is as it should be, continue without this guard") {
                 $0.with("canary-max-rejected", "100")
             }
-        case .expiredToken(isSupplied: true): resume("put a new one there, then --resume continues")
+        case .expiredToken(isSupplied: true):
+            resume(
+                "see why the command prints an old one, or put a new one there, then --resume "
+                    + "continues")
         case .expiredToken(isSupplied: false):
             resume("check the clock of this machine, then --resume continues")
         case .signingFailed: resume("check --auth-key, then --resume continues")

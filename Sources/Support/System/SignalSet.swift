@@ -19,6 +19,22 @@ package struct SignalSet {
         return set
     }
 
+    /// Those that this thread blocks.
+    static var blocked: SignalSet {
+        var set = SignalSet([])
+        // SAFETY: the set is a local, which is set during the call; nil: nothing is changed.
+        unsafe pthread_sigmask(SIG_BLOCK, nil, &set.mask)
+        return set
+    }
+
+    /// Has this thread block these and no others.
+    func become() {
+        var mask = mask
+        // SAFETY: the mask is a local copy, which is read during the call; nil: the old one is not
+        // wanted.
+        unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+    }
+
     func contains(_ signal: Int32) -> Bool {
         var mask = mask
         // SAFETY: the mask is a local copy, read during the call.

@@ -148,6 +148,23 @@ package enum SystemCall {
         return text.isEmpty ? nil : text
     }
 
+    /// All variables of the environment, as `NAME=value`.
+    static var environment: [String] {
+        // SAFETY: `environ` is glibc's list of texts that end with zeros, with a nil at its end;
+        // variables change only before threads start, and each text is copied at once.
+        guard let symbol = unsafe dlsym(nil, "environ"),
+            var next = unsafe symbol.assumingMemoryBound(
+                to: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?.self
+            ).pointee
+        else { return [] }
+        var settings: [String] = []
+        while let setting = unsafe next.pointee {
+            unsafe settings.append(String(cString: setting))
+            unsafe next += 1
+        }
+        return settings
+    }
+
     /// Raises the limit on open files to the maximum permitted for this process.
     ///
     /// - Returns: The new limit.

@@ -1,0 +1,137 @@
+import BroadsideSupport
+import BroadsideTLS
+
+/// Commands that print a key or a provider token: what they print reaches nobody else.
+enum SecretCommand {
+    /// The longest time that one may take.
+    static let secondsLimit: UInt64 = 30
+    /// The longest line of its errors that a message repeats, in characters.
+    private static let excerptCountMax = 200
+
+    /// Refuses a secret, or nothing, where a command is meant.
+    static func check(_ command: String, option: String) throws(BroadsideError) {
+        guard command.unicodeScalars.contains(where: { $0.value > 0x20 }) else {
+            throw .usage(
+                option,
+                "is empty: write --\(option) COMMAND (is a variable of the script unset?)")
+        }
+        guard !SecretText.isIn(command) else {
+            throw .usage(
+                option,
+                "holds a key or a provider token (it is not shown here), and other users can read arguments: "
+                    + "write a command that prints it")
+        }
+    }
+
+    /// Whether the options name a command.
+    static func isNamed(_ options: SendOptions) -> Bool {
+        options.authKeyCommand != nil || options.authTokenCommand != nil
+    }
+
+    /// Runs the options' command once more.
+    ///
+    /// - Parameters:
+    ///   - options: Name one.
+    ///   - shell: Runs it.
+    static func print(
+        _ options: SendOptions, by shell: ShellCommand
+    ) throws(BroadsideError) -> [UInt8] {
+        if let command = options.authKeyCommand {
+            return try run(
+                command, option: "auth-key-command", limit: Credential.keyByteLimit, by: shell,
+                heedsSignals: false)
+        }
+        guard let command = options.authTokenCommand else {
+            preconditionFailure("the options name a command")
+        }
+        return try run(
+            command, option: "auth-token-command", limit: ExternalProviderToken.byteLimit,
+            by: shell, heedsSignals: false)
+    }
+
+    /// Runs a command and takes what it prints. Who gets that overwrites it.
+    ///
+    /// - Parameters:
+    ///   - command: The command line.
+    ///   - option: The option that says it.
+    ///   - limit: The most bytes that it may print.
+    ///   - shell: Runs it.
+    ///   - heedsSignals: Whether nothing else takes signals meanwhile.
+    static func run(
+        _ command: String, option: String, limit: Int, by shell: ShellCommand = ShellCommand(),
+        heedsSignals: Bool = true
+    ) throws(BroadsideError) -> [UInt8] {
+        try check(command, option: option)
+        var end = shell.run(
+            command, limits: .init(outputBytes: limit, nanoseconds: secondsLimit * second),
+            heedsSignals: heedsSignals)
+        defer { end.errors.cleanse() }
+        let isBlank = end.output.allSatisfy { $0 <= 0x20 }
+        if end.outcome == .exited(0), !isBlank {
+            defer { end.output = [] }
+            return end.output
+        }
+        let words = excerpt(of: end)
+        end.output.cleanse()
+        func failure(_ problem: String) -> BroadsideError { .usage(option, problem) }
+        switch end.outcome {
+        case .exited(0): throw failure("printed nothing\(words): run it in a shell to see why")
+        case .exited(let code):
+            throw failure(
+                "failed with exit code \(code)\(words): run it in a shell, and fix what it reports")
+        case .killed(let signal):
+            throw failure("was ended by signal \(signal)\(words): run it in a shell to see why")
+        case .notStarted(let number):
+            throw failure(
+                "can't be run: /bin/sh: \(describe(errno: number)): install a shell, or use a file")
+        case .tookTooLong:
+            throw failure(
+                "took longer than \(secondsLimit) s and was ended\(words): use a command that answers "
+                    + "faster and asks nobody")
+        case .printedTooMuch:
+            throw failure(
+                "printed more than \(grouped(UInt64(limit))) bytes: it must print the secret and nothing else"
+            )
+        case .cancelled: throw SignalWatch.stopped
+        }
+    }
+
+    /// The last line of a command's errors, in brackets, without what looks like a secret; empty if there is
+    /// none.
+    static func excerpt(of end: ShellCommand.End) -> String {
+        let text = SecretText.masked(String(decoding: end.errors, as: UTF8.self))
+        guard let line = text.split(whereSeparator: \.isNewline).last(where: { !isBlank($0) })
+        else { return "" }
+        // What it printed may be repeated there, by set -x for example.
+        let printed = String(decoding: end.output, as: UTF8.self)
+            .split(whereSeparator: \.isNewline).filter { $0.utf8.count >= 8 }
+        guard !printed.contains(where: { String(line).contains(String($0)) }) else {
+            return " (its last error has the secret, and is not shown)"
+        }
+        let words = line.split(separator: " ").map { isLikeSecret($0) ? "…" : String($0) }
+        return " (\(words.joined(separator: " ").prefix(excerptCountMax)))"
+    }
+
+    private static func isBlank(_ line: Substring) -> Bool {
+        line.unicodeScalars.allSatisfy { $0.value <= 0x20 }
+    }
+
+    /// Whether a word may be a line of a key: long, of base64's digits, and no path.
+    private static func isLikeSecret(_ word: Substring) -> Bool {
+        let bytes = word.utf8
+        guard bytes.count >= 32, bytes.first != UInt8(ascii: "/") else { return false }
+        var kinds: Set<Int> = []
+        for byte in bytes {
+            switch byte {
+            case 0x41...0x5a: kinds.insert(0)
+            case 0x61...0x7a: kinds.insert(1)
+            case 0x30...0x39: kinds.insert(2)
+            case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="), UInt8(ascii: "-"),
+                UInt8(ascii: "_"), UInt8(ascii: "."):
+                break
+            default: return false
+            }
+        }
+        return kinds.count == 3
+    }
+}

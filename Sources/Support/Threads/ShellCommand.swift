@@ -1,0 +1,340 @@
+internal import Glibc
+
+/// A command line that `sh -c` runs in a process group of its own. What it prints and the time that it takes
+/// are bounded; who started it can end it at any moment.
+///
+///     run --- spawned --- prints, takes its input --- ends ---------------------> End
+///                               |-- time is up, prints too much, is cancelled --> group killed --> End
+package final class ShellCommand: @unchecked Sendable {
+    /// What a command may take.
+    package struct Limits: Sendable {
+        /// Bytes of standard output; a command that prints more is killed. nil: nobody wants its output, of
+        /// which `errorBytes` are kept together with its errors.
+        package var outputBytes: Int?
+        package var nanoseconds: UInt64
+
+        package init(outputBytes: Int?, nanoseconds: UInt64) {
+            self.outputBytes = outputBytes
+            self.nanoseconds = nanoseconds
+        }
+
+        /// Bytes of standard error that are kept; the rest is read and forgotten.
+        package static let errorBytes = 16_384
+    }
+
+    /// How a command ended.
+    package enum Outcome: Sendable, Equatable {
+        case exited(Int32)
+        case killed(signal: Int32)
+        /// The system started no shell; what `errno` was.
+        case notStarted(Int32)
+        case tookTooLong
+        case printedTooMuch
+        /// It was ended from outside.
+        case cancelled
+    }
+
+    /// How a command ended, and what it wrote.
+    package struct End: Sendable {
+        package var outcome: Outcome
+        package var output: [UInt8]
+        package var errors: [UInt8]
+    }
+
+    private let monitor = Monitor()
+    // Behind `monitor`:
+    /// The group that runs; 0: none.
+    private var group: pid_t = 0
+    private var isCancelled = false
+
+    package init() {}
+
+    /// Ends what runs, and whatever would be run later.
+    package func cancel() {
+        monitor.locked {
+            isCancelled = true
+            if group > 0 { kill(-group, SIGKILL) }
+        }
+    }
+
+    /// Runs a command and waits for its end.
+    ///
+    /// - Parameters:
+    ///   - command: What the shell runs.
+    ///   - input: What it finds on standard input; it need not read it.
+    ///   - variables: Of its environment, besides this process's.
+    ///   - limits: What it may take.
+    ///   - heedsSignals: Whether a signal to stop that waits ends it: nothing else takes signals meanwhile.
+    package func run(
+        _ command: String, input: [UInt8] = [], variables: [String: String] = [:],
+        limits: Limits, heedsSignals: Bool
+    ) -> End {
+        // A reader that is gone is no reason to end; a signal to stop has to end the command as well.
+        var blocked = [SIGPIPE]
+        if heedsSignals { blocked += [SIGINT, SIGTERM] }
+        let before = SignalSet.blocked
+        SignalSet(blocked).block()
+        defer {
+            _ = SignalSet([SIGPIPE]).take(nanoseconds: 0)
+            before.become()
+        }
+        guard var pipes = Pipes(hasInput: !input.isEmpty, hasOutput: limits.outputBytes != nil)
+        else { return End(outcome: .notStarted(errno), output: [], errors: []) }
+        defer { pipes.closeAll() }
+        let start = Clock.now().nanoseconds
+        let failure = monitor.locked { () -> Int32 in
+            guard !isCancelled else { return ECANCELED }
+            precondition(group == 0, "one command at a time")
+            return Self.spawn(command, variables, pipes, &group)
+        }
+        guard failure == 0 else {
+            return End(
+                outcome: failure == ECANCELED ? .cancelled : .notStarted(failure), output: [],
+                errors: [])
+        }
+        pipes.closeChildren()
+        return attend(&pipes, input: input, limits, end: start + limits.nanoseconds, heedsSignals)
+    }
+
+    /// Milliseconds between two looks at whether it has ended.
+    private static let patience: Int32 = 20
+    /// The longest wait for what was killed, nanoseconds.
+    private static var killPatience: UInt64 { 2 * second }
+
+    private func attend(
+        _ pipes: inout Pipes, input: [UInt8], _ limits: Limits, end: UInt64, _ heedsSignals: Bool
+    ) -> End {
+        var result = End(outcome: .cancelled, output: [], errors: [])
+        // Room for all of it: what is left behind when an array grows is not overwritten.
+        if let count = limits.outputBytes { result.output.reserveCapacity(count + Self.stretch) }
+        var rest = input[...]
+        var killedFor: Outcome?
+        var lastSampleTime = UInt64.max
+        while true {
+            pipes.move(&rest, Self.patience, &result, limits)
+            // What a process in the background may still write is not waited for.
+            if let outcome = ended() {
+                pipes.move(&rest, 0, &result, limits)
+                result.outcome = killedFor ?? outcome
+                if let most = limits.outputBytes, result.output.count > most, killedFor == nil {
+                    result.outcome = .printedTooMuch
+                }
+                return result
+            }
+            if let killedFor {
+                // A process whose disk hangs can't be killed.
+                guard Clock.now().nanoseconds >= lastSampleTime else { continue }
+                monitor.locked { group = 0 }
+                result.outcome = killedFor
+                return result
+            }
+            if monitor.locked({ isCancelled }) {
+                killedFor = .cancelled
+            } else if heedsSignals, SignalWatch.isStopPending {
+                killedFor = .cancelled
+            } else if let most = limits.outputBytes, result.output.count > most {
+                killedFor = .printedTooMuch
+            } else if Clock.now().nanoseconds >= end {
+                killedFor = .tookTooLong
+            }
+            guard killedFor != nil else { continue }
+            lastSampleTime = Clock.now().nanoseconds + Self.killPatience
+            monitor.locked { _ = kill(-group, SIGKILL) }
+        }
+    }
+
+    /// How the shell ended; nil while it runs.
+    private func ended() -> Outcome? {
+        monitor.locked {
+            var status: Int32 = 0
+            assert(group > 0, "a command that ended is asked for no more")
+            // SAFETY: waitpid(2) sets the status, a local, during the call.
+            let found = unsafe waitpid(group, &status, WNOHANG)
+            if found < 0, errno == EINTR { return nil }
+            guard found != 0 else { return nil }
+            // Its number may be another's from here on.
+            group = 0
+            // Who ignores SIGCHLD never learns of codes.
+            guard found > 0 else { return .exited(0) }
+            let signal = status & 0x7f
+            return signal == 0 ? .exited(status >> 8 & 0xff) : .killed(signal: signal)
+        }
+    }
+
+    /// Bytes that are read at once.
+    fileprivate static let stretch = 4_096
+}
+
+extension ShellCommand {
+    /// The ends of the pipes to a command, -1 where there is none.
+    private struct Pipes {
+        private var ours: (input: Int32, output: Int32, errors: Int32) = (-1, -1, -1)
+        private(set) var theirs: (input: Int32, output: Int32, errors: Int32) = (-1, -1, -1)
+
+        init?(hasInput: Bool, hasOutput: Bool) {
+            func pipe() -> (reading: Int32, writing: Int32)? {
+                var ends: [Int32] = [-1, -1]
+                // SAFETY: pipe(2) sets both numbers of the array during the call.
+                guard unsafe Glibc.pipe(&ends) == 0 else { return nil }
+                for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+                return (ends[0], ends[1])
+            }
+            if hasInput {
+                guard let ends = pipe() else { return nil }
+                (theirs.input, ours.input) = ends
+                _ = fcntl(ours.input, F_SETFL, O_NONBLOCK)
+            }
+            if hasOutput {
+                guard let ends = pipe() else {
+                    abandon()
+                    return nil
+                }
+                (ours.output, theirs.output) = ends
+            }
+            guard let ends = pipe() else {
+                abandon()
+                return nil
+            }
+            (ours.errors, theirs.errors) = ends
+        }
+
+        private mutating func abandon() {
+            let code = errno
+            closeAll()
+            errno = code
+        }
+
+        mutating func closeChildren() {
+            for end in [theirs.input, theirs.output, theirs.errors] where end >= 0 { close(end) }
+            theirs = (-1, -1, -1)
+        }
+
+        mutating func closeAll() {
+            closeChildren()
+            for end in [ours.input, ours.output, ours.errors] where end >= 0 { close(end) }
+            ours = (-1, -1, -1)
+        }
+
+        /// Writes and reads what is possible within so many milliseconds.
+        mutating func move(
+            _ rest: inout ArraySlice<UInt8>, _ milliseconds: Int32, _ result: inout End,
+            _ limits: Limits
+        ) {
+            if rest.isEmpty, ours.input >= 0 {
+                close(ours.input)
+                ours.input = -1
+            }
+            var patience = milliseconds
+            while true {
+                // poll(2) passes over those that are negative.
+                var waited = [
+                    pollfd(fd: ours.input, events: Int16(POLLOUT), revents: 0),
+                    pollfd(fd: ours.output, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: ours.errors, events: Int16(POLLIN), revents: 0),
+                ]
+                guard SystemCall.poll(&waited, patience) > 0 else { return }
+                patience = 0
+                if waited[0].revents != 0 {
+                    let count = SystemCall.write(ours.input, Array(rest).rawSpan)
+                    if count > 0 { rest = rest.dropFirst(count) }
+                    // It reads no more: what is left is nobody's.
+                    if rest.isEmpty || count < 0 && errno != EAGAIN && errno != EINTR {
+                        rest = []
+                        close(ours.input)
+                        ours.input = -1
+                    }
+                }
+                if waited[1].revents != 0 {
+                    Self.read(&ours.output, &result.output, most: (limits.outputBytes ?? 0) + 1)
+                }
+                if waited[2].revents != 0 {
+                    Self.read(&ours.errors, &result.errors, most: Limits.errorBytes)
+                }
+                if let most = limits.outputBytes, result.output.count > most { return }
+            }
+        }
+
+        private static func read(_ descriptor: inout Int32, _ bytes: inout [UInt8], most: Int) {
+            var stretch = [UInt8](repeating: 0, count: ShellCommand.stretch)
+            // SAFETY: all bytes of the array, which is nobody else's, are overwritten.
+            defer {
+                unsafe stretch.withUnsafeMutableBytes {
+                    unsafe explicit_bzero($0.baseAddress!, $0.count)
+                }
+            }
+            let count = SystemCall.read(descriptor, &stretch)
+            if count < 0, errno == EINTR || errno == EAGAIN { return }
+            guard count > 0 else {
+                close(descriptor)
+                descriptor = -1
+                return
+            }
+            bytes += stretch[..<min(count, max(0, most - bytes.count))]
+        }
+    }
+
+    /// Starts the shell.
+    ///
+    /// - Returns: 0, or the number of the error.
+    private static func spawn(
+        _ command: String, _ variables: [String: String], _ pipes: Pipes, _ identifier: inout pid_t
+    ) -> Int32 {
+        // SAFETY: actions and attributes are initialized before they are used and destroyed at the
+        // end of this function, once; what they are given (the path, the sets of signals) is copied.
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        if pipes.theirs.input >= 0 {
+            unsafe posix_spawn_file_actions_adddup2(&actions, pipes.theirs.input, STDIN_FILENO)
+        } else {
+            unsafe posix_spawn_file_actions_addopen(
+                &actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        }
+        let output = pipes.theirs.output >= 0 ? pipes.theirs.output : pipes.theirs.errors
+        unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        unsafe posix_spawn_file_actions_adddup2(&actions, pipes.theirs.errors, STDERR_FILENO)
+        // A ledger's lock would be held by whatever the command leaves behind.
+        unsafe _ = closeFrom?(&actions, STDERR_FILENO + 1)
+        // A group of its own, so that Ctrl-C is not its business, and all of it can be ended; no
+        // signal is blocked or ignored there.
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+        unsafe sigfillset(&signals)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+        unsafe posix_spawnattr_setpgroup(&attributes, 0)
+        unsafe posix_spawnattr_setflags(
+            &attributes,
+            Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
+        let settings =
+            EnvironmentSecret.withoutThem(SystemCall.environment).filter { setting in
+                !variables.keys.contains { setting.starts(withBytes: "\($0)=") }
+            } + variables.map { "\($0)=\($1)" }
+        // SAFETY: copies that live until posix_spawn has returned, each list with the nil at its
+        // end; each is freed once, and free(3) takes nil.
+        let arguments: [String] = ["sh", "-c", command]
+        let words = unsafe arguments.map { unsafe strdup($0) } + [nil]
+        let environment = unsafe settings.map { unsafe strdup($0) } + [nil]
+        defer {
+            unsafe words.forEach { unsafe free($0) }
+            unsafe environment.forEach { unsafe free($0) }
+        }
+        var child: pid_t = 0
+        let code = unsafe posix_spawn(&child, "/bin/sh", &actions, &attributes, words, environment)
+        if code == 0 { identifier = child }
+        return code
+    }
+
+    // SAFETY: of glibc 2.34 and later, whose headers show it to GNU C alone: its type is that of its
+    // manual page.
+    private static let closeFrom = unsafe dlsym(nil, "posix_spawn_file_actions_addclosefrom_np")
+        .map {
+            unsafe unsafeBitCast(
+                $0,
+                to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) ->
+                    Int32).self)
+        }
+}
