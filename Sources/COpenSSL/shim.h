@@ -11,8 +11,14 @@
 #include <openssl/pkcs12.h>
 #include <openssl/provider.h>
 #include <openssl/rand.h>
+#include <openssl/conf.h>
+#if !defined(OPENSSL_NO_ENGINE) && OPENSSL_VERSION_MAJOR < 4
+#include <openssl/engine.h>
+#endif
 #include <openssl/sha.h>
 #include <openssl/ssl.h>
+#include <openssl/store.h>
+#include <openssl/ui.h>
 #include <openssl/x509v3.h>
 
 // OpenSSL's macros, as functions that Swift can call.
@@ -98,3 +104,74 @@ static inline int openssl_sign_reproducibly(EVP_PKEY_CTX *context) {
 }
 // Not OpenSSL's, but of keys as well: prctl takes a variable number of arguments.
 static inline void openssl_forbid_dumps(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+// A private key in a PKCS#11 token, through OpenSSL's provider of that name. Provider and key are in a library
+// context of their own, so that nothing else is computed by the token; it stays with the key.
+static inline EVP_PKEY *openssl_token_key_of_provider(
+    const char *uri, OSSL_LIB_CTX **context, int *is_installed) {
+    EVP_PKEY *key = NULL;
+    char *settings = CONF_get1_default_config_file();
+    OSSL_STORE_CTX *store = NULL;
+    *is_installed = 0;
+    *context = OSSL_LIB_CTX_new();
+    if (*context) {
+        if (settings)
+            OSSL_LIB_CTX_load_config(*context, settings);
+        *is_installed = OSSL_PROVIDER_load(*context, "pkcs11") != NULL
+            && OSSL_PROVIDER_load(*context, "default") != NULL;
+    }
+    OPENSSL_free(settings);
+    if (*is_installed)
+        store = OSSL_STORE_open_ex(uri, *context, NULL, UI_null(), NULL, NULL, NULL, NULL);
+    while (store && !key && !OSSL_STORE_eof(store)) {
+        OSSL_STORE_INFO *info = OSSL_STORE_load(store);
+        if (!info && OSSL_STORE_error(store))
+            break;
+        if (info && OSSL_STORE_INFO_get_type(info) == OSSL_STORE_INFO_PKEY)
+            key = OSSL_STORE_INFO_get1_PKEY(info);
+        OSSL_STORE_INFO_free(info);
+    }
+    if (store)
+        OSSL_STORE_close(store);
+    if (!key) {
+        OSSL_LIB_CTX_free(*context);
+        *context = NULL;
+    }
+    return key;
+}
+#if !defined(OPENSSL_NO_ENGINE) && OPENSSL_VERSION_MAJOR < 4
+// Answers no question: nobody is asked for a PIN.
+static inline int openssl_ask_nobody(UI *ui, UI_STRING *question) {
+    (void)ui, (void)question;
+    return 0;
+}
+#endif
+// The same through the engine of that name, which is loaded once and stays.
+static inline EVP_PKEY *openssl_token_key_of_engine(
+    const char *uri, const char *module, int *is_installed) {
+    *is_installed = 0;
+#if !defined(OPENSSL_NO_ENGINE) && OPENSSL_VERSION_MAJOR < 4
+    UI_METHOD *nobody = UI_create_method("nobody");
+    ENGINE *engine;
+    EVP_PKEY *key = NULL;
+    OPENSSL_init_crypto(OPENSSL_INIT_ENGINE_DYNAMIC, NULL);
+    engine = ENGINE_by_id("pkcs11");
+    if (engine && nobody) {
+        *is_installed = 1;
+        UI_method_set_reader(nobody, openssl_ask_nobody);
+        ENGINE_ctrl_cmd_string(engine, "QUIET", NULL, 0);
+        if ((!module || ENGINE_ctrl_cmd_string(engine, "MODULE_PATH", module, 0))
+            && ENGINE_init(engine))
+            key = ENGINE_load_private_key(engine, uri, nobody, NULL);
+    }
+    return key;
+#else
+    (void)uri, (void)module;
+    return NULL;
+#endif
+}
+// Begins a signature with SHA-256 by a key of a library context; nil: the process's.
+static inline int openssl_begin_signature(
+    EVP_MD_CTX *context, OSSL_LIB_CTX *library, EVP_PKEY *key) {
+    return EVP_DigestSignInit_ex(context, NULL, "SHA256", library, NULL, key, NULL);
+}

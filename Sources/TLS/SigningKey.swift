@@ -4,6 +4,8 @@ internal import CBroadsideOpenSSL
 /// An Apple `.p8` key: a P-256 private key that signs provider tokens with ES256.
 public struct SigningKey: Sendable {
     private let key: PrivateKey
+    /// Signs, where the key is in a PKCS#11 token.
+    private let token: TokenKey?
 
     /// Byte count of an ES256 signature (RFC 7518 section 3.4).
     public static let signatureByteCount = 64
@@ -17,7 +19,24 @@ public struct SigningKey: Sendable {
     public init(_ key: PrivateKey) throws(TLSError) {
         try KeyKind.requireP256(key)
         self.key = key
+        token = nil
     }
+
+    /// Finds a key that stays in a PKCS#11 token, and logs in there.
+    ///
+    /// - Parameters:
+    ///   - uri: With its PIN (RFC 7512); ends in NUL.
+    ///   - module: The path of the token's library, in place of the one that OpenSSL is set to; ends in NUL.
+    public init(tokenURI uri: [UInt8], module: [UInt8]?) throws(TLSError) {
+        let (key, token) = try TokenKey.open(uri: uri, module: module)
+        try KeyKind.requireP256(key)
+        self.key = key
+        self.token = token
+    }
+
+    /// Whether the key is in a PKCS#11 token, which chooses its own nonces: other processes have other signatures
+    /// of the same message.
+    public var isInToken: Bool { token != nil }
 
     /// The public key, for verification.
     public var verifyingKey: VerifyingKey {
@@ -32,6 +51,7 @@ public struct SigningKey: Sendable {
     /// The nonce is deterministic (RFC 6979), so that the same key and message produce the same
     /// bytes on every machine: by OpenSSL if it supports that (3.2 and later), otherwise by GnuTLS.
     public func signES256(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
+        if let token { return try token.sign(message) }
         if let signature = try signWithOpenSSL(message) { return signature }
         if let signature = signWithGnuTLS(message) { return signature }
         throw TLSError(
@@ -181,8 +201,8 @@ enum KeyKind {
         defer { ErrorQueue.clear() }
         // SAFETY: the key is a parameter and outlives the calls. OpenSSL's names are constant; the
         // curve's name is written into `name`, whose size is passed, and `count` is below that.
-        let identifier = unsafe EVP_PKEY_get_base_id(key.pointer)
-        guard identifier == EVP_PKEY_EC else {
+        guard unsafe EVP_PKEY_is_a(key.pointer, "EC") == 1 else {
+            let identifier = unsafe EVP_PKEY_get_base_id(key.pointer)
             let kind = unsafe String(openSSL: OBJ_nid2sn(identifier))
             throw TLSError(
                 .keyNotEC,

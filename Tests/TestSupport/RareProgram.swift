@@ -15,6 +15,7 @@ package enum RareProgram: String, CaseIterable, Sendable {
     case pandas
     case postgreSQL = "PostgreSQL"
     case prometheus = "Prometheus"
+    case softHSM = "SoftHSM"
     case systemd
     case zsh
 
@@ -24,7 +25,8 @@ package enum RareProgram: String, CaseIterable, Sendable {
 
     /// The files of them that tests start by name.
     static let files: Set = [
-        "chromium", "duckdb", "fish", "go", "node", "psql", "promtool", "systemd-analyze", "zsh",
+        "chromium", "duckdb", "fish", "go", "node", "psql", "promtool", "softhsm2-util",
+        "systemd-analyze", "zsh",
     ]
 }
 

@@ -42,7 +42,10 @@ extension Credential {
     /// What it is, for people; nothing secret.
     var summary: String {
         switch self {
-        case .key(_, let keyID, let teamID): "signing key \(keyID) of team \(teamID)"
+        case .key(let key, let keyID, let teamID):
+            "signing key \(keyID) of team \(teamID)"
+                + (key.isInToken
+                    ? ", in a PKCS#11 token (its provider tokens are this process's own)" : "")
         case .suppliedToken(let token):
             "provider token by key \(token.claims.keyID) of team \(token.claims.teamID)"
         case .certificate(let identity, let scope):

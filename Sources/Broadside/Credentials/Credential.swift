@@ -130,6 +130,10 @@ enum Credential: Sendable {
                 }
                 return try key(taking: &text, source, "env:\(name): ")
             }
+        case .token(let uri):
+            return try HeldKeys.key("pkcs11:\(uri)") { () throws(BroadsideError) in
+                try uri.read(option: source.option, warnings: &warnings)
+            }
         case .command(let command):
             var text =
                 if let printed {

@@ -7,11 +7,13 @@ enum KeySource: Equatable, Sendable {
     case file(String)
     /// A variable of the environment holds the key's text.
     case environment(String)
+    /// It stays in a PKCS#11 token; a URI (RFC 7512) says which.
+    case token(TokenURI)
     /// A command prints it.
     case command(String)
 
     /// What a value of `--auth-key` begins with that names no file.
-    static let prefixes = [environmentPrefix]
+    static let prefixes = [environmentPrefix, TokenURI.prefix]
     private static let environmentPrefix = "env:"
 
     /// What the options say; nil: they name no key.
@@ -27,7 +29,9 @@ enum KeySource: Equatable, Sendable {
 
     /// What a value of `--auth-key` says.
     init(_ value: String) {
-        if value.starts(withBytes: Self.environmentPrefix) {
+        if value.starts(withBytes: TokenURI.prefix) {
+            self = .token(TokenURI(value))
+        } else if value.starts(withBytes: Self.environmentPrefix) {
             self = .environment(String(value.dropFirst(Self.environmentPrefix.count)))
         } else {
             self = .file(value)
@@ -57,6 +61,7 @@ enum KeySource: Equatable, Sendable {
                     "env: needs the name of an environment variable behind it (what was given is not shown, "
                         + "it may be the key itself): write --auth-key env:NAME, without '$'")
             }
+        case .token(let uri): try uri.check(option: option)
         case .command(let command): try SecretCommand.check(command, option: option)
         }
     }

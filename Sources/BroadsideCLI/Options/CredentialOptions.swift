@@ -8,8 +8,8 @@ enum CredentialOptions {
         title: "Credentials, one kind of them",
         options: [
             .custom(
-                "auth-key", .fileUnless(SendOptions.keyPrefixes), "FILE|env:NAME",
-                "signing key (.p8) for provider tokens, with --key-id and --team-id; env:NAME: an environment variable that holds the key's text"
+                "auth-key", .fileUnless(SendOptions.keyPrefixes), "FILE|env:NAME|pkcs11:URI",
+                "signing key (.p8) for provider tokens, with --key-id and --team-id; env:NAME: an environment variable that holds the key's text; pkcs11:URI: a key in a PKCS#11 token"
             ) { (text, options) throws(BroadsideError) in
                 try SendOptions.checkKey(text)
                 options.authKey = text

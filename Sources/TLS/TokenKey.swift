@@ -1,0 +1,100 @@
+internal import CBroadsideOpenSSL
+internal import Synchronization
+
+/// What signs with a key that stays in a PKCS#11 token (a smart card, a hardware security module).
+///
+/// The token chooses the nonce of each signature. So that a process sends the same provider token for the same
+/// time all the same, the last signatures are kept; other processes have others.
+@safe final class TokenKey: Sendable {
+    /// Signatures that are kept: of the token in use, the one before and the one after, and one more.
+    static let keptMax = 4
+
+    private let key: PrivateKey
+    // SAFETY: nil, or the library context that the key was made in, which lives as long as the process: nobody
+    // frees it.
+    private nonisolated(unsafe) let library: OpaquePointer?
+    private let kept = Mutex<[(message: [UInt8], signature: [UInt8])]>([])
+
+    /// Finds the key, through OpenSSL's provider `pkcs11`, or the engine of that name.
+    ///
+    /// - Parameters:
+    ///   - uri: With its PIN; ends in NUL (RFC 7512).
+    ///   - module: The token's library, in place of the one that OpenSSL is set to; ends in NUL.
+    /// - Returns: The key as others know it, and what signs with it.
+    static func open(uri: [UInt8], module: [UInt8]?) throws(TLSError) -> (PrivateKey, TokenKey) {
+        precondition(uri.last == 0 && module?.last ?? 0 == 0, "OpenSSL reads up to the NUL")
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        var library: OpaquePointer?
+        var hasProvider: Int32 = 0
+        var hasEngine: Int32 = 0
+        // SAFETY: both texts end with a zero and are only read during the calls, which set the three
+        // locals. A key that is returned is new, and taken over.
+        let found = unsafe uri.withUnsafeBytes { uri -> PrivateKey? in
+            let text = unsafe uri.assumingMemoryBound(to: CChar.self).baseAddress
+            let key = unsafe openssl_token_key_of_provider(text, &library, &hasProvider)
+            if let key = unsafe PrivateKey(owningIfAny: key) { return key }
+            // Two ways with one wrong PIN would be two of the few tries that a token grants.
+            guard hasProvider == 0 else { return nil }
+            ErrorQueue.clear()
+            guard let module else {
+                return unsafe PrivateKey(
+                    owningIfAny: openssl_token_key_of_engine(text, nil, &hasEngine))
+            }
+            return unsafe module.withUnsafeBytes { module in
+                let module = unsafe module.assumingMemoryBound(to: CChar.self).baseAddress
+                return unsafe PrivateKey(
+                    owningIfAny: openssl_token_key_of_engine(text, module, &hasEngine))
+            }
+        }
+        guard hasProvider == 1 || hasEngine == 1 else {
+            throw TLSError(
+                .library,
+                "OpenSSL has neither a provider nor an engine for PKCS#11 here: install pkcs11-provider "
+                    + "(Debian 13) or libengine-pkcs11-openssl (Debian 12)")
+        }
+        guard let found else {
+            throw TLSError(
+                .keyUnreadable,
+                "no private key is there (\(ErrorQueue.take().text)): check the URI with pkcs11-tool "
+                    + "--list-objects, the PIN in the file of pin-source, and the token's library, "
+                    + "module-path or PKCS11_MODULE_PATH")
+        }
+        return (found, unsafe TokenKey(found, library: library))
+    }
+
+    // SAFETY: the library context is the key's, or nil, and nobody frees it.
+    private init(_ key: PrivateKey, library: OpaquePointer?) {
+        self.key = key
+        unsafe self.library = library
+    }
+
+    /// The ES256 signature of a message, in the form of RFC 7518.
+    func sign(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
+        if let before = kept.withLock({ kept in kept.first { $0.message == message } }) {
+            return before.signature
+        }
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        // SAFETY: the context is new, and its own free function ends it.
+        guard let context = unsafe OpenSSLObject(EVP_MD_CTX_new(), freedBy: EVP_MD_CTX_free) else {
+            throw ErrorQueue.error("sign")
+        }
+        var count = ES256Signature.maximumDERCount
+        var der = [UInt8](repeating: 0, count: count)
+        // SAFETY: `der` has room for the longest signature of a P-256 key, which `SigningKey` requires,
+        // and `count` says so; OpenSSL sets it to what it wrote. Key and library outlive the calls.
+        let isSigned = context.lend { context in
+            unsafe openssl_begin_signature(context, library, key.pointer) == 1
+                && EVP_DigestSign(context, &der, &count, message, message.count) == 1
+        }
+        guard isSigned, let signature = ES256Signature.raw(fromDER: Array(der.prefix(count)))
+        else { throw ErrorQueue.error("sign with the PKCS#11 token") }
+        kept.withLock { kept in
+            if kept.count == Self.keptMax { kept.removeFirst() }
+            kept.append((message, signature))
+            assert(kept.count <= Self.keptMax, "few signatures are kept")
+        }
+        return signature
+    }
+}
