@@ -194,6 +194,8 @@ public struct SendOptions: Sendable {
     public var command: RunCommand?
     /// Where the control socket is made.
     public var control: String?
+    /// A command for `sh -c`, run when the run starts, stops or finishes; the event is on its standard input.
+    public var hook: String?
     /// The night that this is the send of; nil: none.
     var night: NightRecord?
 

@@ -37,6 +37,9 @@ extension Plan {
                 + silenceLine)
         lines.append("rate         \(options.rate?.words ?? "no rate limit")\(rampTime(size))")
         if let end = endDescription { lines.append("at the end   \(end)") }
+        if options.hook != nil {
+            lines.append("hook         run when the run has started, stopped or finished")
+        }
         let text = ForeignText.escapedLines(lines.joined(separator: "\n"))
         return folded(text, indent: 13, for: descriptor)
     }

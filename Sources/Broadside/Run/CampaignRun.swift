@@ -196,7 +196,7 @@ public enum CampaignRun {
         // Each reactor has a thread, and one of the kernel's for its ledger's disk.
         try WorkerThread.checkThatSystemGives(
             2 * plan.shape.reactors + Self.otherThreads + (try metricsThreads(plan))
-                + (plan.options.traceFrames == nil ? 0 : 1))
+                + (plan.options.traceFrames == nil ? 0 : 1) + (plan.options.hook == nil ? 0 : 1))
         do {
             try ReactorThread.tryRings(plan.shape.reactors)
         } catch {

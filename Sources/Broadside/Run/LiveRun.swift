@@ -39,6 +39,7 @@ struct LiveRun {
     private let pool: ChunkPool
     private let start: Now
     private let outlets: RunOutlets
+    private let hook: EventHook?
 
     init(
         _ plan: Plan, _ prepared: PreparedRun, list: TokenList, context: TLSContext,
@@ -49,6 +50,10 @@ struct LiveRun {
         session = prepared.session
         self.list = list
         self.outlets = outlets
+        hook = try plan.options.hook.map { (command) throws(BroadsideError) in
+            try EventHook(
+                command, ledger: prepared.session.directory.path, report: plan.options.report)
+        }
         start = Clock.now()
         tlsConfiguration = TLSConfigurationBox(plan.route.tlsConfiguration(context))
         settings = plan.reactorSettings(manifest: session.manifest)
@@ -117,6 +122,7 @@ struct LiveRun {
         // Resumed after it: nothing is sent in the moment before the watch begins.
         if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
         for thread in threads { thread.start() }
+        hook?.put(.started)
         let monitor = RunMonitor(
             plan, session: session, coordinator: coordinator, services: services, source: source,
             outlets: outlets, alert: prepared.alert, planText: planText, start: start,
@@ -126,7 +132,15 @@ struct LiveRun {
         services.stop()
         let listEnd = ListEnd(source, of: services, coordinator, signals)
         monitor.reactorsEnded(Clock.now())
-        return try finish(threads, source: source, listEnd, signals, monitor)
+        do throws(BroadsideError) {
+            return try finish(threads, source: source, listEnd, signals, monitor)
+        } catch {
+            if let hook, !hook.isFinished {
+                hook.put(.stopped)
+                hook.finish(signals, isUrgent: coordinator.isStoppingAtOnce)
+            }
+            throw error
+        }
     }
 
     /// Milliseconds since 1970 from which on nothing new is sent.
@@ -261,6 +275,11 @@ struct LiveRun {
         if let message { standardErrorLine("broadside: \(message)") }
         if isDiscarded { session.directory.discardCampaign() }
         let code = conclusion.exitCode(summary)
+        let isTold = if case .success = untold { true } else { false }
+        hook?.put(
+            HookEvent(exitCode: code), summary: summary, hasLedger: !isDiscarded,
+            hasReport: isTold)
+        hook?.finish(signals, isUrgent: coordinator.isStoppingAtOnce)
         if case .failure(let error) = untold {
             // That rows are left, and why, is worth more than that somebody was not told of it.
             if code == ExitCode.complete || code == ExitCode.openRows { throw error }

@@ -111,9 +111,8 @@ struct LikelyGuess {
             "there is no frequency cap yet: write --suppress FILE with the tokens that "
                 + "ledger export --state accepted names"),
         .init(
-            "webhook hook slack callback on-complete on-finish", "summary",
-            "a run calls no webhook: write --summary FILE, and send that file on once the "
-                + "command has ended"),
+            "webhook slack callback on-complete on-finish", "hook",
+            "write --hook COMMAND, which gets each event as JSON, such as a curl to the webhook"),
         .init("key-command", "auth-key-command", "write --auth-key-command COMMAND"),
         .init(
             "token-command jwt-command", "auth-token-command",

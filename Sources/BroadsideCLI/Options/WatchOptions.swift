@@ -28,5 +28,12 @@ enum WatchOptions {
                 "control", \.control, use: .socket, placeholder: "PATH",
                 "open a second control socket here, besides the ledger's: broadside control PATH connects to it"
             ),
+            .custom(
+                "hook", .text, "COMMAND",
+                "run by sh -c when the run has started, stopped or finished, with the event as JSON on its standard input; at most 30 s; sending does not wait for it"
+            ) { (text, options) throws(BroadsideError) in
+                try SendOptions.checkSecretCommand(text, option: "hook")
+                options.hook = text
+            },
         ])
 }

@@ -1,0 +1,152 @@
+import BroadsideObservability
+import BroadsideSupport
+internal import Synchronization
+
+/// What happens to a run that a hook is told of.
+enum HookEvent: String, Sendable {
+    /// Sending has begun.
+    case started
+    /// The run has ended with rows left, or for a cause other than its list's end.
+    case stopped
+    /// Every row is settled.
+    case finished
+
+    /// The event at the end of a run with an exit code.
+    init(exitCode: Int32) {
+        let isWhole = exitCode == ExitCode.complete || exitCode == ExitCode.openRows
+        self = isWhole ? .finished : .stopped
+    }
+}
+
+/// The command of `--hook`, run at events one after the other on a thread of its own: sending never waits for
+/// it, and what becomes of it is a warning at most.
+///
+///     put --> waits --> sh -c COMMAND, its input the event --> ended, or killed after 30 s --> the next
+final class EventHook {
+    /// An event, as the command reads it.
+    private struct Call: Sendable {
+        var event: HookEvent
+        var text: String
+    }
+
+    /// The longest time that a call may take.
+    static let secondsLimit: UInt64 = 30
+    /// Calls that wait for the one before; there is one at a run's start and one at its end.
+    private static let waitingLimit = 8
+
+    private let state = State()
+    private let ledger: String
+    private let report: String?
+    /// No event follows: `finish` was called.
+    private(set) var isFinished = false
+
+    /// What both threads know.
+    private final class State: Sendable {
+        let queue = BoundedQueue<Call?>(limit: EventHook.waitingLimit + 1)
+        let shell = ShellCommand()
+        let isOver = Atomic<Bool>(false)
+    }
+
+    /// - Parameters:
+    ///   - command: What the shell runs.
+    ///   - ledger: The ledger's directory.
+    ///   - report: The report's file; nil: none is written.
+    /// - Throws: Where the system gives no thread (exit 1).
+    init(_ command: String, ledger: String, report: String?) throws(BroadsideError) {
+        self.ledger = Self.absolute(ledger)
+        self.report = report.map(Self.absolute)
+        // Not `self`: the thread would keep its owner.
+        let state = state
+        _ = try WorkerThread {
+            while let next = state.queue.take(), let call = next {
+                Self.run(command, call, by: state.shell)
+            }
+            state.isOver.store(true, ordering: .releasing)
+        }
+    }
+
+    deinit { state.queue.close() }
+
+    /// Has the command run; the caller goes on.
+    ///
+    /// - Parameters:
+    ///   - event: What happened.
+    ///   - summary: The run's, at its end.
+    ///   - hasLedger: Whether the ledger is there.
+    ///   - hasReport: Whether the report was written.
+    func put(
+        _ event: HookEvent, summary: Summary? = nil, hasLedger: Bool = true, hasReport: Bool = false
+    ) {
+        precondition(!isFinished, "a run that has ended has no more events")
+        var line = JSONLine()
+        line.add("event", event.rawValue)
+        line.addRaw("summary", summary.map(Self.onOneLine) ?? "null")
+        line.add("ledger", hasLedger ? ledger : nil)
+        line.add("report", hasReport ? report : nil)
+        state.queue.put(Call(event: event, text: line.object + "\n"))
+    }
+
+    /// Waits until the command has been run for each event. A signal ends what runs.
+    ///
+    /// - Parameters:
+    ///   - signals: Takes signals meanwhile.
+    ///   - isUrgent: Whether a second signal to stop was taken before.
+    func finish(_ signals: SignalWatch, isUrgent: Bool) {
+        isFinished = true
+        state.queue.put(nil)
+        let start = Clock.now().nanoseconds
+        let patience = isUrgent ? Self.urgentPatience : Self.patience
+        while !state.isOver.load(ordering: .acquiring) {
+            let isStopped = signals.isStopTaken(milliseconds: 20)
+            guard isStopped || Clock.now().nanoseconds >= start + patience else { continue }
+            state.shell.cancel()
+            standardErrorLine(
+                "broadside: warning: --hook was ended: "
+                    + (isStopped || isUrgent ? "a signal came" : "it does not end"))
+            // What it runs is killed by its thread.
+            let end = Clock.now().nanoseconds + second
+            while !state.isOver.load(ordering: .acquiring), Clock.now().nanoseconds < end {
+                SignalWatch.awaitNotification(milliseconds: 10)
+            }
+            return
+        }
+    }
+
+    /// The longest wait at the end of a run: for a call at its start, and for one at its end.
+    private static var patience: UInt64 { (2 * secondsLimit + 5) * second }
+    /// The same after a second signal.
+    private static var urgentPatience: UInt64 { 2 * second }
+
+    private static func run(_ command: String, _ call: Call, by shell: ShellCommand) {
+        let end = shell.run(
+            command, input: Array(call.text.utf8),
+            variables: ["BROADSIDE_EVENT": call.event.rawValue],
+            limits: .init(outputBytes: nil, nanoseconds: secondsLimit * second),
+            heedsSignals: false)
+        let problem: String
+        switch end.outcome {
+        case .exited(0), .cancelled: return
+        case .exited(let code): problem = "failed with exit code \(code)"
+        case .killed(let signal): problem = "was ended by signal \(signal)"
+        case .notStarted(let number): problem = "can't be run: /bin/sh: \(describe(errno: number))"
+        case .tookTooLong: problem = "took longer than \(secondsLimit) s and was ended"
+        case .printedTooMuch: preconditionFailure("what a hook prints is not limited")
+        }
+        standardErrorLine(
+            "broadside: warning: --hook \(problem) at \(call.event.rawValue)"
+                + SecretCommand.excerpt(of: end))
+    }
+
+    /// A summary without its line breaks and indents: no string in it has a line break that is not escaped.
+    private static func onOneLine(_ summary: Summary) -> String {
+        String(decoding: summary.json(), as: UTF8.self).pieces(at: "\n")
+            .map { line in line.drop { $0 == " " } }.joined()
+    }
+
+    private static func absolute(_ path: String) -> String {
+        guard !path.starts(withBytes: "/"), let folder = SystemCall.workingDirectory else {
+            return path
+        }
+        return "\(folder)/\(path)"
+    }
+}
