@@ -13,7 +13,7 @@ import Testing
             // Few distinct times, so that many are equal.
             let due = random % 64
             expected.append((due, number))
-            queue.push(answer(number), due: due)
+            queue.push(response(number), due: due)
         }
         expected.sort { $0.0 != $1.0 ? $0.0 < $1.0 : $0.1 < $1.1 }
         var order: [UInt32] = []
@@ -27,7 +27,7 @@ import Testing
     @Test func `No response is due before its time`() {
         var queue = TimerQueue()
         #expect(queue.firstDue == nil)
-        queue.push(answer(1), due: 10)
+        queue.push(response(1), due: 10)
         #expect(queue.firstDue == 10)
         #expect(queue.pop(now: 9)?.streamID == nil)
         #expect(queue.pop(now: 10)?.streamID == 1)
