@@ -221,7 +221,7 @@ public struct LedgerExport: ~Copyable {
 }
 
 /// Which rows are wanted, by their reasons.
-private struct WantedReasons {
+struct WantedReasons {
     /// As many bytes of each as a ledger keeps; none of them: rows without a reason.
     private let texts: Set<[UInt8]>
     /// Whether the reason with a code is one of them, by code.
@@ -246,10 +246,20 @@ private struct WantedReasons {
     }
 
     func contain(_ verdicts: borrowing ChunkVerdicts, at rowIndex: Int) -> Bool {
-        if let text = verdicts.reasonText(ofRow: rowIndex) { return texts.contains(text) }
-        let (state, reason) = (verdicts.rows[rowIndex].state, verdicts.rows[rowIndex].reason)
+        contain(
+            verdicts.rows[rowIndex].state, code: verdicts.rows[rowIndex].reason,
+            text: verdicts.reasonText(ofRow: rowIndex))
+    }
+
+    /// - Parameters:
+    ///   - state: The row's.
+    ///   - code: The stable code of its reason, 0 if there is none.
+    ///   - text: The reason's text where it has no code; else nil.
+    func contain(_ state: RowState, code: UInt8, text: [UInt8]?) -> Bool {
+        if areAll { return true }
+        if let text { return texts.contains(text) }
         // Rows that were accepted, or have no verdict yet, lack no reason.
-        if reason == 0, !state.isSettled || state == .accepted { return false }
-        return codes[Int(reason)]
+        if code == 0, !state.isSettled || state == .accepted { return false }
+        return codes[Int(code)]
     }
 }

@@ -1,3 +1,4 @@
+import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
@@ -61,5 +62,52 @@ struct RowDescriber {
         row.settledAtMilliseconds = nil
         row.notificationID.removeAll(keepingCapacity: true)
         appendNotificationID(number, &row.notificationID)
+    }
+
+    /// Describes a row by the record that settled it; without its line, and without the token of an accepted
+    /// row.
+    ///
+    /// - Parameters:
+    ///   - row: Has the reason's text if it has no code.
+    ///   - record: A verdict.
+    ///   - reader: Stands on it.
+    func describe(
+        _ row: inout ExportRow, _ record: LedgerRecord, _ reader: borrowing BlockReader
+    ) {
+        switch record {
+        case .reserve, .release:
+            assertionFailure("a reservation or release settles no row")
+        case .accepted(let number, _, let attempts, let milliseconds):
+            row.row = number
+            row.state = .accepted
+            row.status = acceptsBySilence ? nil : 200
+            row.attempts = attempts
+            row.settledAtMilliseconds = milliseconds
+        case .settled(let settled):
+            row.row = settled.row
+            row.state = settled.state
+            let hasNone = settled.status == 0 || (acceptsBySilence && settled.state == .accepted)
+            row.status = hasNone ? nil : settled.status
+            if row.reason.isEmpty, settled.reason != 0 {
+                row.reason.append(contentsOf: reasonText(settled.reason).utf8)
+            }
+            row.timestamp = settled.timestamp
+            row.attempts = settled.attempts
+            row.settledAtMilliseconds = settled.milliseconds
+            switch settled.token {
+            case .none, .fingerprint: break
+            case .text(let range):
+                reader.copy(range, to: &row.token)
+                TextExcerpt.mark(&row.token)
+            case .bytes(let range):
+                var packed: [UInt8] = []
+                reader.copy(range, to: &packed)
+                for byte in packed {
+                    row.token.append(HexDigits.digit(byte >> 4))
+                    row.token.append(HexDigits.digit(byte & 15))
+                }
+            }
+        }
+        appendNotificationID(row.row, &row.notificationID)
     }
 }

@@ -104,19 +104,7 @@ public struct LedgerReader {
         tokens: String?, format: ExportFormat, states: [String], reasons: [String],
         output: (RawSpan) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
-        var wanted: Set<RowState> = []
-        for name in states {
-            guard let state = RowState(name: name) else {
-                let names = Self.stateNames
-                let nearest = nearestName(to: name, among: names).map { "did you mean \($0)? " }
-                let several = name.contains(",") ? "write --state once for each of them, " : ""
-                throw .usage(
-                    "state",
-                    "'\(name)' is unknown: \(several)\(nearest ?? "")one of "
-                        + names.joined(separator: ", "))
-            }
-            wanted.insert(state)
-        }
+        let wanted = try Self.states(states)
         var header: [UInt8] = []
         format.appendHeader(to: &header)
         try refuseOneList(tokens)
@@ -127,6 +115,24 @@ public struct LedgerReader {
             try writeRows(
                 of: ledgers, list: list, format, wanted, reasons, tokens: tokens, output: output)
         }
+    }
+
+    /// The states that names stand for.
+    static func states(_ names: [String]) throws(BroadsideError) -> Set<RowState> {
+        var wanted: Set<RowState> = []
+        for name in names {
+            guard let state = RowState(name: name) else {
+                let known = Self.stateNames
+                let nearest = nearestName(to: name, among: known).map { "did you mean \($0)? " }
+                let several = name.contains(",") ? "write --state once for each of them, " : ""
+                throw .usage(
+                    "state",
+                    "'\(name)' is unknown: \(several)\(nearest ?? "")one of "
+                        + known.joined(separator: ", "))
+            }
+            wanted.insert(state)
+        }
+        return wanted
     }
 
     /// Writes the rows of ledgers that are of one list.
@@ -168,10 +174,12 @@ public struct LedgerReader {
     }
 
     /// What is written must not take the place of the campaign's list, nor of the ledger's files.
-    public func checkOutput(_ path: String?) throws(BroadsideError) {
+    public func checkOutput(
+        _ path: String?, option: String = "output"
+    ) throws(BroadsideError) {
         guard let path else { return }
         let list = listPath.map { [OutputRule.Input(option: "tokens", path: $0)] } ?? []
-        try OutputRule(inputs: list, ledgers: [directory.path]).check(option: "output", path: path)
+        try OutputRule(inputs: list, ledgers: [directory.path]).check(option: option, path: path)
     }
 
     /// The list of a part can't be told by one path for all of them.

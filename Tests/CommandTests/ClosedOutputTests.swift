@@ -37,6 +37,7 @@ struct ClosedOutputTests {
         ["ledger", "stats", "--json", "--ledger", "@/ledger"],
         ["ledger", "verify", "--ledger", "@/ledger"], ["ledger", "export", "--ledger", "@/ledger"],
         ["ledger", "export", "--format", "jsonl", "--output", "-", "--ledger", "@/ledger"],
+        ["ledger", "export", "--follow", "--ledger", "@/ledger"],
         ["ledger", "find", "--ledger", "@/ledger", "--token", "TOKEN"],
         ["ledger", "merge", "--output", "@/merged-%", "@/ledger"],
         ["report", "--ledger", "@/ledger"], ["report", "--all", "@/ledger"],

@@ -52,7 +52,7 @@ struct HintTests {
         .init("night --resume", "leave it out"),
         .init("send --channel x", "--tokens"),
         .init("send --storage newest", "--tokens"),
-        .init("ledger export --follow", "run it again once the run has ended"),
+        .init("ledger export --tail", "write --follow"),
         .init("ledger export --arm a", "leave --arm out"),
         .init("report --receipts x", "ledger export"),
         .init("prune --dry-run", "--output /dev/null"),

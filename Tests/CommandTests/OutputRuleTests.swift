@@ -41,6 +41,10 @@ struct OutputRuleTests {
             .init(
                 option: "output",
                 command: ["ledger", "export", "--ledger", "@merged", "--tokens", "@tokens.txt"]),
+            .init(
+                option: "output", command: ["ledger", "export", "--follow", "--ledger", "@ledger"]),
+            .init(
+                option: "cursor", command: ["ledger", "export", "--follow", "--ledger", "@ledger"]),
             .init(option: "output", command: ["report", "--ledger", "@ledger"]),
             .init(option: "output", command: ["report", "--all", "@ledger", "@merged"]),
             .init(option: "output", command: ["ledger", "merge", "@part1", "@part2"]),

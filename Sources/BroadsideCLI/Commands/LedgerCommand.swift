@@ -12,7 +12,8 @@ enum LedgerCommand {
             "stats|export|verify|find|repair --ledger DIR [OPTIONS] | merge DIR...",
         discussion: """
             stats   counts of rows by state and reason; --json for programs
-            export  the rows in list order, with state, status, reason, apns-id
+            export  the rows in list order, with state, status, reason, apns-id; with --follow as they
+                    settle, until the run ends
             verify  checks every checksum, and that every row is settled once; exit 5 names the first
                     bad record
             find    one row by --apns-id, or the rows of a --token, in one or several ledgers; exit 1
@@ -51,6 +52,8 @@ enum LedgerCommand {
         var states: [String] = []
         var reasons: [String] = []
         var output: String?
+        var follows = false
+        var cursor: String?
         var notificationID: String?
         var token: String?
 
@@ -77,6 +80,14 @@ enum LedgerCommand {
                 "output", \.output, use: .written,
                 "export: output file, readable by its owner alone, compressed if it ends with .gz or .zst (default: standard output); merge, repair: the new directory"
             ),
+            .flag(
+                "follow", \.follows,
+                "export: write rows as they settle, in that order, until the run ends; appends to --output"
+            ),
+            .file(
+                "cursor", \.cursor, use: .written,
+                "export: with --follow, a file that remembers how far it came: started again, it writes each row once"
+            ),
             .text("apns-id", "ID", \.notificationID, "find: the row with this apns-id"),
             .text("token", "TOKEN", \.token, "find: the rows with this device token"),
         ])
@@ -87,7 +98,10 @@ enum LedgerCommand {
         let own: Set<String> =
             switch subcommand {
             case "stats": ["ledger", "json"]
-            case "export": ["ledger", "tokens", "format", "state", "reason", "output"]
+            case "export":
+                [
+                    "ledger", "tokens", "format", "state", "reason", "output", "follow", "cursor",
+                ]
             case "find": ["ledger", "apns-id", "token", "tokens", "json"]
             case "merge": ["output", "tokens"]
             case "repair": ["ledger", "output", "tokens"]
@@ -114,6 +128,10 @@ enum LedgerCommand {
             print(try LedgerRepair.run(path, output: output, tokens: values.tokens))
             return 0
         }
+        guard values.cursor == nil || values.follows else {
+            throw .usage("cursor", "is of use with --follow only: add --follow")
+        }
+        if values.follows { return try follow(path, values) }
         let ledger = try LedgerReader(path: path)
         switch subcommand {
         case "stats":
@@ -164,6 +182,25 @@ enum LedgerCommand {
             reasons: values.reasons,
             output: { (bytes) throws(BroadsideError) in try output.write(bytes) })
         try output.finish()
+    }
+
+    private static func follow(
+        _ path: String, _ values: Values
+    ) throws(BroadsideError) -> Int32 {
+        warnOfUnknown(values.reasons)
+        var request = LedgerFollower.Request(ledger: path)
+        request.tokens = values.tokens
+        request.format = values.format
+        request.states = values.states
+        request.reasons = values.reasons
+        request.output = values.output
+        request.cursor = values.cursor
+        if try LedgerFollower(request).run() == .rowsAreLeft {
+            standardErrorLine(
+                "broadside: the run has ended and rows are left: follow again after a resume, with "
+                    + (values.cursor == nil ? "a" : "the same") + " --cursor to get each row once")
+        }
+        return 0
     }
 
     private static func find(_ values: Values) throws(BroadsideError) -> Int32 {

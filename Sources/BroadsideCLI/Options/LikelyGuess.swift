@@ -149,9 +149,7 @@ struct LikelyGuess {
         .init(
             "begin start-or-resume begin-or-resume resume-or-start", "resume-or-begin",
             "write --resume-or-begin: it continues the ledger, or begins if there is none"),
-        .init(
-            "follow cursor tail", "state",
-            "an export does not wait for rows yet: run it again once the run has ended"),
+        .init("tail watch", "follow", "write --follow: rows are written as they settle"),
         .init("arm", "state", "there are no arms yet: leave --arm out"),
         .init(
             "receipts opens", "all",

@@ -1,0 +1,226 @@
+internal import BroadsideAPNs
+package import BroadsideRows
+internal import BroadsideSupport
+
+/// Rows of a ledger that a run is writing, in the order in which they were settled, a batch at a time.
+///
+/// A batch is read from segments, completed from the list and written. Unlike an export it needs no index of
+/// the ledger: what it keeps is where chunks are in the list, about 80 bytes for each.
+package struct SettledRows: ~Copyable {
+    /// A batch ends behind the block that reaches so many records.
+    package static let batchRecordsMax = 32_768
+    /// So many chunks of the list are kept in memory: those that requests are in flight of.
+    static let loadedChunksMax = 64
+
+    private let format: ExportFormat
+    private let filter: RowFilter
+    private let campaign: UInt64
+
+    private var reader = BlockReader()
+    private var batch: [ExportRow] = []
+    private var recordCount = 0
+
+    /// Chunks in list order, and those that were found since they were last put in order.
+    private var chunks: ContiguousArray<ChunkReservation> = []
+    private var found: ContiguousArray<ChunkReservation> = []
+    private var loaded: [LoadedChunk] = []
+    private var useCount: UInt64 = 0
+
+    /// A part of the list in memory.
+    private final class LoadedChunk {
+        var rows = ListRows()
+        var chunk: ChunkReservation
+        var lastUse: UInt64 = 0
+
+        init(_ chunk: ChunkReservation) { self.chunk = chunk }
+    }
+
+    /// - Parameters:
+    ///   - states: Which rows; empty: all settled ones.
+    ///   - reasons: Only rows with one of these reasons; empty: whatever it is.
+    ///   - format: How a row is written.
+    ///   - segmentNumber: The campaign that segments name.
+    ///   - campaign: Whose apns-ids the rows have; nil: they have none.
+    ///   - part: Which of the campaign's lists they are of, from 1; 0 for a campaign of one list.
+    ///   - acceptsBySilence: Whether accepted rows had no response, and so have no status.
+    ///   - reasonText: The text of a reason's stable code.
+    package init(
+        states: Set<RowState>, reasons: Set<String>, format: ExportFormat, segmentNumber: UInt64,
+        campaign: UInt64?, part: UInt16, acceptsBySilence: Bool,
+        reasonText: @escaping (UInt8) -> String
+    ) {
+        self.format = format
+        self.campaign = segmentNumber
+        let wanted = states.isEmpty ? Set(RowState.allCases.filter(\.isSettled)) : states
+        filter = RowFilter(
+            states: wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) },
+            reasons: WantedReasons(reasons, text: reasonText),
+            describer: RowDescriber(
+                reasonText: reasonText,
+                appendNotificationID: { row, output in
+                    guard let campaign else { return }
+                    output += [UInt8](capacity: NotificationID.textCount) {
+                        NotificationID(campaign: campaign, part: part, row: row).write(into: &$0)
+                    }
+                },
+                acceptsBySilence: acceptsBySilence))
+    }
+
+    /// Whether the batch takes no further block.
+    package var isFull: Bool { recordCount >= Self.batchRecordsMax }
+
+    /// Reads what was appended to a segment, for the places of chunks and for what was synced.
+    ///
+    /// - Parameter end: The segment's recorded length, or what it has now.
+    package mutating func scan(
+        _ tail: inout SegmentTail, _ segment: LedgerSegment, upTo end: UInt64
+    ) throws(LedgerError) {
+        var noted: ContiguousArray<ChunkReservation> = []
+        try tail.scan(segment, upTo: end, campaign: campaign, with: &reader) { noted.append($0) }
+        found += noted
+    }
+
+    /// Adds durable rows of a segment to the batch.
+    ///
+    /// - Parameters:
+    ///   - rows: The rows that the campaign is about.
+    ///   - limit: Ends behind the block that reaches so many records.
+    /// - Returns: Whether there was a block.
+    package mutating func read(
+        _ tail: inout SegmentTail, _ segment: LedgerSegment, of rows: CampaignRows,
+        atMost limit: Int
+    ) throws(LedgerError) -> Bool {
+        let filter = filter
+        var (added, count) = ([ExportRow](), 0)
+        let isRead = try tail.emit(segment, campaign: campaign, atMost: limit, with: &reader) {
+            reader, record in
+            count += 1
+            guard let row = filter.row(record, reader), rows.contains(row.row, row.state) else {
+                return
+            }
+            added.append(row)
+        }
+        batch += added
+        recordCount += count
+        return isRead
+    }
+
+    // MARK: The list
+
+    /// Adds to each row of the batch its line, and the token where the ledger has none.
+    ///
+    /// - Parameter list: The list that was sent.
+    package mutating func complete(from list: inout some LedgerListReader) throws(LedgerError) {
+        guard list.isAvailable, !batch.isEmpty else { return }
+        sortChunks()
+        // In list order: a compressed list can only be read forward.
+        let order = batch.indices.sorted { batch[$0].row < batch[$1].row }
+        var current: LoadedChunk?
+        for index in order {
+            let number = batch[index].row
+            if current?.chunk.rows.contains(number) != true {
+                current = try load(chunkOf: number, &list)
+            }
+            guard let current else { continue }
+            Self.complete(
+                &batch[index], at: Int(number - current.chunk.firstRow), of: current.rows)
+        }
+    }
+
+    private static func complete(
+        _ row: inout ExportRow, at place: Int, of list: borrowing ListRows
+    ) {
+        row.line = list.line(of: place)
+        if row.token.isEmpty { row.token.append(list.text(of: place)) }
+    }
+
+    private mutating func load(
+        chunkOf row: UInt64, _ list: inout some LedgerListReader
+    ) throws(LedgerError) -> LoadedChunk {
+        useCount += 1
+        if let known = loaded.first(where: { $0.chunk.rows.contains(row) }) {
+            known.lastUse = useCount
+            return known
+        }
+        guard let chunk = chunk(of: row) else {
+            throw LedgerError(.unreservedRow, segment: "", detail: "row \(row)")
+        }
+        let room: LoadedChunk
+        if loaded.count < Self.loadedChunksMax {
+            room = LoadedChunk(chunk)
+            loaded.append(room)
+        } else {
+            room = loaded.min { $0.lastUse < $1.lastUse }!
+        }
+        assert(loaded.count <= Self.loadedChunksMax, "chunks in memory have a limit")
+        try list.load(chunk, into: &room.rows)
+        room.chunk = chunk
+        room.lastUse = useCount
+        return room
+    }
+
+    /// Puts the chunks that were found since the last call among the others.
+    private mutating func sortChunks() {
+        guard !found.isEmpty else { return }
+        found.sort { $0.firstRow < $1.firstRow }
+        if let last = chunks.last, let first = found.first, first.firstRow <= last.firstRow {
+            chunks += found
+            chunks.sort { $0.firstRow < $1.firstRow }
+        } else {
+            chunks += found
+        }
+        found.removeAll(keepingCapacity: true)
+    }
+
+    /// The chunk that holds a row. A later run that continues a chunk has reserved it again: any of its
+    /// reservations will do.
+    private func chunk(of row: UInt64) -> ChunkReservation? {
+        var (low, high) = (0, chunks.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if chunks[middle].rows.upperBound <= row { low = middle + 1 } else { high = middle }
+        }
+        guard low < chunks.count, chunks[low].rows.contains(row) else { return nil }
+        return chunks[low]
+    }
+
+    // MARK: Text
+
+    /// Appends the rows of the batch as text, and begins the next batch.
+    package mutating func takeBatch(into text: inout [UInt8]) {
+        for row in batch { format.append(row, to: &text) }
+        batch.removeAll(keepingCapacity: true)
+        recordCount = 0
+    }
+}
+
+/// Which verdicts are wanted, and how they become rows.
+private struct RowFilter {
+    /// A bit for each state.
+    let states: UInt16
+    let reasons: WantedReasons
+    let describer: RowDescriber
+
+    /// The row of a verdict; nil for other records, and for rows that are not wanted.
+    func row(_ record: LedgerRecord, _ reader: borrowing BlockReader) -> ExportRow? {
+        var row = ExportRow()
+        switch record {
+        case .reserve, .release: return nil
+        case .accepted:
+            guard wants(.accepted), reasons.contain(.accepted, code: 0, text: nil) else {
+                return nil
+            }
+        case .settled(let settled):
+            guard wants(settled.state) else { return nil }
+            reader.copy(settled.reasonText, to: &row.reason)
+            let text = row.reason.isEmpty ? nil : row.reason
+            guard reasons.contain(settled.state, code: settled.reason, text: text) else {
+                return nil
+            }
+        }
+        describer.describe(&row, record, reader)
+        return row
+    }
+
+    private func wants(_ state: RowState) -> Bool { states >> UInt16(state.rawValue) & 1 == 1 }
+}

@@ -1,0 +1,326 @@
+import BroadsideAPNs
+public import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideRows
+public import BroadsideSupport
+internal import Glibc
+
+/// One `ledger export --follow`: writes the rows of a ledger as they settle, until its run has ended.
+///
+/// Only what survives a power cut is written: a row that a follower has seen has its verdict for good, unless
+/// a later run is asked to send it again.
+public final class LedgerFollower {
+    /// What is asked for.
+    public struct Request {
+        /// The ledger's directory.
+        public var ledger: String
+        /// The list; nil: where the run read it, if it is still there.
+        public var tokens: String?
+        /// How a row is written.
+        public var format = ExportFormat.csv
+        /// Which rows, by the names of their states; empty: all.
+        public var states: [String] = []
+        /// Only rows with one of these reasons; empty: whatever it is.
+        public var reasons: [String] = []
+        /// The file to append to; nil or `-` for standard output.
+        public var output: String?
+        /// The file that remembers how far followers came; nil: none.
+        public var cursor: String?
+
+        /// Asks for all rows of a ledger.
+        public init(ledger: String) { self.ledger = ledger }
+    }
+
+    /// How the run ended that was followed.
+    public enum Ending {
+        /// Every row of the campaign is settled.
+        case finished
+        /// Rows are left: a later run may settle more.
+        case rowsAreLeft
+    }
+
+    /// Between two looks at a ledger whose run goes on.
+    private static let pauseMicroseconds: UInt32 = 200_000
+    /// A segment that its run has not synced for so long is synced by the follower.
+    private static let syncAfter = Duration.seconds(1)
+
+    private let request: Request
+    private let reader: LedgerReader
+    private let directory: LedgerDirectory
+    private var manifest: Manifest
+    private var list: ListPartReader?
+    private var rows: SettledRows
+    private let output: FollowOutput
+    private var cursor: FollowCursor
+    /// By run and reactor.
+    private var tails: [SegmentTail] = []
+    /// When each segment was last known to be synced as far as it was read.
+    private var syncedAt: [String: ContinuousClock.Instant] = [:]
+    private var needsHeader: Bool
+
+    /// Opens ledger, list, cursor and output.
+    ///
+    /// - Throws: Exit code 2 if these do not belong together, or if there is no ledger yet.
+    public init(_ request: Request) throws(BroadsideError) {
+        self.request = request
+        guard try fileExists(request.ledger) else {
+            throw .usage(
+                "ledger", "\(request.ledger) does not exist yet: follow it once its run has begun")
+        }
+        reader = try LedgerReader(path: request.ledger)
+        directory = reader.directory
+        manifest = reader.manifest
+        guard manifest.shards == nil else {
+            throw .usage(
+                "follow", "\(request.ledger) is a merged ledger, which does not grow: leave it out")
+        }
+        let states = try Self.states(request.states)
+        try Self.checkOutputs(request, reader)
+        let identity = manifest.identity
+        let fresh = FollowCursor(
+            campaign: manifest.campaign, part: identity.partNumber, format: request.format,
+            states: request.states, reasons: request.reasons)
+        let known = try Self.read(request.cursor)
+        if let known, let path = request.cursor { try Self.check(known, fresh, path) }
+        cursor = known ?? fresh
+        needsHeader = known == nil
+        rows = SettledRows(
+            states: states, reasons: Set(request.reasons), format: request.format,
+            segmentNumber: manifest.segmentNumber,
+            // Only the provider API's requests carry one.
+            campaign: identity.wireProtocol == nil ? manifest.campaignNumber : nil,
+            part: identity.partNumber, acceptsBySilence: identity.acceptsBySilence,
+            reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
+        list = try reader.openList(request.tokens, of: reader.ledgers[0]).map {
+            ListPartReader(list: $0)
+        }
+        output = try FollowOutput(request.output, cursor: known)
+    }
+
+    private static func states(_ names: [String]) throws(BroadsideError) -> Set<RowState> {
+        let states = try LedgerReader.states(names)
+        if let open = states.first(where: { !$0.isSettled }) {
+            throw .usage(
+                "state",
+                "\(open.name) is not the state of a settled row: leave it out with --follow")
+        }
+        return states
+    }
+
+    private static func checkOutputs(
+        _ request: Request, _ reader: LedgerReader
+    ) throws(BroadsideError) {
+        let list = request.tokens.map { [OutputRule.Input(option: "tokens", path: $0)] } ?? []
+        let rule = OutputRule(inputs: list, ledgers: [request.ledger])
+        try reader.checkOutput(request.output)
+        if let output = request.output { try rule.check(option: "output", path: output) }
+        guard let cursor = request.cursor else { return }
+        try reader.checkOutput(cursor, option: "cursor")
+        try rule.check(option: "cursor", path: cursor)
+        guard ListCompression.named(cursor) == nil, cursor != "-", !isSpecialFile(cursor) else {
+            throw .usage("cursor", "\(cursor): name a regular file whose name ends otherwise")
+        }
+    }
+
+    // MARK: The cursor
+
+    private static func read(_ path: String?) throws(BroadsideError) -> FollowCursor? {
+        guard let path, try fileExists(path) else { return nil }
+        let bytes = try readFile(path, option: "cursor", limit: FollowCursor.byteCountMax)
+        guard let cursor = FollowCursor(decoding: bytes) else {
+            throw .usage(
+                "cursor",
+                "\(path) is not a cursor of this version: name the file that --follow wrote")
+        }
+        return cursor
+    }
+
+    /// That a cursor is one of this ledger and of this request.
+    private static func check(
+        _ known: FollowCursor, _ asked: FollowCursor, _ path: String
+    ) throws(BroadsideError) {
+        guard known.campaign == asked.campaign, known.part == asked.part else {
+            throw .usage(
+                "cursor",
+                "\(path) is of another ledger, of campaign \(known.campaign)"
+                    + (known.part > 0 ? ", part \(known.part)" : "") + ": name one for each ledger")
+        }
+        guard known.format == asked.format else {
+            throw .usage(
+                "cursor", "\(path) was written with --format \(known.format): name the same format")
+        }
+        guard known.states == asked.states, known.reasons == asked.reasons else {
+            let filters =
+                known.states.map { "--state \($0)" } + known.reasons.map { "--reason \($0)" }
+            throw .usage(
+                "cursor",
+                "\(path) was written with "
+                    + (filters.isEmpty
+                        ? "neither --state nor --reason" : filters.joined(separator: " "))
+                    + ": name the same")
+        }
+    }
+
+    /// The cursor is of more than the ledger has.
+    private func isAhead(_ segment: String) -> BroadsideError {
+        .usage(
+            "cursor",
+            "\(request.cursor ?? "") does not fit \(segment) of \(request.ledger), which has been replaced "
+                + "by an older or repaired copy: follow from the start with another cursor and output"
+        )
+    }
+
+    /// Notes how far the output has come.
+    private func saveCursor() throws(BroadsideError) {
+        cursor.output = try output.flush()
+        guard let path = request.cursor else { return }
+        for tail in tails { cursor.segments[tail.name] = tail.emitted }
+        // Of one name: what a follower leaves that is killed here, the next one replaces.
+        let folder = OutputRule.parent(of: path)
+        let temporary = "\(folder)/.\(path.parts(atLast: "/")?.1 ?? path[...]).new"
+        func failure() -> BroadsideError {
+            BroadsideError("\(path): \(describe(errno: errno))", exitCode: ExitCode.disk)
+        }
+        let descriptor = SystemCall.open(
+            temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure() }
+        defer { close(descriptor) }
+        try writeAll(cursor.encoded(), to: descriptor, name: path)
+        guard fsync(descriptor) == 0, SystemCall.rename(temporary, path) == 0,
+            syncFolder(folder)
+        else { throw failure() }
+    }
+
+    // MARK: Following
+
+    /// Writes rows until the run has ended.
+    public func run() throws(BroadsideError) -> Ending {
+        // The second look at a ledger that nobody writes to emits what the first has found and synced.
+        var looksAtRest = 0
+        while looksAtRest < 2 {
+            let isRunning = directory.isInUse
+            looksAtRest = isRunning ? 0 : looksAtRest + 1
+            try look(isRunning: isRunning)
+            if isRunning { usleep(Self.pauseMicroseconds) }
+        }
+        if needsHeader { try writeBatch() }
+        return manifest.isFinished ? .finished : .rowsAreLeft
+    }
+
+    /// Reads what was appended and writes what is durable.
+    ///
+    /// What may be emitted is known before the segments' lengths are: a row that one reactor settles may be of
+    /// a chunk that another one has reserved, and that reservation is in its segment by then.
+    private func look(isRunning: Bool) throws(BroadsideError) {
+        manifest = try directory.readManifest()
+        guard manifest.campaign == cursor.campaign else {
+            throw .usage(
+                "ledger",
+                "\(request.ledger) was replaced by another campaign's while it was followed")
+        }
+        let recorded = manifest.recordedLengths
+        for position in directory.durablePositions(manifest) {
+            guard let place = place(position.epoch, position.reactor) else { continue }
+            tails[place].noteDurable(position.position)
+        }
+        let known = Set(manifest.epochs.map(\.number))
+        let segments = try directory.segments().filter { known.contains($0.epoch) }
+        try emit(segments)
+        do throws(LedgerError) {
+            for segment in segments { try scan(segment, recorded, isRunning: isRunning) }
+        } catch {
+            throw reader.unreadable(error, directory, tokens: request.tokens)
+        }
+        for name in cursor.segments.keys where !segments.contains(where: { $0.name == name }) {
+            throw isAhead(name)
+        }
+        if let lost = tails.first(where: { !$0.isAtBlock && cursor.segments[$0.name] != nil }) {
+            throw isAhead(lost.name)
+        }
+    }
+
+    private func place(_ epoch: UInt32, _ reactor: UInt16) -> Int? {
+        tails.firstIndex { $0.epoch == epoch && $0.reactor == reactor }
+    }
+
+    /// Writes the rows that are known to be durable: those of an earlier run before those of a later one.
+    private func emit(_ segments: [LedgerSegment]) throws(BroadsideError) {
+        while let epoch = tails.first(where: \.hasRows)?.epoch {
+            let places = tails.indices.filter { tails[$0].epoch == epoch && tails[$0].hasRows }
+            let share = max(1, SettledRows.batchRecordsMax / places.count)
+            var isRead = false
+            do throws(LedgerError) {
+                for place in places where !rows.isFull {
+                    let tail = tails[place]
+                    let segment = segments.first {
+                        $0.epoch == tail.epoch && $0.reactor == tail.reactor
+                    }
+                    guard let segment else { continue }
+                    let isMore = try rows.read(
+                        &tails[place], segment, of: manifest.rows, atMost: share)
+                    isRead = isMore || isRead
+                }
+            } catch {
+                throw reader.unreadable(error, directory, tokens: request.tokens)
+            }
+            // Half a block is known to be durable.
+            guard isRead else { return }
+            try writeBatch()
+        }
+    }
+
+    private func writeBatch() throws(BroadsideError) {
+        if var list {
+            do throws(LedgerError) {
+                try rows.complete(from: &list)
+            } catch {
+                throw reader.unreadable(error, directory, tokens: request.tokens)
+            }
+            self.list = list
+        }
+        var text: [UInt8] = []
+        if needsHeader {
+            request.format.appendHeader(to: &text)
+            needsHeader = false
+        }
+        rows.takeBatch(into: &text)
+        if !text.isEmpty { try output.write(text) }
+        try saveCursor()
+    }
+
+    /// Reads what was appended to a segment, and syncs it where its run does not.
+    private func scan(
+        _ segment: LedgerSegment, _ recorded: [UInt32: [SegmentLength]], isRunning: Bool
+    ) throws(LedgerError) {
+        let place = place(segment.epoch, segment.reactor) ?? tails.count
+        if place == tails.count {
+            tails.append(
+                SegmentTail(
+                    epoch: segment.epoch, reactor: segment.reactor,
+                    emitted: cursor.segments[segment.name]))
+            tails.sort { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }
+            return try scan(segment, recorded, isRunning: isRunning)
+        }
+        let available = segment.bytes.byteCount
+        let length = recorded[segment.epoch].map { lengths in
+            lengths.first { $0.reactor == segment.reactor }?.byteCount ?? 0
+        }
+        if let length { tails[place].noteDurable(length) }
+        try rows.scan(&tails[place], segment, upTo: min(available, length ?? available))
+        if let damage = tails[place].damage(byteCount: available) { throw damage }
+        let now = ContinuousClock.now
+        guard tails[place].scanned > tails[place].durable else {
+            syncedAt[segment.name] = now
+            return
+        }
+        let since = syncedAt[segment.name, default: now]
+        syncedAt[segment.name] = since
+        guard !isRunning || now - since >= Self.syncAfter else { return }
+        guard let file = segment.bytes as? FileBytes, file.sync() else {
+            throw LedgerError(
+                .inputOutput, segment: segment.name, detail: describe(errno: errno))
+        }
+        tails[place].noteSynced()
+        syncedAt[segment.name] = now
+    }
+}
