@@ -55,7 +55,6 @@ struct HintTests {
         .init("ledger export --tail", "write --follow"),
         .init("ledger export --arm a", "leave --arm out"),
         .init("report --receipts x", "ledger export"),
-        .init("prune --dry-run", "--output /dev/null"),
         .init("tokens dedupe --by x", "--registered-column NAME"),
         .init("broadcast", "broadside send --tokens FILE sends to every device of a list"),
         .init("help broadcast", "broadcast channels"),

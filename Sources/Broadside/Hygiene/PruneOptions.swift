@@ -24,6 +24,9 @@ public struct PruneOptions: Sendable {
     /// The most percent of the rows that may go, for lists of `guardedRowCount` rows or more.
     public var maxRemovedPercent = PruneOptions.defaultMaxRemovedPercent
 
+    /// Whether rows are only counted: nothing is written, and no output is named.
+    public var isDryRun = false
+
     /// What to do where more rows would go.
     public var moreAdvice = "--max-removed allows more"
 

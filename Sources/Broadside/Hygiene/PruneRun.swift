@@ -14,9 +14,22 @@ public enum PruneRun {
         let list = try TokenList(
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
             otherColumns: options.registeredColumn.map { [$0] } ?? [])
-        try PruneFiles.check(options, list: list)
+        if !options.isDryRun { try PruneFiles.check(options, list: list) }
         var hasSilence = false
         let dead = try deadTokens(options, hasSilence: &hasSilence)
+        guard !options.isDryRun else {
+            let counts = try prune(list, dead: dead, options: options, to: nil, removed: nil)
+            try checkRegistrations(counts, options, list)
+            let summary = summary(counts, options, hasSilence: hasSilence)
+            do throws(BroadsideError) {
+                try checkShare(counts, options)
+            } catch {
+                // How many rows would go, and why, tells whether it is the right ledger.
+                standardErrorLine(summary)
+                throw error
+            }
+            return summary + "\ndry run: nothing was written"
+        }
         let output = try OutputFile(
             options.output, option: options.outputOption, permissions: list.permissions)
         var removed: OutputFile?
@@ -25,15 +38,7 @@ public enum PruneRun {
                 path, option: "removed", permissions: list.permissions)
         }
         let counts = try prune(list, dead: dead, options: options, to: output, removed: removed)
-        if let column = options.registeredColumn, counts.rows > 0, counts.withRegistration == 0 {
-            throw try list.noRegistration(column)
-        }
-        if let column = options.registeredColumn, counts.unreadableRegistrations > 0,
-            !counts.hasReadableRegistration
-        {
-            throw .unreadableRegistrations(
-                column, in: list.name, firstLine: counts.firstUnreadableLine)
-        }
+        try checkRegistrations(counts, options, list)
         try checkShare(counts, options)
         // The list may have been put in the output's place meanwhile.
         try PruneFiles.check(options, list: list)
@@ -41,6 +46,18 @@ public enum PruneRun {
         try removed?.finish()
         try output.finish()
         return summary(counts, options, hasSilence: hasSilence)
+    }
+
+    /// Refuses a column of which no row says when its token was registered.
+    private static func checkRegistrations(
+        _ counts: PruneCounts, _ options: PruneOptions, _ list: TokenList
+    ) throws(BroadsideError) {
+        guard let column = options.registeredColumn, counts.rows > 0 else { return }
+        guard counts.withRegistration > 0 else { throw try list.noRegistration(column) }
+        guard counts.unreadableRegistrations == 0 || counts.hasReadableRegistration else {
+            throw .unreadableRegistrations(
+                column, in: list.name, firstLine: counts.firstUnreadableLine)
+        }
     }
 
     /// Checks before a probe what a prune after it would refuse.
@@ -123,9 +140,10 @@ public enum PruneRun {
             + "dead in another: prune the list of each app and environment with its own ledgers"
     }
 
+    /// - Parameter output: nil: rows are only counted.
     private static func prune(
         _ list: TokenList, dead: consuming DeadTokens, options: PruneOptions,
-        to output: OutputFile, removed: OutputFile?
+        to output: OutputFile?, removed: OutputFile?
     ) throws(BroadsideError) -> PruneCounts {
         let isOriginal = list.hasReplacedLineEnds
         var pruner = ListPruner(
@@ -142,7 +160,7 @@ public enum PruneRun {
                 let outcome = unsafe pruner.process(
                     window.bytes, isLast: window.isLast, removed: &removedBytes)
                 if let fault = pruner.fault { throw list.refusal(fault) }
-                try output.write(window.first(outcome.keptCount))
+                try output?.write(window.first(outcome.keptCount))
                 if let removed, !removedBytes.isEmpty {
                     try removed.write(removedBytes)
                     removedBytes.removeAll(keepingCapacity: true)
@@ -158,7 +176,7 @@ public enum PruneRun {
     /// it is in the list.
     private static func prune(
         _ list: TokenList, _ window: inout ListWindow, with pruner: inout ListPruner,
-        to output: OutputFile, removed: OutputFile?
+        to output: OutputFile?, removed: OutputFile?
     ) throws(BroadsideError) {
         var text = try window.withLineFeeds()
         var removedBytes: [UInt8] = []
@@ -169,7 +187,9 @@ public enum PruneRun {
         }
         if let fault = pruner.fault { throw list.refusal(fault) }
         let (handedOut, cut) = pruner.removedRanges
-        try copy(window.first(outcome.consumedCount), without: cut, to: output)
+        if let output {
+            try copy(window.first(outcome.consumedCount), without: cut, to: output)
+        }
         if let removed {
             for range in handedOut {
                 try removed.write(window.first(range.upperBound).extracting(range))
@@ -225,8 +245,8 @@ public enum PruneRun {
             if let line = counts.firstUnreadableLine { text += ", the first on line \(line)" }
         }
         if hasSilence, options.registeredColumn == nil {
-            text += "\n  not counted: what a legacy gateway accepted by silence; only "
-            text += "--"
+            text += "\n  not counted: what a legacy gateway accepted by silence; with "
+            text += "--registered-column tokens that were registered again are kept"
         }
         if counts.withoutToken > 0 {
             text += "\n  without a device token: \(grouped(counts.withoutToken))"

@@ -7,7 +7,7 @@ enum PruneCommand {
     static let description: CommandDescription = CommandDescription(
         name: "prune",
         summary: "remove the dead tokens that ledgers name from a token list",
-        usage: "--ledger DIR [--ledger DIR]... --tokens FILE --output FILE [OPTIONS]",
+        usage: "--ledger DIR [--ledger DIR]... --tokens FILE --output FILE|--dry-run [OPTIONS]",
         discussion: """
             Copies a list byte for byte, except the rows whose token APNs reported as dead. For each
             token the newest response in all ledgers counts: dead on Monday, accepted on Tuesday is
@@ -36,6 +36,9 @@ enum PruneCommand {
                 broadside prune --ledger monday --ledger tuesday --tokens tokens.csv \
                     --output tokens.clean.csv --registered-column registered_at
                 """#),
+            .init(
+                "Only count what would be removed, by reason",
+                "broadside prune --ledger tonight --tokens tokens.txt --dry-run"),
         ],
         campaignKeys: ["tokens", "format", "token-column", "ledger"],
         run: { (arguments) throws(BroadsideError) in
@@ -72,11 +75,15 @@ enum PruneCommand {
             .percentage(
                 "max-removed", \.maxRemovedPercent,
                 "fail if more than P percent of 1,000 or more rows would be removed"),
+            .flag(
+                "dry-run", \.isDryRun,
+                "count the rows that would be removed, by reason; no --output is needed or written"),
         ])
 
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> PruneOptions {
         try arguments.rejectWords(of: description)
-        try arguments.require([.ledger, .list, .output])
+        try arguments.require(
+            [.ledger, .list] + (arguments.has("dry-run") ? [] : [.output]))
         var options = PruneOptions.defaults
         try group.read(arguments, into: &options)
         return options

@@ -155,9 +155,6 @@ struct LikelyGuess {
             "receipts opens", "all",
             "a report does not read receipts yet: join them with the apns_id of ledger export"),
         .init(
-            "dry-run", "max-removed",
-            "write --output /dev/null: the counts are printed, and no list is kept"),
-        .init(
             "by newest newest-column", "registered-column",
             "write --registered-column NAME: the newest row of each token is kept"),
         .init(

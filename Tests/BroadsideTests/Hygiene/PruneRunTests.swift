@@ -111,6 +111,29 @@ import Testing
         #expect(place.names == ["ledger", "list", "pipe"])
     }
 
+    @Test func `A dry run counts by reason, names no output and writes nothing`() throws {
+        let place = try Place(deadCount: 2)
+        let list = try place.write("list", lines(0..<5))
+        _ = try place.write("out", "as it was")
+        let told = try PruneRun.run(place.options(list, place.path + "/new"))
+        var options = place.options(list, "")
+        options.isDryRun = true
+        #expect(try PruneRun.run(options) == told + "\ndry run: nothing was written")
+        #expect(told.contains("removed      2: Unregistered 2"))
+        options.output = place.path + "/out"
+        options.removed = place.path + "/gone"
+        _ = try PruneRun.run(options)
+        #expect(place.read("out") == "as it was")
+        #expect(place.names == ["ledger", "list", "new", "out"])
+        // What a prune would refuse it refuses, too.
+        let large = try Place(deadCount: 501)
+        options = large.options(try large.write("list", lines(0..<1_000)), "")
+        options.isDryRun = true
+        #expect(failure(options)?.exitCode == 2)
+        #expect(failure(options)?.message.contains("501 of 1000 rows would go") == true)
+        #expect(large.names == ["ledger", "list"])
+    }
+
     @Test func `prune above --max-removed writes nothing`() throws {
         let place = try Place(deadCount: 501)
         let list = try place.write("list", lines(0..<1_000))
