@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct NightlyScriptTests {
     @Test(arguments: NightlyScript.all)
-    func `Rows that are left are sent by the next start; failed and unknown ones wait for a person`(
+    func `The nightly command sends remaining rows at the next start, not failed or unknown ones`(
         script: NightlyScript
     ) throws {
         let server = try RecordingServer("reset")
@@ -54,7 +54,7 @@ struct NightlyScriptTests {
     }
 
     @Test(arguments: NightlyScript.all)
-    func `A night that was stopped continues after midnight, and the next evening begins another`(
+    func `The nightly command continues a stopped night and begins another the next evening`(
         script: NightlyScript
     ) throws {
         let server = try RecordingServer()
@@ -78,7 +78,7 @@ struct NightlyScriptTests {
     }
 
     @Test(arguments: NightlyScript.all)
-    func `A night that ended long ago stays as it is, and the next one says so`(
+    func `The nightly command leaves a night that ended long ago, and the next one says so`(
         script: NightlyScript
     ) throws {
         let server = try RecordingServer()
@@ -97,7 +97,7 @@ struct NightlyScriptTests {
     }
 
     @Test(arguments: NightlyScript.all)
-    func `A night that could not begin in the evening begins after midnight under its own name`(
+    func `The nightly command begins a missed night after midnight under its own name`(
         script: NightlyScript
     ) throws {
         let server = try RecordingServer()

@@ -96,7 +96,8 @@ final class NightlyUnit {
             }
         }
         return try Subprocess(
-            "timeout", ["300", command ?? Broadside.path()] + words.dropFirst(),
+            "timeout",
+            ["--foreground", "300", command ?? Broadside.path()] + words.dropFirst(),
             in: campaign.directory, environment: FakeTime.at(day, clock))
     }
 

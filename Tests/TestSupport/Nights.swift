@@ -49,8 +49,10 @@ package struct Nights: Sendable {
         _ more: [String] = [], at time: (day: Int, clock: String)? = nil
     ) throws -> Subprocess {
         let clock = try time.map { try self.clock($0.day, $0.clock) } ?? ["TZ": "UTC"]
-        return try Broadside.start(
-            arguments(more), in: campaign.directory, environment: clock)
+        // A `timeout` in the background would send a signal twice.
+        return try Subprocess(
+            "timeout", ["--foreground", "300", Broadside.path()] + arguments(more),
+            in: campaign.directory, environment: clock)
     }
 
     package func ledger(_ day: Int) -> String { "\(folder)/evening/\(date(day))" }

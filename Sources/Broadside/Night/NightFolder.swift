@@ -195,6 +195,8 @@ struct NightFolder {
     }
 
     private func warn(_ error: BroadsideError) {
+        // A second signal to stop: the page can wait, its sender does not.
+        guard error.exitCode != ExitCode.rowsRemain else { return }
         standardErrorLine("broadside: warning: a page is not written: \(error.message)")
     }
 

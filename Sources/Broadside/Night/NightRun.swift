@@ -82,8 +82,13 @@ struct NightCall {
             at: now, today: today, length: options.nightLength / millisecond)
     }
 
-    /// The campaign's file, as it is noted.
-    private var campaign: String { JSONLine.quoted(absolutePath(options.campaign)) }
+    /// The campaign's file, as it is noted. Links are not followed: a ConfigMap's lead elsewhere after each change.
+    private var campaign: String {
+        let path = options.campaign
+        let isAbsolute = path.starts(withBytes: "/")
+        return JSONLine.quoted(
+            isAbsolute ? path : "\(SystemCall.workingDirectory ?? "")/\(path)")
+    }
 
     // MARK: Without writing
 
@@ -127,16 +132,20 @@ struct NightCall {
             )
             return ExitCode.complete
         }
-        try folder.checkOthers(than: date)
         try refuseLost(date, history)
         try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
+        // A start that is refused while another night is at work is one, too: after midnight it is still of this date.
+        try noteIntention(date, notes)
+        try folder.checkOthers(than: date)
         if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {
             standardErrorLine(
                 "broadside: warning: \(ledger) could be written to by its group: that is taken back"
             )
         }
         if let code = try finished(ledger, date, history) {
+            // Of a ledger that a send began here.
+            if history[date]?.state != .begun { try notes.add(.begun, of: date, at: now) }
             end(date, code, page: nil, notes)
             return code
         }
@@ -145,7 +154,6 @@ struct NightCall {
             standardErrorLine(
                 "the night of \(date) \(isThere ? "continues" : "begins") in \(ledger)")
         }
-        try noteIntention(date, notes)
         let record = NightRecord(notes, date)
         let code: Int32
         do throws(BroadsideError) {
@@ -153,7 +161,11 @@ struct NightCall {
                 sending(date, record, isBegun: history[date]?.state == .begun))
         } catch {
             end(date, error.exitCode, page: record.takePage(), notes)
-            throw error
+            guard error.exitCode == ExitCode.rowsRemain else { throw error }
+            // It advises a send to resume.
+            throw BroadsideError(
+                "interrupted before the first row was sent: the same command with --date \(date) continues",
+                exitCode: error.exitCode)
         }
         end(date, code, page: record.takePage(), notes)
         return code
@@ -182,8 +194,9 @@ struct NightCall {
         }
         throw .usage(
             "campaign",
-            "\(options.campaign): the night of \(date) in \(folder.path) is that of \(night.campaign): give "
-                + "this campaign a --name of its own, or if that file was moved, put it back")
+            "\(options.campaign) is not the campaign that the night of \(date) in \(folder.path) is of, which is "
+                + "\(night.campaign): add a --name of its own, or if that file was moved, put it back"
+        )
     }
 
     private func noteIntention(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) {

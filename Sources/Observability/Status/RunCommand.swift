@@ -124,6 +124,9 @@ public struct RunCommand: Codable, Hashable, Sendable {
 
     private var isNight: Bool { arguments.first == "night" }
 
+    /// The date that a command of `night` is about; nil: it is another command.
+    var nightDate: String? { isNight ? value("date") : nil }
+
     /// The command of `night`, with the date that it is about.
     package func night(of date: String) -> RunCommand { isNight ? with("date", date) : self }
 

@@ -56,9 +56,9 @@ package struct StopAdvice {
         self.circumstances = circumstances
         switch cause {
         case .complete: retryOpenRows()
-        case .signal, .control: resume("--resume continues")
+        case .signal, .control: resume("\(again) continues")
         case .deadline:
-            add("--resume continues without it", resuming?.withoutDeadline)
+            add("\(again) continues without it", resuming?.withoutDeadline)
         case .gaveUp(let trouble), .brokenServer(let trouble): afterGivingUp(trouble)
         case .noResponse(_, let last): afterGivingUp(last)
         case .canaryWithoutResponses, .failed: afterGivingUp(nil)
@@ -150,10 +150,17 @@ package struct StopAdvice {
     /// The same run again; a ledger that was moved, or that is read from elsewhere, is named anew.
     private var resuming: RunCommand? {
         circumstances.command.map { command in
+            // Its date names the ledger.
+            guard command.nightDate == nil else { return command.resuming }
             let ledger = circumstances.ledger
             return (command.value("ledger") == ledger ? command : command.with("ledger", ledger))
                 .resuming
         }
+    }
+
+    /// The option that has the same command continue.
+    private var again: String {
+        circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
     }
 
     private mutating func resume(
@@ -179,14 +186,14 @@ package struct StopAdvice {
         guard !circumstances.openStates.isEmpty else { return }
         let names = circumstances.openStates.map(\.name).joined(separator: ",")
         add(
-            "--resume --retry \(names) sends them again",
+            "\(again) --retry \(names) sends them again",
             resuming?.with("retry", names))
     }
 
     // MARK: Giving up
 
     private mutating func afterGivingUp(_ trouble: ConnectionTrouble?) {
-        guard !circumstances.wasAnswered else { return resume("--resume continues") }
+        guard !circumstances.wasAnswered else { return resume("\(again) continues") }
         switch trouble?.kind ?? .silent {
         case .resolve:
             let option =
