@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from .work import Work
 # What makes a campaign another one. `payload` and `payload-by` count with the bytes of their files.
 _IDENTITY = (
     "topic", "push-type", "priority", "expiration", "collapse-id", "environment", "duplicates",
-    "suppress", "protocol", "binary-command",
+    "suppress", "where", "protocol", "binary-command",
 )
 # What each part has of its own, or what the driver decides.
 _PER_PART = (
@@ -37,7 +38,7 @@ class CampaignFile:
 
     Attributes:
         options: What each part is sent with, by the long names of options.
-        columns: Columns that payloads and headers take their values from, in order of their first use.
+        columns: Columns that payloads, headers and conditions of `where` use, in order of their first use.
         digest: SHA-256 of what all parts must have in common, in hexadecimal digits.
         rate: Requests per second in all; None: unlimited.
         canary: Rows of part 1 that go first; None if the file names none.
@@ -116,6 +117,7 @@ def read_campaign(path: Path, broadside: str) -> CampaignFile:
             raise FleetError(f"{file}: is not JSON: {error}") from error
         digest.update(json.dumps([file.name, hashlib.sha256(data).hexdigest()]).encode())
     _collect(options.get("collapse-id"), columns)
+    columns.update(dict.fromkeys(filter_columns(options.get("where", []))))
     payload = read[Path(options["payload"])] if "payload" in options else None
     return CampaignFile(
         options={key: value for key, value in options.items() if key not in _PER_PART},
@@ -170,6 +172,19 @@ def _collect(value: Any, columns: dict[str, None]) -> None:
             waiting += reversed(item)
         elif isinstance(item, dict):
             waiting += reversed([*item.keys(), *item.values()])
+
+
+def filter_columns(conditions: str | list[str]) -> list[str]:
+    """The columns that conditions of `where` compare: what precedes the operator, perhaps in double quotes.
+
+    Conditions that are wrong are left to Broadside's own check.
+    """
+    columns = []
+    for text in [conditions] if isinstance(conditions, str) else conditions:
+        quoted = re.match(r'\s*"((?:[^"]|"")*)"', text)
+        column = quoted[1].replace('""', '"') if quoted else re.split("[=!<>]", text, maxsplit=1)[0]
+        columns.append(column.strip(" \t\r"))
+    return columns
 
 
 def template_columns(text: str) -> list[str]:

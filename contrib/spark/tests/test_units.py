@@ -18,7 +18,7 @@ import pytest
 from conftest import token, wait_for
 
 from broadside_fleet import child
-from broadside_fleet.campaign import template_columns
+from broadside_fleet.campaign import filter_columns, template_columns
 from broadside_fleet.driver import canary_passed
 from broadside_fleet.errors import FleetError, task_message
 from broadside_fleet.exit_codes import Decision, decide
@@ -61,6 +61,11 @@ def test_columns_of_templates() -> None:
     assert template_columns("{{ name }} {{badge:int}} {{city|your {town}}} {{{{not}} {{a:b:bool}}") == [
         "name", "badge", "city", "a:b"]
     assert template_columns("{{open") == []
+
+
+def test_columns_of_conditions() -> None:
+    assert filter_columns(["country=FR", " app >= 5.2.0", '"a ""=b"  != "x>y"']) == ["country", "app", 'a "=b']
+    assert filter_columns("n != 1") == ["n"] and filter_columns([]) == []
 
 
 def test_cells_have_one_text() -> None:
