@@ -165,7 +165,7 @@ final class NightNotes: Sendable {
     private static func failure(_ path: String, _ number: Int32) -> BroadsideError {
         BroadsideError(
             "\(path) can't be written: "
-                + FileFailure.words(errno: number, "the folder must be this user's"),
+                + FileFailure.message(errno: number, "the folder must be this user's"),
             exitCode: ExitCode.disk)
     }
 }
