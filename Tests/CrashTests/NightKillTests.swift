@@ -10,6 +10,25 @@ struct NightKillTests {
     private static let trials =
         ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 40 : 1_000
 
+    /// Runs one start, and kills it at a call. A shell is in front (bash: dash tidies up nothing): what is killed leaves behind what libfaketime has
+    /// in shared memory, if it loaded it first, and a later process with its number would lack its arguments.
+    private func run(
+        _ nights: Nights, _ more: [String] = [], day: Int, _ clock: String, killAt call: Int
+    ) throws -> Finished {
+        let library = try Shim.compile("kill-at-call", in: nights.campaign.directory)
+        var environment = try nights.clock(day, clock)
+        environment["KILLER"] = library
+        environment["KILL_AT"] = "\(call)"
+        let script = #"LD_PRELOAD="$KILLER $LD_PRELOAD" "$@"; exit $?"#
+        return try Subprocess(
+            "bash", ["-c", script, "bash", Broadside.path()] + nights.arguments(more),
+            in: nights.campaign.directory, environment: environment
+        ).wait(limit: 240)
+    }
+
+    /// What a shell says of a process that SIGKILL ended.
+    private static let killed: Int32 = 128 + SIGKILL
+
     /// Calls to kill at: all of them, or so many that are spread evenly.
     private static func calls(upTo count: Int) -> [Int] {
         guard count > trials else { return Array(1...count) }
@@ -21,7 +40,7 @@ struct NightKillTests {
         var (low, high) = (1, 2_000)
         while low < high {
             let middle = (low + high) / 2
-            if try run(middle).exitCode == -SIGKILL { low = middle + 1 } else { high = middle }
+            if try run(middle).exitCode == Self.killed { low = middle + 1 } else { high = middle }
         }
         return low - 1
     }
@@ -33,12 +52,7 @@ struct NightKillTests {
         let server = try RecordingServer()
         func night() throws -> Nights { try Nights(rows: Self.rows, endpoint: server.endpoint) }
         func kill(_ nights: Nights, at call: Int) throws -> Finished {
-            let library = try Shim.compile("kill-at-call", in: nights.campaign.directory)
-            var environment = try nights.clock(1, "23:55")
-            environment["LD_PRELOAD"] = "\(library) \(environment["LD_PRELOAD"] ?? "")"
-            environment["KILL_AT"] = "\(call)"
-            return try Broadside.run(
-                nights.arguments(), in: nights.campaign.directory, environment: environment)
+            try run(nights, day: 1, "23:55", killAt: call)
         }
         let count = try callCount { try kill(night(), at: $0) }
         #expect(count > 40, "the night, its ledger and its pages make more calls than that")
@@ -47,7 +61,7 @@ struct NightKillTests {
             let nights = try night()
             let before = try server.answers().count
             let killed = try kill(nights, at: call)
-            try #require(killed.exitCode == -SIGKILL, "call \(call): \(killed.errors)")
+            try #require(killed.exitCode == Self.killed, "call \(call): \(killed.errors)")
             let sent = try server.answers().count - before
             let text = try? String(
                 contentsOfFile: "\(nights.folder)/evening/nights", encoding: .utf8)
@@ -86,13 +100,7 @@ struct NightKillTests {
             return nights
         }
         func kill(_ nights: Nights, at call: Int) throws -> Finished {
-            let library = try Shim.compile("kill-at-call", in: nights.campaign.directory)
-            var environment = try nights.clock(3, "23:56")
-            environment["LD_PRELOAD"] = "\(library) \(environment["LD_PRELOAD"] ?? "")"
-            environment["KILL_AT"] = "\(call)"
-            return try Broadside.run(
-                nights.arguments(["--keep", "1"]), in: nights.campaign.directory,
-                environment: environment)
+            try run(nights, ["--keep", "1"], day: 3, "23:56", killAt: call)
         }
         var call = 1
         while true {
@@ -100,7 +108,7 @@ struct NightKillTests {
             let requests = try server.answers().count
             let killed = try kill(nights, at: call)
             if killed.exitCode == 0 { break }
-            try #require(killed.exitCode == -SIGKILL, "call \(call): \(killed.errors)")
+            try #require(killed.exitCode == Self.killed, "call \(call): \(killed.errors)")
             // Whole, hidden or gone; a night without its ledger is never one that was lost.
             for day in 1...2 {
                 let again = try nights.run(["--date", nights.date(day)], at: (3, "23:57"))
