@@ -105,12 +105,24 @@ static inline int openssl_sign_reproducibly(EVP_PKEY_CTX *context) {
 // Not OpenSSL's, but of keys as well: prctl takes a variable number of arguments.
 static inline void openssl_forbid_dumps(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
+// Answers no question: nobody is asked for a PIN.
+static inline int openssl_ask_nobody(UI *ui, UI_STRING *question) {
+    (void)ui, (void)question;
+    return -1;
+}
+static inline UI_METHOD *openssl_nobody(void) {
+    UI_METHOD *nobody = UI_create_method("nobody");
+    if (nobody)
+        UI_method_set_reader(nobody, openssl_ask_nobody);
+    return nobody;
+}
 // A private key in a PKCS#11 token, through OpenSSL's provider of that name. Provider and key are in a library
 // context of their own, so that nothing else is computed by the token; it stays with the key.
 static inline EVP_PKEY *openssl_token_key_of_provider(
     const char *uri, OSSL_LIB_CTX **context, int *is_installed) {
     EVP_PKEY *key = NULL;
     char *settings = CONF_get1_default_config_file();
+    UI_METHOD *nobody = openssl_nobody();
     OSSL_STORE_CTX *store = NULL;
     *is_installed = 0;
     *context = OSSL_LIB_CTX_new();
@@ -121,8 +133,11 @@ static inline EVP_PKEY *openssl_token_key_of_provider(
             && OSSL_PROVIDER_load(*context, "default") != NULL;
     }
     OPENSSL_free(settings);
-    if (*is_installed)
-        store = OSSL_STORE_open_ex(uri, *context, NULL, UI_null(), NULL, NULL, NULL, NULL);
+    // The provider has prompts of its own, which are the default method's.
+    if (*is_installed && nobody) {
+        UI_set_default_method(nobody);
+        store = OSSL_STORE_open_ex(uri, *context, NULL, nobody, NULL, NULL, NULL, NULL);
+    }
     while (store && !key && !OSSL_STORE_eof(store)) {
         OSSL_STORE_INFO *info = OSSL_STORE_load(store);
         if (!info && OSSL_STORE_error(store))
@@ -139,26 +154,18 @@ static inline EVP_PKEY *openssl_token_key_of_provider(
     }
     return key;
 }
-#if !defined(OPENSSL_NO_ENGINE) && OPENSSL_VERSION_MAJOR < 4
-// Answers no question: nobody is asked for a PIN.
-static inline int openssl_ask_nobody(UI *ui, UI_STRING *question) {
-    (void)ui, (void)question;
-    return 0;
-}
-#endif
 // The same through the engine of that name, which is loaded once and stays.
 static inline EVP_PKEY *openssl_token_key_of_engine(
     const char *uri, const char *module, int *is_installed) {
     *is_installed = 0;
 #if !defined(OPENSSL_NO_ENGINE) && OPENSSL_VERSION_MAJOR < 4
-    UI_METHOD *nobody = UI_create_method("nobody");
+    UI_METHOD *nobody = openssl_nobody();
     ENGINE *engine;
     EVP_PKEY *key = NULL;
     OPENSSL_init_crypto(OPENSSL_INIT_ENGINE_DYNAMIC, NULL);
     engine = ENGINE_by_id("pkcs11");
     if (engine && nobody) {
         *is_installed = 1;
-        UI_method_set_reader(nobody, openssl_ask_nobody);
         ENGINE_ctrl_cmd_string(engine, "QUIET", NULL, 0);
         if ((!module || ENGINE_ctrl_cmd_string(engine, "MODULE_PATH", module, 0))
             && ENGINE_init(engine))
