@@ -3,20 +3,20 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 
-// Signs a message with a PEM key, by ECDSA and SHA-256 with the nonce of RFC 6979. The signature is in
-// DER. Returns how many bytes it has; 0 if GnuTLS refuses, or if there is no room.
+// Signs a message with a key in DER (PKCS#8), by ECDSA and SHA-256 with the nonce of RFC 6979. The signature is in
+// DER. (Of a key in PEM GnuTLS leaves the base64 behind in memory.) Returns how many bytes it has; 0 if GnuTLS refuses, or if there is no room.
 static inline size_t gnutls_sign_reproducibly(
-    const unsigned char *pem, size_t pem_size, const unsigned char *message, size_t message_size,
+    const unsigned char *der, size_t der_size, const unsigned char *message, size_t message_size,
     unsigned char *signature, size_t signature_size)
 {
-    gnutls_datum_t key_text = {(unsigned char *)pem, (unsigned int)pem_size};
+    gnutls_datum_t key_text = {(unsigned char *)der, (unsigned int)der_size};
     gnutls_datum_t input = {(unsigned char *)message, (unsigned int)message_size};
     gnutls_datum_t output = {NULL, 0};
     gnutls_privkey_t key;
     size_t count = 0;
     if (gnutls_privkey_init(&key) != GNUTLS_E_SUCCESS)
         return 0;
-    if (gnutls_privkey_import_x509_raw(key, &key_text, GNUTLS_X509_FMT_PEM, NULL, 0)
+    if (gnutls_privkey_import_x509_raw(key, &key_text, GNUTLS_X509_FMT_DER, NULL, 0)
             == GNUTLS_E_SUCCESS
         && gnutls_privkey_sign_data2(key, GNUTLS_SIGN_ECDSA_SHA256,
                GNUTLS_PRIVKEY_FLAG_REPRODUCIBLE, &input, &output) == GNUTLS_E_SUCCESS

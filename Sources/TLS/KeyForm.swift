@@ -97,10 +97,12 @@ enum KeyForm {
 
     private static func append(_ digits: [UInt8], label: String, to result: inout [UInt8]) {
         result += "-----BEGIN \(label)-----\n".utf8
-        for start in stride(from: 0, to: digits.count, by: 64) {
-            result += digits[start..<min(start + 64, digits.count)]
-            result.append(0x0a)
+        // No slice: while one is there, what its owner overwrites is a copy.
+        for (index, digit) in digits.enumerated() {
+            if index > 0, index % 64 == 0 { result.append(0x0a) }
+            result.append(digit)
         }
+        result.append(0x0a)
         result += "-----END \(label)-----\n".utf8
     }
 

@@ -80,6 +80,15 @@ internal import CBroadsideOpenSSL
         }
     }
 
+    /// The key as unencrypted PKCS#8 in DER.
+    var der: [UInt8] {
+        PEMText.write {
+            // SAFETY: the BIO is open in the closure; nil stands for no cipher, passphrase and
+            // callback.
+            unsafe i2d_PKCS8PrivateKey_bio($0, pointer, nil, nil, 0, nil, nil)
+        }
+    }
+
     /// The public key in PEM.
     var publicPEM: [UInt8] {
         // SAFETY: the BIO is open in the closure.

@@ -91,13 +91,13 @@ public struct SigningKey: Sendable {
 
     /// Signs like `signES256` with GnuTLS; nil if it is unavailable.
     func signWithGnuTLS(_ message: [UInt8]) -> [UInt8]? {
-        var text = pem
-        defer { text.cleanse() }
+        var encoded = key.der
+        defer { encoded.cleanse() }
         var der = [UInt8](repeating: 0, count: ES256Signature.maximumDERCount)
         // SAFETY: each array has the byte count passed with it; key and message are only read, and
         // at most that many bytes of `der` are written.
         let count = unsafe gnutls_sign_reproducibly(
-            text, text.count, message, message.count, &der, der.count)
+            encoded, encoded.count, message, message.count, &der, der.count)
         return ES256Signature.raw(fromDER: Array(der.prefix(count)))
     }
 }

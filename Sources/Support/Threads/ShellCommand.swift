@@ -269,7 +269,10 @@ extension ShellCommand {
                 descriptor = -1
                 return
             }
-            bytes += stretch[..<min(count, max(0, most - bytes.count))]
+            // No slice: while one is there, what is overwritten is a copy.
+            for index in 0..<min(count, max(0, most - bytes.count)) {
+                bytes.append(stretch[index])
+            }
         }
     }
 
