@@ -86,8 +86,8 @@ enum SecretCommand {
                 "can't be run: /bin/sh: \(describe(errno: number)): install a shell, or use a file")
         case .tookTooLong:
             throw failure(
-                "took longer than \(secondsLimit) s and was ended\(words): use a command that answers "
-                    + "faster and asks nobody")
+                "took longer than \(secondsLimit) s and was ended\(words): use a command that responds "
+                    + "faster and asks for nothing")
         case .printedTooMuch:
             throw failure(
                 "printed more than \(grouped(UInt64(limit))) bytes: it must print the secret and nothing else"
