@@ -54,9 +54,10 @@ internal import Synchronization
                     + "(Debian 13) or libengine-pkcs11-openssl (Debian 12)")
         }
         guard let found else {
+            let (_, reason, text) = ErrorQueue.take()
             throw TLSError(
                 .keyUnreadable,
-                "no private key is there (\(ErrorQueue.take().text)): check the URI with pkcs11-tool "
+                "no private key is there\(reason == 0 ? "" : " (\(text))"): check the URI with pkcs11-tool "
                     + "--list-objects, the PIN in the file of pin-source, and the token's library, "
                     + "module-path or PKCS11_MODULE_PATH")
         }
