@@ -160,6 +160,21 @@ public struct DeadTokens: ~Copyable {
         filter[Int(fingerprint >> 6)] & (1 << (fingerprint & 63)) != 0
     }
 
+    /// Since when a token is dead, milliseconds since 1970; nil if it is not.
+    ///
+    /// - Parameter digits: lower-case digits.
+    public func diedAt(digits: RawSpan, fingerprint: UInt64) -> UInt64? {
+        guard mayContain(fingerprint) else { return nil }
+        return find(digits: digits, fingerprint: fingerprint)?.diedAt
+    }
+
+    /// Whether a token that was registered at a time lives, although it died at another, in milliseconds since
+    /// 1970.
+    @inline(__always)
+    public static func lives(registeredAt time: Int64, diedAt: UInt64) -> Bool {
+        time > 0 && UInt64(time) > diedAt
+    }
+
     /// What is known of a dead token that nothing rescued; nil where the token is not dead. Of several
     /// scopes the one for which it died last.
     ///

@@ -89,7 +89,7 @@ extension ListPruner {
             if counts.firstUnreadableLine == nil { counts.firstUnreadableLine = row.line }
             return false
         }
-        if time > 0, UInt64(time) > record.diedAt {
+        if DeadTokens.lives(registeredAt: time, diedAt: record.diedAt) {
             counts.registeredLater += 1
             return false
         }

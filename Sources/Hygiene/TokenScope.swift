@@ -8,6 +8,12 @@ public struct TokenScope: Sendable, Equatable {
     /// `production` or `development`; nil: a feedback service's, which does not say.
     public var environment: String?
 
+    /// Names a scope.
+    public init(topic: String?, environment: String?) {
+        self.topic = topic
+        self.environment = environment
+    }
+
     /// The scope of a campaign.
     init(_ identity: CampaignIdentity) {
         topic = identity.topic

@@ -49,7 +49,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// `production` or `development`.
     public var environment: String
     /// Which part of the list; nil for all of it.
-    var shard: Shard?
+    public var shard: Shard?
     /// Which of the campaign's lists; nil for a campaign of one list, and in a merged ledger.
     public var part: CampaignPart?
     /// The campaign's number as it was asked for, 16 hexadecimal digits; nil for one that was drawn at
@@ -61,6 +61,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var duplicates: String?
     /// The conditions that rows must meet, as the filter writes them; nil: there are none.
     var filter: [String]?
+    /// Which rows are skipped because of earlier ledgers; nil: none.
+    var earlier: EarlierRules?
     /// What was spoken: `binary` to a legacy gateway, `feedback` where a feedback service was read;
     /// nil for the provider API.
     public var wireProtocol: String?
@@ -71,6 +73,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
         environment: String, shard: Shard?, part: CampaignPart? = nil, campaignID: String? = nil,
         suppressSHA256: String?, duplicates: String? = nil, filter: [String]? = nil,
+        earlier: EarlierRules? = nil,
         wireProtocol: String? = nil
     ) {
         self.listByteCount = listByteCount
@@ -89,6 +92,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.suppressSHA256 = suppressSHA256
         self.duplicates = duplicates
         self.filter = filter
+        self.earlier = earlier
         self.wireProtocol = wireProtocol
     }
 
@@ -136,6 +140,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             }
             return "--where was \(description(filter)), now it is \(description(other.filter))"
         }
+        let (rules, otherRules) = (earlier ?? EarlierRules(), other.earlier ?? EarlierRules())
+        if let difference = rules.firstDifference(from: otherRules) { return difference }
         return differ("the list's format", \.listFormat)
             ?? differ("the columns in use", \.columns)
             ?? differ("the topic", \.topic)

@@ -19,12 +19,15 @@ public struct LedgerCollection {
     /// - Parameters:
     ///   - directories: What the user named.
     ///   - option: The option that asked for them, for messages; nil: the command itself did.
+    ///   - mayBeEmpty: Whether a directory may hold no ledger, or not be there.
     /// - Throws: With exit code 2, if one of them holds no ledger, or if there are too many.
-    public init(_ directories: [String], option: String?) throws(BroadsideError) {
+    public init(
+        _ directories: [String], option: String?, mayBeEmpty: Bool = false
+    ) throws(BroadsideError) {
         var seen: [FileIdentity] = []
         var found: [String] = []
         for directory in directories {
-            found += try ledgers(of: directory, option: option)
+            found += try ledgers(of: directory, option: option, mayBeEmpty: mayBeEmpty)
             guard found.count <= Self.ledgersLimit else {
                 throw refusal(
                     option,
@@ -64,9 +67,10 @@ public struct LedgerCollection {
 
     /// The ledger that a directory is, or those below it.
     private mutating func ledgers(
-        of directory: String, option: String?
+        of directory: String, option: String?, mayBeEmpty: Bool
     ) throws(BroadsideError) -> [String] {
         guard let information = SystemCall.status(directory) else {
+            if mayBeEmpty, errno == ENOENT { return [] }
             throw unusable(option, directory, errno: errno)
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
@@ -92,7 +96,7 @@ public struct LedgerCollection {
         }
         // If there is nothing else, their reader says why they can't be read.
         if ledgers.isEmpty, !shut.isEmpty { return shut }
-        guard !ledgers.isEmpty else {
+        guard !ledgers.isEmpty || mayBeEmpty else {
             throw refusal(
                 option,
                 "\(directory) is not a ledger, and there is none immediately below it: name a "

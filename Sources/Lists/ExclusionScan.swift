@@ -7,14 +7,15 @@ internal import BroadsideTLS
 internal import Glibc
 
 /// What a run does not send: tokens of a list of opt-outs, later copies of a token, rows that a filter
-/// leaves out.
+/// leaves out, tokens that earlier ledgers report as dead or as accepted often enough.
 ///
 ///     opt-outs ──▶ digests ──┐
 ///                            ├──▶ sorted by token ──▶ skipped rows ──▶ sorted by row ──▶ ExclusionIndex
 ///     list ──▶ digests, rows ┘                             ▲
 ///      └──▶ rows that are left out for themselves alone ───┘
 ///
-/// Memory is bounded: both sorts spill to the disk. Tokens are compared by 128 bits of hash.
+/// Memory is bounded: both sorts spill to the disk. Tokens are compared by 128 bits of hash, with accepted ones
+/// of earlier ledgers by the 64 bits that these have, and with dead ones digit by digit.
 package struct ExclusionScan {
     /// The list of opt-outs; nil: none.
     let suppress: TokenList?
@@ -23,6 +24,10 @@ package struct ExclusionScan {
     let skipsDuplicates: Bool
     /// Which rows are sent by what their columns say; nil: all.
     private let filter: RowFilter?
+    /// Reads earlier ledgers; nil: none is asked.
+    private let earlier: EarlierReader?
+    /// The campaign whose rows are searched, as earlier ledgers are asked about it.
+    package var campaign: RunningCampaign
     /// What is made of each row: a copy that can't be sent makes no later one a duplicate.
     private let payloads: PayloadSet
 
@@ -37,9 +42,12 @@ package struct ExclusionScan {
     /// - Returns: nil where nothing is skipped.
     package init?(
         of tokens: TokenSource?, suppress file: String?, skipsDuplicates: Bool,
-        filter: RowFilter? = nil, tokenColumn: String?, payloads: PayloadSet
+        filter: RowFilter? = nil, earlier: EarlierReader? = nil,
+        campaign: RunningCampaign = RunningCampaign(), tokenColumn: String?, payloads: PayloadSet
     ) throws(BroadsideError) {
-        guard file != nil || skipsDuplicates || filter != nil else { return nil }
+        guard file != nil || skipsDuplicates || filter != nil || earlier != nil else { return nil }
+        self.earlier = earlier
+        self.campaign = campaign
         self.skipsDuplicates = skipsDuplicates
         self.filter = filter
         self.payloads = payloads
@@ -115,7 +123,8 @@ package struct ExclusionScan {
             case .suppressed: suppress != nil
             case .duplicate: skipsDuplicates
             case .filtered: filter != nil
-            case .deadToken, .frequencyCap: false
+            case .deadToken: earlier?.rules.skipsDead ?? false
+            case .frequencyCap: earlier?.rules.cap != nil
             }
         }
     }
@@ -147,43 +156,58 @@ package struct ExclusionScan {
     ) throws(BroadsideError) {
         var filter = TokenFilter(bitCount: suppress == nil ? 0 : Self.filterBitCount)
         if let end {
-            try collectRows(of: list, upTo: end, into: &tokens, skipped: &rows) { token in
-                filter.insert(token)
+            // What earlier ledgers say is left to the search of the whole list.
+            _ = try collectRows(of: list, upTo: end, nil, into: &tokens, skipped: &rows) { token in
+                filter.insert(token.low)
                 return true
             }
             if let suppress {
-                _ = try collectOptOuts(suppress, into: &tokens) { filter.mayContain($0) }
+                _ = try collectOptOuts(suppress, into: &tokens) { filter.mayContain($0.low) }
             }
         } else {
             if let suppress {
                 let counts = try collectOptOuts(suppress, into: &tokens) { token in
-                    filter.insert(token)
+                    filter.insert(token.low)
                     return true
                 }
                 try Self.tell(counts, of: suppress)
             }
-            try collectRows(of: list, upTo: nil, into: &tokens, skipped: &rows) {
-                skipsDuplicates || filter.mayContain($0)
+            let verdicts = try earlier?.read(campaign)
+            var capped = TokenFilter(
+                bitCount: earlier?.rules.cap == nil ? 0 : Self.filterBitCount)
+            try verdicts?.forEachCapped { (fingerprint) throws(BroadsideError) in
+                capped.insert(fingerprint)
+                try tokens.append(.mark(fingerprint: fingerprint))
             }
+            let counts = try collectRows(
+                of: list, upTo: nil, verdicts, into: &tokens, skipped: &rows
+            ) {
+                skipsDuplicates || filter.mayContain($0.low) || capped.mayContain($0.high)
+            }
+            try verdicts?.checkRegistrations(list, rows: counts.valid)
         }
     }
 
     private func collectOptOuts(
         _ list: TokenList, into tokens: inout RecordSorter, where isWanted: (TokenDigest) -> Bool
     ) throws(BroadsideError) -> ListSurvey.Counts {
-        try Self.read(list, upTo: nil, payloads: nil, filter: nil) {
+        try Self.read(list, upTo: nil, payloads: nil, filter: nil, verdicts: nil, registered: nil) {
             (row) throws(BroadsideError) in
             guard let token = row.token, isWanted(token) else { return }
             try tokens.append(.mark(token, .suppressed))
         }
     }
 
+    /// - Parameter verdicts: What earlier ledgers say; nil: none is asked.
     private func collectRows(
-        of list: TokenList, upTo end: UInt64?, into tokens: inout RecordSorter,
-        skipped rows: inout RecordSorter, where isWanted: (TokenDigest) -> Bool
-    ) throws(BroadsideError) {
-        _ = try Self.read(
-            list, upTo: end, payloads: skipsDuplicates ? payloads : nil, filter: filter
+        of list: TokenList, upTo end: UInt64?, _ verdicts: EarlierVerdicts?,
+        into tokens: inout RecordSorter, skipped rows: inout RecordSorter,
+        where isWanted: (TokenDigest) -> Bool
+    ) throws(BroadsideError) -> ListSurvey.Counts {
+        let registered = earlier?.rules.registeredColumn.flatMap { list.layout.field(named: $0) }
+        return try Self.read(
+            list, upTo: end, payloads: skipsDuplicates ? payloads : nil, filter: filter,
+            verdicts: earlier?.rules.skipsDead == true ? verdicts : nil, registered: registered
         ) { (row) throws(BroadsideError) in
             if let token = row.token, isWanted(token) {
                 try tokens.append(
@@ -234,8 +258,11 @@ package struct ExclusionScan {
     /// - Parameters:
     ///   - payloads: nil: whether rows can be sent is not asked.
     ///   - filter: nil: leaves out no row.
+    ///   - verdicts: Says which tokens are dead; nil: none is.
+    ///   - registered: The field with the time of registration; nil: there is none.
     private static func read(
         _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, filter: RowFilter?,
+        verdicts: EarlierVerdicts?, registered: Int?,
         _ visit: (ReadRow) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let set = payloads ?? PayloadSet(constant: [])
@@ -249,6 +276,14 @@ package struct ExclusionScan {
             let isLeftOut = pass?.leavesOut(row, rows.reader) == true
             let count = survey.take(row, of: rows.reader)
             guard count > 0 || isLeftOut else { continue }
+            var reason: SkipReason? = isLeftOut ? .filtered : nil
+            let digest = count > 0 ? TokenDigest(survey.token(count)) : nil
+            if let verdicts, let digest,
+                verdicts.isDead(
+                    survey.token(count), digest.high, row, of: rows.reader, registered: registered)
+            {
+                reason = reason ?? .deadToken
+            }
             var isSendable = count > 0 && !isLeftOut
             if isSendable, set.isPersonal, case .invalid = renderer.render(rows.reader) {
                 isSendable = false
@@ -256,8 +291,7 @@ package struct ExclusionScan {
             try visit(
                 ReadRow(
                     number: row.number,
-                    token: count > 0 ? TokenDigest(survey.token(count)) : nil,
-                    isSendable: isSendable, reason: isLeftOut ? .filtered : nil))
+                    token: digest, isSendable: isSendable, reason: reason))
         }
         if end == nil { try pass?.finish(list) }
         return survey.counts
@@ -304,6 +338,14 @@ extension RecordSorter.Record {
         .init(first: token.high, second: token.low, third: 0, fourth: UInt64(reason.rawValue))
     }
 
+    /// A token of which only the fingerprint is known, and which was accepted as often as it may be. It is
+    /// sorted before the marks and rows of tokens with this fingerprint.
+    fileprivate static func mark(fingerprint: UInt64) -> Self {
+        .init(
+            first: fingerprint, second: 0, third: 0,
+            fourth: UInt64(SkipReason.frequencyCap.rawValue))
+    }
+
     /// A row of the list, sorted by token, then by number.
     ///
     /// - Parameters:
@@ -327,6 +369,8 @@ private struct TokenVerdict {
     private var mark: SkipReason?
     /// Whether an earlier row with the token is sent.
     private var hasSentRow = false
+    /// The latest fingerprint whose tokens were accepted as often as they may be.
+    private var cappedFingerprint: UInt64?
 
     init(skipsDuplicates: Bool) { self.skipsDuplicates = skipsDuplicates }
 
@@ -338,6 +382,10 @@ private struct TokenVerdict {
         }
         guard record.third > 0 else {
             assert(!hasSentRow, "a token's marks come before its rows")
+            guard record.fourth != UInt64(SkipReason.frequencyCap.rawValue) else {
+                cappedFingerprint = record.first
+                return nil
+            }
             // Marks of a token come in the order of their reasons.
             mark = mark ?? SkipReason(rawValue: UInt8(record.fourth))
             return nil
@@ -345,9 +393,10 @@ private struct TokenVerdict {
         let own =
             record.fourth >> 1 == 0 ? nil : SkipReason(rawValue: UInt8(record.fourth >> 1 - 1))
         let duplicate: SkipReason? = skipsDuplicates && hasSentRow ? .duplicate : nil
-        let reason = smaller(mark, smaller(duplicate, own))
+        let cap: SkipReason? = cappedFingerprint == record.first ? .frequencyCap : nil
+        let reason = smaller(smaller(mark, cap), smaller(duplicate, own))
         // Only a copy that can be sent makes later ones duplicates.
-        if mark == nil, own == nil, record.fourth & 1 == 1 { hasSentRow = true }
+        if mark == nil, own == nil, cap == nil, record.fourth & 1 == 1 { hasSentRow = true }
         return reason.map { (record.third - 1, $0) }
     }
 
@@ -365,20 +414,21 @@ private struct TokenFilter {
     /// - Parameter bitCount: A power of two; 0 for a filter of nothing.
     init(bitCount: Int) { words = Array(repeating: 0, count: bitCount / 64) }
 
-    private func place(_ token: TokenDigest) -> (word: Int, bit: UInt64) {
-        let place = token.low & UInt64(words.count * 64 - 1)
+    private func place(_ hash: UInt64) -> (word: Int, bit: UInt64) {
+        let place = hash & UInt64(words.count * 64 - 1)
         return (Int(place >> 6), 1 << (place & 63))
     }
 
-    mutating func insert(_ token: TokenDigest) {
+    /// - Parameter hash: One of a token's hashes, the same one for all tokens.
+    mutating func insert(_ hash: UInt64) {
         guard !words.isEmpty else { return }
-        let (word, bit) = place(token)
+        let (word, bit) = place(hash)
         words[word] |= bit
     }
 
-    func mayContain(_ token: TokenDigest) -> Bool {
+    func mayContain(_ hash: UInt64) -> Bool {
         guard !words.isEmpty else { return false }
-        let (word, bit) = place(token)
+        let (word, bit) = place(hash)
         return words[word] & bit != 0
     }
 }

@@ -43,7 +43,6 @@ struct NightCall {
                 "this machine's clock shows no date of the calendar: set the clock",
                 exitCode: ExitCode.failure)
         }
-        self.options = options
         self.now = now
         self.today = today
         given = try options.date.map { (text) throws(BroadsideError) in
@@ -63,6 +62,10 @@ struct NightCall {
             )
         }
         folder = try NightFolder(options)
+        var options = options
+        options.send.skipDeadIsDefault = options.send.skipDead == nil
+        if options.send.skipDead == nil { options.send.skipDead = [folder.path] }
+        self.options = options
         for (option, path) in [
             ("summary", options.send.summary), ("report", options.send.report),
             ("trace-frames", options.send.traceFrames), ("metrics", options.send.metrics),

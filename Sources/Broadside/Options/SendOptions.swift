@@ -162,6 +162,20 @@ public struct SendOptions: Sendable {
     public var suppress: String?
     /// Whether later copies of a token are skipped.
     public var skipsDuplicates = false
+    /// Directories of ledgers: rows whose token these report as dead are skipped. nil: not asked for; empty:
+    /// asked for, but none.
+    public var skipDead: [String]?
+    /// Whether these directories are a default: they may hold no ledger, or not be there, as on a first night, and a
+    /// ledger that can't be read is left out with a warning.
+    public var skipDeadIsDefault = false
+    /// The column that says when a row's token was registered; nil: `deadFor` decides.
+    public var registeredColumn: String?
+    /// For how long a report that a token is dead counts, in nanoseconds; nil: `defaultDeadFor`.
+    public var deadFor: UInt64?
+    /// How often a device may get a notification; nil: any number of times.
+    public var cap: FrequencyCap?
+    /// Directories of ledgers in which that is counted.
+    public var history: [String] = []
     /// Check everything, connect nowhere, write nothing.
     public var isDryRun = false
     /// Requests of each payload that are printed and not sent; nil: no preview.

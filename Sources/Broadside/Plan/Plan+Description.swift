@@ -21,6 +21,7 @@ extension Plan {
         if let filter = options.filter {
             lines.append("where        \(filter.canonicalTexts.joined(separator: "; "))")
         }
+        if let text = options.earlierDescription { lines.append("skipped      \(text)") }
         lines.append(
             "endpoint     \(hostAndPort)\(whose)\(protocolDescription)"
                 + (route.proxy.map { " through the proxy \($0.hostAndPort)" } ?? ""))

@@ -1,3 +1,4 @@
+import BroadsideLedgerFormat
 import BroadsideLedgers
 import BroadsideLists
 import BroadsideSupport
@@ -40,7 +41,9 @@ struct CheckedRun {
         plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
         for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
-        skips = try ExclusionScan(options, payloads: payloads.set)
+        skips = try ExclusionScan(
+            options, payloads: payloads.set, topic: plan.headers.topic,
+            begun: options.asksEarlierLedgers ? Self.begun(options) : nil)
         rows = RunRows(plan, list, skips: skips)
         isPartSearched = options.shard != nil && list.isCutByBytes
         isBegun = try Self.isBegun(options)
@@ -67,7 +70,17 @@ struct CheckedRun {
         where !wanted.contains(where: { $0.name == column }) {
             wanted.append((column, "--where"))
         }
+        wanted += options.registrationColumns.filter { column in
+            !wanted.contains { $0.name == column.name }
+        }
         return wanted
+    }
+
+    /// What the ledger says of a campaign that continues; nil: it begins.
+    private static func begun(_ options: SendOptions) throws(BroadsideError) -> Manifest? {
+        guard options.resumes, let ledger = options.ledger else { return nil }
+        let directory = LedgerDirectory.unlocked(ledger)
+        return try directory.hasManifest ? directory.readManifest() : nil
     }
 
     private static func isBegun(_ options: SendOptions) throws(BroadsideError) -> Bool {

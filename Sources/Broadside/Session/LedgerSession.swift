@@ -59,7 +59,7 @@ final class LedgerSession {
                 isInListOrder: plan.options.canary == nil, segmentCount: plan.shape.reactors)
             do throws(BroadsideError) {
                 manifest.headerHash = try list.headerHash()
-                skips = try search?.list(in: directory, of: list, isNew: true)
+                skips = try Self.skips(search, manifest, directory, list, isNew: true)
                 // What was found in the whole list, or is counted in it, holds for no other.
                 if search != nil || part != .wholeList {
                     manifest.listHash = try list.contentHash()
@@ -134,9 +134,20 @@ final class LedgerSession {
             return
         }
         // Rows that were found in a list whose content is not known are looked for once more.
-        skips = try search?.list(in: directory, of: list, isNew: manifest.listHash == nil)
+        skips = try Self.skips(
+            search, manifest, directory, list, isNew: manifest.listHash == nil)
         if search != nil, manifest.listHash == nil { manifest.listHash = try list.contentHash() }
         try directory.save(manifest)
+    }
+
+    /// The rows that are skipped. What earlier ledgers say of them holds for the campaign's first start.
+    private static func skips(
+        _ search: ExclusionScan?, _ manifest: Manifest, _ directory: LedgerDirectory,
+        _ list: TokenList, isNew: Bool
+    ) throws(BroadsideError) -> ExclusionIndex? {
+        var search = search
+        search?.campaign = RunningCampaign(manifest)
+        return try search?.list(in: directory, of: list, isNew: isNew)
     }
 
     private static func claim(
@@ -270,6 +281,7 @@ final class LedgerSession {
             suppressSHA256: skips?.suppressSHA256,
             duplicates: plan.options.skipsDuplicates ? "skip" : nil,
             filter: plan.options.filter?.canonicalTexts,
+            earlier: plan.options.earlierRules,
             wireProtocol: plan.options.wireProtocol == .binary
                 ? CampaignIdentity.binaryProtocol : nil)
     }

@@ -110,6 +110,7 @@ enum NightCommand {
         try SendCommand.require(arguments, [])
         var options = NightOptions()
         options.campaign = arguments.string("campaign") ?? ""
+        options.send.skipDeadIsDefault = true
         try group.read(arguments, into: &options)
         // Whether the night begins or continues is known later.
         if !arguments.has("preview") { options.send.ledgerUse = .resumeOrBegin }

@@ -41,6 +41,8 @@ enum ProbeCommand {
         ],
         passedOverInCampaign: [
             "payload", "payload-by", "push-type", "priority", "expiration", "collapse-id",
+            "skip-dead",
+            "registered-column", "dead-for", "cap", "history",
         ],
         run: { (arguments) throws(BroadsideError) in
             let options = try options(from: arguments)

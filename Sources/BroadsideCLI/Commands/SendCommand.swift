@@ -54,7 +54,9 @@ enum SendCommand {
         })
 
     /// What is a send's alone.
-    private static let ownGroups = [whatToSend, whichProtocol, ListOptions.whichRows]
+    private static let ownGroups = [
+        whatToSend, whichProtocol, ListOptions.whichRows, EarlierLedgerOptions.group,
+    ]
 
     private static let whatToSend = OptionGroup<SendOptions>(
         title: "What to send",
@@ -281,6 +283,7 @@ enum SendCommand {
         _ arguments: ParsedArguments, into options: inout SendOptions
     ) throws(BroadsideError) {
         for group in ownGroups { try group.read(arguments, into: &options) }
+        try EarlierLedgerOptions.check(options)
         try readCommon(arguments, into: &options)
     }
 

@@ -103,13 +103,8 @@ struct LikelyGuess {
                 + "--payload-by COLUMN=DIR"),
         .init("filter query segment", "where", "write --where 'COLUMN = VALUE'"),
         .init(
-            "skip-dead dead-for", "suppress",
-            "dead tokens are not left out by a ledger yet: write the list without them with "
-                + "broadside prune"),
-        .init(
-            "cap frequency-cap history not-in-ledger within", "suppress",
-            "there is no frequency cap yet: write --suppress FILE with the tokens that "
-                + "ledger export --state accepted names"),
+            "frequency-cap not-in-ledger within", "cap",
+            "write --cap N/D with --history DIR, such as --cap 3/7d"),
         .init(
             "webhook slack callback on-complete on-finish", "hook",
             "write --hook COMMAND, which gets each event as JSON, such as a curl to the webhook"),

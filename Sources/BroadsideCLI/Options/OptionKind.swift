@@ -15,6 +15,8 @@ enum OptionKind: Sendable, Equatable {
         case ledger
         /// It is a folder in which files are made.
         case folder
+        /// It is a ledger's directory, or has ledgers below it, and outputs beside these; `none`: none is read.
+        case ledgers
     }
 
     /// The option has no value.
@@ -54,6 +56,7 @@ enum OptionKind: Sendable, Equatable {
     func fileUse(of value: String) -> FileUse? {
         guard value != "-" else { return nil }
         switch self {
+        case .file(.ledgers) where value == EarlierLedgerOptions.none: return nil
         case .file(let use): return use
         case .columnDirectory: return .read
         case .fileUnless(let prefixes):

@@ -18,6 +18,7 @@ extension ParsedArguments {
                 // A socket takes nobody's place, and lies in the ledger by default.
                 case .socket: sockets.append((option.name, value))
                 case .ledger: ledgers.append(value)
+                case .ledgers: if try OutputRule.isLedger(value) { ledgers.append(value) }
                 case .read: read.append(input(option, value))
                 case .folder, nil: break
                 }

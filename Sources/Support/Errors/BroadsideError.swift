@@ -92,6 +92,15 @@ public struct BroadsideError: Error, Sendable {
         BroadsideError("", exitCode: ExitCode.complete)
     }
 
+    /// The same error, if its option is one of several that lead to the same place.
+    ///
+    /// - Parameter other: The option that was given, without dashes.
+    package func attributed(to other: String) -> BroadsideError {
+        guard let option, message.starts(withBytes: "--\(option) ") else { return self }
+        return BroadsideError(
+            option: other, String(message.dropFirst(option.count + 3)), exitCode: exitCode)
+    }
+
     /// Returns the error with the location of its option in a campaign file before its message.
     package func located(at location: String) -> BroadsideError {
         var error = self

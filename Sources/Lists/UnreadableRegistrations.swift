@@ -1,4 +1,4 @@
-import BroadsideSupport
+package import BroadsideSupport
 
 extension BroadsideError {
     /// A column of times of which none can be read: what it decides would be chance.
@@ -7,7 +7,7 @@ extension BroadsideError {
     ///   - column: its name.
     ///   - list: the list.
     ///   - firstLine: where a time is that had to be read.
-    static func unreadableRegistrations(
+    package static func unreadableRegistrations(
         _ column: String, in list: InputName, firstLine: UInt64?
     ) -> BroadsideError {
         .usage(

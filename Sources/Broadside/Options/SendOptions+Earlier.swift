@@ -1,0 +1,106 @@
+import BroadsideLedgerFormat
+import BroadsideLedgers
+import BroadsideLists
+import BroadsideSupport
+
+extension SendOptions {
+    /// `--dead-for` where none is given: 30 days.
+    public static var defaultDeadFor: UInt64 { 30 * 86_400 * second }
+
+    /// For how long a report that a token is dead counts, in milliseconds; nil if the time of registration
+    /// decides instead.
+    private var deadForMilliseconds: UInt64? {
+        registeredColumn == nil ? (deadFor ?? Self.defaultDeadFor) / millisecond : nil
+    }
+
+    /// Directories whose ledgers say which tokens are dead; empty: no such row is skipped.
+    private var deadDirectories: [String] { skipDead ?? [] }
+
+    /// Whether rows are skipped because of earlier ledgers.
+    var asksEarlierLedgers: Bool { !deadDirectories.isEmpty || cap != nil }
+
+    /// The column that the list needs for that, and the option that asks for it.
+    var registrationColumns: [(name: String, location: String)] {
+        guard !deadDirectories.isEmpty, let registeredColumn else { return [] }
+        return [(registeredColumn, "--registered-column")]
+    }
+
+    /// The rules as a campaign's identity has them; nil: there is none.
+    var earlierRules: EarlierRules? {
+        guard asksEarlierLedgers else { return nil }
+        var rules = EarlierRules()
+        if !deadDirectories.isEmpty {
+            rules.skipDead = Self.identities(of: deadDirectories)
+            rules.deadForMilliseconds = deadForMilliseconds
+            rules.registeredColumn = registeredColumn
+        }
+        if let cap {
+            rules.capCount = cap.count
+            rules.capMilliseconds = cap.milliseconds
+            rules.history = Self.identities(of: history)
+        }
+        return rules
+    }
+
+    /// The ledgers that are asked; nil: none.
+    ///
+    /// - Parameter topic: The campaign's topic; nil: it is not known which.
+    func earlierLedgers(topic: String?) -> EarlierLedgers? {
+        guard asksEarlierLedgers else { return nil }
+        var directories: [EarlierLedgers.Directories] = []
+        if !deadDirectories.isEmpty {
+            directories.append(
+                .init(
+                    option: "skip-dead", paths: deadDirectories, questions: .dead,
+                    isDefault: skipDeadIsDefault))
+        }
+        if cap != nil {
+            directories.append(.init(option: "history", paths: history, questions: .accepted))
+        }
+        return EarlierLedgers(
+            EarlierVerdicts.Rules(
+                skipsDead: !deadDirectories.isEmpty,
+                deadForMilliseconds: deadForMilliseconds,
+                registeredColumn: deadDirectories.isEmpty ? nil : registeredColumn, cap: cap,
+                topic: topic, environment: environment.rawValue),
+            directories, own: ledger)
+    }
+
+    /// What is skipped because of earlier ledgers, for people; nil: nothing.
+    var earlierDescription: String? {
+        var parts: [String] = []
+        if !deadDirectories.isEmpty {
+            let age =
+                registeredColumn.map { ", unless '\(printable($0))' is later" }
+                ?? deadForMilliseconds.map { " in the last \(Self.words($0))" } ?? ""
+            parts.append(
+                "tokens reported dead\(age), by \(deadDirectories.joined(separator: ", "))")
+        }
+        if let cap {
+            parts.append(
+                "tokens accepted \(cap.count == 1 ? "once" : "\(cap.count) times") or more in the last "
+                    + "\(Self.words(cap.milliseconds)), by \(history.joined(separator: ", "))")
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
+    }
+
+    private static func words(_ milliseconds: UInt64) -> String {
+        durationText(Double(milliseconds) / 1000)
+    }
+
+    /// Directories as absolute paths without `.` and `..`, in an order of their own: one that is gone when the
+    /// run continues is still the same.
+    private static func identities(of directories: [String]) -> [String] {
+        Set(directories.map(identity)).sorted()
+    }
+
+    private static func identity(of directory: String) -> String {
+        let isAbsolute = directory.starts(withBytes: "/")
+        let path = isAbsolute ? directory : "\(SystemCall.workingDirectory ?? "")/\(directory)"
+        var parts: [Substring] = []
+        for part in path.split(separator: "/") where part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
+    }
+}

@@ -1,0 +1,90 @@
+import Broadside
+import BroadsideSupport
+
+/// The options that skip rows because of what earlier ledgers say of their tokens.
+enum EarlierLedgerOptions {
+    static let group = OptionGroup<SendOptions>(
+        title: "What earlier ledgers say",
+        options: [
+            skipDead,
+            .text(
+                "registered-column", "NAME", \.registeredColumn,
+                "with --skip-dead: column with the time of registration; a row is sent if it is later than APNs' timestamp, or can't be read"
+            ),
+            .duration(
+                "dead-for", \.deadFor, default: SendOptions.defaultDeadFor, least: 1,
+                "with --skip-dead: an older report does not count; not with --registered-column"),
+            .custom(
+                "cap", .text, "N/D",
+                "rows whose token the ledgers of --history accepted N times or more within D before the first start end as skipped, FrequencyCap"
+            ) { (text, options) throws(BroadsideError) in options.cap = try cap(text) },
+            .repeated(
+                "history", .file(.ledgers), "DIR", \.history,
+                "with --cap: a ledger, or a directory with ledgers immediately below it; may be repeated"
+            ),
+        ])
+
+    /// In place of a directory: nothing is skipped.
+    static let none = "none"
+
+    private static let skipDead = Option<SendOptions>(
+        OptionDescription(
+            "skip-dead", .file(.ledgers), "DIR",
+            "rows whose token is dead by the ledger DIR, or the ledgers immediately below it, end as skipped, DeadToken (as in prune, the newest response counts); may be repeated; none: no such row",
+            isRepeatable: true)
+    ) { (arguments, options) throws(BroadsideError) in
+        guard arguments.has("skip-dead") else { return }
+        let directories = arguments.strings("skip-dead")
+        guard directories.contains(none) else {
+            options.skipDead = directories
+            return
+        }
+        guard directories.allSatisfy({ $0 == none }) else {
+            throw .usage(
+                "skip-dead",
+                "none and directories exclude each other: drop one (a directory of that name is ./none)"
+            )
+        }
+        options.skipDead = []
+    }
+
+    private static func cap(_ text: String) throws(BroadsideError) -> FrequencyCap {
+        let counts = FrequencyCap.counts
+        guard let (before, behind) = text.parts(atFirst: "/"), let count = Int(before),
+            counts.contains(count), let nanoseconds = parseDuration(String(behind)),
+            nanoseconds >= 1_000_000
+        else {
+            throw .usage(
+                "cap",
+                "'\(text)' is not a cap: write N/D, N from \(counts.lowerBound) to "
+                    + "\(counts.upperBound) and a duration above 0, such as 3/7d")
+        }
+        return FrequencyCap(count: count, milliseconds: nanoseconds / 1_000_000)
+    }
+
+    /// Checks what they say together.
+    static func check(_ options: SendOptions) throws(BroadsideError) {
+        if options.skipDead == nil, !options.skipDeadIsDefault {
+            let own = [
+                ("registered-column", options.registeredColumn != nil),
+                ("dead-for", options.deadFor != nil),
+            ]
+            if let (name, _) = own.first(where: \.1) {
+                throw .usage(name, "goes with --skip-dead: add --skip-dead DIR")
+            }
+        }
+        if options.registeredColumn != nil, options.deadFor != nil {
+            throw .usage(
+                "dead-for",
+                "and --registered-column exclude each other: drop one, the time of registration "
+                    + "decides how long a report counts")
+        }
+        if options.cap != nil, options.history.isEmpty {
+            throw .usage(
+                "cap", "goes with --history: add --history DIR, the ledgers in which to count")
+        }
+        if options.cap == nil, !options.history.isEmpty {
+            throw .usage("history", "goes with --cap: add --cap N/D, such as --cap 3/7d")
+        }
+    }
+}

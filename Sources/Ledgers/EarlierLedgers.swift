@@ -1,0 +1,235 @@
+internal import BroadsideLedgerFormat
+package import BroadsideLists
+package import BroadsideSupport
+internal import Glibc
+
+/// The ledgers of earlier campaigns that a run asks which rows it should skip: `--skip-dead`, `--history`.
+package struct EarlierLedgers {
+    /// Which directories an option names.
+    package struct Directories: Sendable {
+        package var option: String
+        package var paths: [String]
+        package var questions: EarlierQuestions
+        /// Whether they are a default: they may hold no ledger, or be missing, as on a first night, and one that
+        /// can't be read is left out.
+        package var isDefault: Bool
+
+        package init(
+            option: String, paths: [String], questions: EarlierQuestions, isDefault: Bool = false
+        ) {
+            self.option = option
+            self.paths = paths
+            self.questions = questions
+            self.isDefault = isDefault
+        }
+    }
+
+    /// A ledger, and what is asked of it.
+    private struct Ledger {
+        /// Where it was found.
+        var path: String
+        var directory: LedgerDirectory
+        var manifest: Manifest
+        var questions: EarlierQuestions
+        var byteCount: UInt64
+    }
+
+    private let rules: EarlierVerdicts.Rules
+    private let directories: [Directories]
+    /// The running campaign's ledger, which is not an earlier one; nil: none.
+    private let own: String?
+
+    /// - Parameters:
+    ///   - directories: What each option names.
+    ///   - own: The running campaign's ledger; nil: none.
+    package init(
+        _ rules: EarlierVerdicts.Rules, _ directories: [Directories], own: String?
+    ) {
+        self.rules = rules
+        self.directories = directories
+        self.own = own
+    }
+
+    /// What asks them, later on.
+    package var reader: EarlierReader {
+        EarlierReader(rules) { (campaign) throws(BroadsideError) in try read(campaign) }
+    }
+
+    /// Refuses directories that hold no ledger: the user who names them expects rows to be skipped.
+    package func check() throws(BroadsideError) { _ = try paths() }
+
+    private func read(_ campaign: RunningCampaign) throws(BroadsideError) -> EarlierVerdicts {
+        var leftOut: Set<String> = []
+        while true {
+            do throws(Unreadable) {
+                return try read(campaign, without: leftOut)
+            } catch {
+                guard let path = error.ledger, !leftOut.contains(path) else { throw error.error }
+                // Half of what it says would be wrong: all are read once more, without it.
+                leftOut.insert(path)
+                standardErrorLine(
+                    "broadside: warning: \(error.error.message): it does not count as an earlier ledger"
+                )
+            }
+        }
+    }
+
+    /// Why the ledgers can't be read.
+    private struct Unreadable: Error {
+        let error: BroadsideError
+        /// The ledger that is left out because of that, below a default directory. nil: the run ends.
+        var ledger: String?
+    }
+
+    private func read(
+        _ campaign: RunningCampaign, without leftOut: Set<String>
+    ) throws(Unreadable) -> EarlierVerdicts {
+        let start = campaign.startedAtMilliseconds ?? Clock.now().wallMilliseconds
+        let verdicts = EarlierVerdicts(rules, before: start)
+        let ledgers = try ledgers(own: campaign.number, before: start, without: leftOut)
+        for ledger in ledgers {
+            try locating(ledger.path, ledger.questions) { () throws(BroadsideError) in
+                try take(ledger, into: verdicts)
+            }
+            try locating(nil, ledger.questions) { () throws(BroadsideError) in
+                try verdicts.checkRoom()
+            }
+        }
+        verdicts.endFirstReading()
+        let readAgain = ledgers.filter { $0.questions.contains(.dead) }
+        precondition(readAgain.count == verdicts.againCount, "each ledger is known by its place")
+        for (index, ledger) in readAgain.enumerated() {
+            try locating(ledger.path, ledger.questions) { () throws(BroadsideError) in
+                do throws(LedgerError) {
+                    try verdicts.takeAgain(index)
+                } catch {
+                    throw LedgerReader.unreadable(error, ledger.directory)
+                }
+            }
+        }
+        try locating(nil, .dead) { () throws(BroadsideError) in try verdicts.finish() }
+        warn(of: verdicts.foreignCount, ledgers)
+        return verdicts
+    }
+
+    private func take(
+        _ ledger: Ledger, into verdicts: EarlierVerdicts
+    ) throws(BroadsideError) {
+        let directory = ledger.directory
+        directory.patience.endsOnSignals = true
+        let (manifest, segments) = try directory.segments(knownTo: ledger.manifest)
+        do throws(LedgerError) {
+            try verdicts.take(manifest, segments, ledger.questions)
+        } catch {
+            throw LedgerReader.unreadable(error, directory)
+        }
+    }
+
+    /// Has errors about a ledger name the option that led to it, and say whether it can be left out.
+    private func locating<Value>(
+        _ path: String?, _ questions: EarlierQuestions,
+        _ body: () throws(BroadsideError) -> Value
+    ) throws(Unreadable) -> Value {
+        do throws(BroadsideError) {
+            return try body()
+        } catch {
+            let asking = directories.filter { !$0.questions.isDisjoint(with: questions) }
+            let failure = asking.first.map { error.attributed(to: $0.option) } ?? error
+            let isLeftOut = asking.allSatisfy(\.isDefault) && error.exitCode != ExitCode.rowsRemain
+            throw Unreadable(error: failure, ledger: isLeftOut ? path : nil)
+        }
+    }
+
+    private func warn(of foreignCount: Int, _ ledgers: [Ledger]) {
+        guard foreignCount > 0 else { return }
+        let count = ledgers.count { $0.questions.contains(.dead) }
+        standardErrorLine(
+            "broadside: warning: --skip-dead: \(foreignCount) of \(count) ledgers "
+                + "\(foreignCount == 1 ? "is" : "are") of another topic or environment: a token that is "
+                + "dead there is sent to here")
+    }
+
+    // MARK: Which ledgers
+
+    /// The ledgers that the directories hold, each with what is asked of it.
+    private func paths() throws(BroadsideError) -> [(path: String, questions: EarlierQuestions)] {
+        let ownIdentity = own.flatMap { FileIdentity(path: $0) }
+        var found: [(path: String, questions: EarlierQuestions)] = []
+        for directories in directories {
+            let collection = try LedgerCollection(
+                directories.paths, option: directories.option,
+                mayBeEmpty: directories.isDefault)
+            let others = collection.paths.filter {
+                ownIdentity == nil || FileIdentity(path: $0) != ownIdentity
+            }
+            if let note = collection.closedNote {
+                standardErrorLine("broadside: warning: --\(directories.option): \(note)")
+            }
+            guard !others.isEmpty || directories.isDefault else {
+                throw .usage(
+                    directories.option,
+                    "\(directories.paths.joined(separator: ", ")) has no ledger but the campaign's own: "
+                        + "name a directory of earlier ledgers, or leave the option out")
+            }
+            found += others.map { ($0, directories.questions) }
+        }
+        return found
+    }
+
+    /// The same, opened: merged ledgers are taken apart, and of the copies of a ledger one is read.
+    ///
+    /// - Parameters:
+    ///   - own: The running campaign's number.
+    ///   - leftOut: Where ledgers are that can't be read.
+    private func ledgers(
+        own: UInt64?, before start: UInt64, without leftOut: Set<String>
+    ) throws(Unreadable) -> [Ledger] {
+        var indices: [Key: Int] = [:]
+        var ledgers: [Ledger] = []
+        let named = try locating(nil, .dead) { () throws(BroadsideError) in try paths() }
+        for (path, questions) in named where !leftOut.contains(path) {
+            let opened = try locating(path, questions) { () throws(BroadsideError) in
+                try open(path, questions)
+            }
+            for ledger in opened {
+                let manifest = ledger.manifest
+                // What began later has settled nothing before.
+                guard manifest.campaignNumber != own,
+                    manifest.firstStartedAtMilliseconds < start
+                else { continue }
+                let key = Key(
+                    campaign: manifest.segmentNumber, shard: manifest.identity.shard)
+                guard let index = indices[key] else {
+                    indices[key] = ledgers.count
+                    ledgers.append(ledger)
+                    continue
+                }
+                let all = ledgers[index].questions.union(questions)
+                // Of two copies one is older: what is in it is in the other one, too.
+                if ledger.byteCount > ledgers[index].byteCount { ledgers[index] = ledger }
+                ledgers[index].questions = all
+            }
+        }
+        assert(ledgers.count == indices.count, "each ledger is there once")
+        return ledgers
+    }
+
+    /// The ledger in a directory, or those of which it was merged.
+    private func open(
+        _ path: String, _ questions: EarlierQuestions
+    ) throws(BroadsideError) -> [Ledger] {
+        try LedgerDirectory.openToRead(path).ledgers().map {
+            (directory, manifest) throws(BroadsideError) -> Ledger in
+            let count = try directory.segments().reduce(0) { $0 + $1.bytes.byteCount }
+            return Ledger(
+                path: path, directory: directory, manifest: manifest, questions: questions,
+                byteCount: count)
+        }
+    }
+
+    /// What copies of a ledger have in common, and no two ledgers.
+    private struct Key: Hashable {
+        var campaign: UInt64
+        var shard: CampaignIdentity.Shard?
+    }
+}
