@@ -3,7 +3,7 @@ import BroadsideSupport
 
 /// Whose tokens a ledger's verdicts are about: an app, and one of APNs' environments.
 public struct TokenScope: Sendable, Equatable {
-    /// The apns-topic; nil: the client certificate's, which the ledger does not name.
+    /// The apns-topic; nil: the client certificate's, or each row's own, which the ledger does not name.
     public var topic: String?
     /// `production` or `development`; nil: a feedback service's, which does not say.
     public var environment: String?
@@ -16,7 +16,7 @@ public struct TokenScope: Sendable, Equatable {
 
     /// The scope of a campaign.
     init(_ identity: CampaignIdentity) {
-        topic = identity.topic
+        topic = identity.topic.flatMap { $0.contains("{{") ? nil : $0 }
         environment =
             identity.wireProtocol == CampaignIdentity.feedbackProtocol ? nil : identity.environment
     }

@@ -44,6 +44,9 @@ public struct StopRecord: Codable, Hashable, Sendable {
         case .heldBack(let rows, let refusal), .allRefused(let rows, let refusal):
             count = rows
             if let refusal { take(refusal) }
+        case .topicsRefused(let detail, let refusal):
+            self.detail = String(detail.prefix(Self.detailLimit))
+            if let refusal { take(refusal) }
         case .tooManyInvalid(let count, let rows):
             (self.count, total) = (count, rows)
         case .canaryRefused(let count, let answered):
@@ -90,6 +93,8 @@ public struct StopRecord: Codable, Hashable, Sendable {
             .allRefused(rows: count ?? 0, status == nil ? nil : refusal)
         case "only-bad-tokens": .onlyBadTokens(refusal)
         case "too-many-bad-tokens": .tooManyBadTokens
+        case "topics-refused":
+            .topicsRefused(detail: detail ?? "", status == nil ? nil : refusal)
         case "too-many-invalid": .tooManyInvalid(count: count ?? 0, rows: total ?? 0)
         case "canary-refused": .canaryRefused(count: count ?? 0, answered: total ?? 0)
         case "canary-unanswered": .canaryWithoutResponses
@@ -134,6 +139,7 @@ extension StopCause {
         case .allRefused: "all-refused"
         case .onlyBadTokens: "only-bad-tokens"
         case .tooManyBadTokens: "too-many-bad-tokens"
+        case .topicsRefused: "topics-refused"
         case .tooManyInvalid: "too-many-invalid"
         case .canaryRefused: "canary-refused"
         case .canaryWithoutResponses: "canary-unanswered"

@@ -9,6 +9,9 @@ extension PayloadRenderer {
             case integer
             case boolean
             case collapseID
+            case topic
+            /// A topic beyond the limit on topics.
+            case topicBeyondLimit
             /// It says which payload the row gets.
             case payloadName
         }

@@ -22,6 +22,8 @@ internal import BroadsideSupport
         public var payloadCount: UInt16 = 0
         /// The bytes of its collapse ID, the last of `count`; 0 for none.
         public var collapseCount: UInt8 = 0
+        /// The number of its topic, where rows name their topics.
+        public var topic: UInt8 = 0
 
         /// The pieces of a row that has none.
         public init() {}
@@ -67,6 +69,9 @@ internal import BroadsideSupport
     let names: FixedBuffer<Name>
     /// The place of the collapse ID among the recipes; nil: it is none of a row's own.
     let collapseScript: Int?
+    /// The place of the topic among the recipes; nil: it is the same for all rows.
+    let topicScript: Int?
+    private var topicFinder: TopicFinder
     /// The field that says which payload a row gets; nil: all get the first.
     let choiceField: Int?
     let choiceFallback: Int?
@@ -126,6 +131,11 @@ internal import BroadsideSupport
         var scripts = set.templates.map { script($0.segments, $0.tail) }
         collapseScript = set.collapse == nil ? nil : scripts.count
         if let collapse = set.collapse { scripts.append(script(collapse.segments, collapse.tail)) }
+        topicScript = set.topic == nil ? nil : scripts.count
+        if let topic = set.topic {
+            scripts.append(script(topic.template.segments, topic.template.tail))
+        }
+        topicFinder = TopicFinder(set.topic?.topics)
         let names = (set.choice?.names ?? []).map {
             Name(bytes: lay($0.value), template: UInt16($0.template))
         }
@@ -175,6 +185,10 @@ internal import BroadsideSupport
 
     private mutating func make(_ reader: borrowing RowReader) -> Outcome {
         count = 0
+        var shape = Shape()
+        if topicScript != nil, let reason = chooseTopic(reader, &shape) {
+            return .invalid(reason)
+        }
         let template: Int
         switch choose(reader) {
         case .success(let index): template = index
@@ -204,12 +218,43 @@ internal import BroadsideSupport
         {
             return .invalid(reason)
         }
-        var shape = Shape()
         if let reason = appendCollapse(reader, &shape) { return .invalid(reason) }
         shape.template = UInt16(template)
         shape.payloadCount = UInt16(payloadCount)
         shape.count = UInt16(count)
         return .made(shape)
+    }
+
+    /// Finds the row's topic, by its text, which is no part of the pieces.
+    @inline(never)
+    private mutating func chooseTopic(
+        _ reader: borrowing RowReader, _ shape: inout Shape
+    ) -> Reason? {
+        guard let topicScript else { return nil }
+        let script = scripts[topicScript]
+        defer { count = 0 }
+        for index in script.steps {
+            let step = steps[index]
+            culprit = Culprit(field: Int(step.field), use: .topic)
+            guard appendConstant(step.constant) else { return .badValue }
+            let field = reader.field(Int(step.field))
+            // A topic with a part missing is another one.
+            if step.fallback == nil, field.isText, field.count == 0 { return .missingColumn }
+            if let reason = append(step, isJSON: false, reader) {
+                return reason == .payloadTooLarge ? .badValue : reason
+            }
+        }
+        guard appendConstant(script.tail) else { return .badValue }
+        switch topicFinder.find(in: pieces, count: count) {
+        case .number(let number):
+            shape.topic = number
+            culprit = nil
+            return nil
+        case .malformed: return .badValue
+        case .tooMany:
+            culprit?.use = .topicBeyondLimit
+            return .badValue
+        }
     }
 
     private mutating func appendCollapse(

@@ -30,6 +30,20 @@ public struct PayloadSet: Sendable {
         }
     }
 
+    /// The apns-topic where it differs from row to row.
+    public struct RowTopic: Sendable {
+        /// The text in which columns are filled in.
+        public let template: TextTemplate
+        /// The topics that were met.
+        public let topics: RowTopics
+
+        /// A topic with columns in it, and where those that are met are kept.
+        public init(template: TextTemplate, topics: RowTopics) {
+            self.template = template
+            self.topics = topics
+        }
+    }
+
     /// The most payloads of a campaign.
     public static let templateLimit = 1_000
 
@@ -39,17 +53,21 @@ public struct PayloadSet: Sendable {
     let choice: Choice?
     /// The apns-collapse-id where it differs from row to row.
     public let collapse: TextTemplate?
+    /// The apns-topic where it differs from row to row.
+    public let topic: RowTopic?
     /// The most bytes of a payload.
     public let limit: Int
 
     /// Puts a campaign's payloads together.
     public init(
-        templates: [PayloadTemplate], choice: Choice?, collapse: TextTemplate?, limit: Int
+        templates: [PayloadTemplate], choice: Choice?, collapse: TextTemplate?,
+        topic: RowTopic? = nil, limit: Int
     ) {
         precondition(!templates.isEmpty && templates.count <= Self.templateLimit)
         self.templates = templates
         self.choice = choice
         self.collapse = collapse
+        self.topic = topic
         self.limit = limit
     }
 
@@ -62,7 +80,7 @@ public struct PayloadSet: Sendable {
 
     /// Whether a row's request holds more of it than its token.
     public var isPersonal: Bool {
-        choice != nil || collapse != nil || templates[0].isPersonal
+        choice != nil || collapse != nil || topic != nil || templates[0].isPersonal
     }
 }
 

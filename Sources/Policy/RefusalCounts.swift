@@ -11,6 +11,15 @@ public struct RefusalCounts: Sendable, Equatable {
     public var badTokens: Int
     /// The responses that `--max-bad-tokens` looks back on: at most 10,000.
     public var windowResponses: Int
+
+    /// Several guards together: sums, and the longest of the rows of refusals.
+    public static func sum(_ all: [RefusalCounts]) -> RefusalCounts {
+        RefusalCounts(
+            responses: all.reduce(0) { $0 + $1.responses },
+            consecutiveRefusals: all.map(\.consecutiveRefusals).max() ?? 0, areOnlyBadTokens: nil,
+            badTokens: all.reduce(0) { $0 + $1.badTokens },
+            windowResponses: all.reduce(0) { $0 + $1.windowResponses })
+    }
 }
 
 extension RefusalGuard {

@@ -28,6 +28,8 @@ public enum StopCause: Sendable, Hashable {
     case allRefused(rows: UInt64, Refusal?)
     /// More than `--max-bad-tokens` of the last 10,000 responses are BadDeviceToken.
     case tooManyBadTokens
+    /// Topics that rows name were refused, as the text says; the others were sent.
+    case topicsRefused(detail: String, Refusal?)
     /// More than `--max-invalid` of the rows read so far are invalid.
     case tooManyInvalid(count: UInt64, rows: UInt64)
     /// More than `--canary-max-rejected` of the canary's responses refuse.
@@ -84,8 +86,8 @@ public enum StopCause: Sendable, Hashable {
     /// Whether APNs, or a guard, found the campaign as a whole wrong, or its list: exit code 4.
     public var isAbort: Bool {
         switch self {
-        case .refused, .heldBack, .onlyBadTokens, .allRefused, .tooManyBadTokens, .tooManyInvalid,
-            .canaryRefused, .expiredToken, .signingFailed, .listFaulty:
+        case .refused, .heldBack, .onlyBadTokens, .allRefused, .tooManyBadTokens, .topicsRefused,
+            .tooManyInvalid, .canaryRefused, .expiredToken, .signingFailed, .listFaulty:
             true
         case .complete, .signal, .control, .deadline, .gaveUp, .noResponse, .brokenServer,
             .canaryWithoutResponses, .ledgerFailed, .ledgerGone, .superseded, .listFailed,

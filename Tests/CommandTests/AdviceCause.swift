@@ -16,6 +16,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
     case onlyBadTokens = "only-bad-tokens"
     case allRefused = "all-refused"
     case tooManyBadTokens = "too-many-bad-tokens"
+    case topicsRefused = "topics-refused"
     case tooManyInvalid = "too-many-invalid"
     case canaryRefused = "canary-refused"
     case canaryWithoutResponses = "canary-unanswered"
@@ -45,6 +46,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
         case .onlyBadTokens: self = .onlyBadTokens
         case .allRefused: self = .allRefused
         case .tooManyBadTokens: self = .tooManyBadTokens
+        case .topicsRefused: self = .topicsRefused
         case .tooManyInvalid: self = .tooManyInvalid
         case .canaryRefused: self = .canaryRefused
         case .canaryWithoutResponses: self = .canaryWithoutResponses

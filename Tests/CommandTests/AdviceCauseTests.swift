@@ -157,6 +157,7 @@ struct AdviceCauseTests: AdviceReading {
         case .gaveUp, .noResponse, .brokenServer, .canaryWithoutResponses:
             try unanswered(cause, scene)
         case .refused, .heldBack, .onlyBadTokens, .allRefused: try refused(cause, scene)
+        case .topicsRefused: try refusedTopic(scene)
         case .tooManyBadTokens, .tooManyInvalid, .canaryRefused: try guarded(cause, scene)
         case .expiredToken, .expiredSuppliedToken: try expired(cause, scene)
         case .signingFailed, .failed: try failing(cause, scene)
@@ -238,6 +239,23 @@ struct AdviceCauseTests: AdviceReading {
                 ? "refuses one request after the other: 403 InvalidProviderToken"
                 : "rows were refused because of the credential",
             exitCode: 4, looks: (4, "InvalidProviderToken"), resumed: nil)
+    }
+
+    /// Each third row names a topic that the key is not for.
+    private func refusedTopic(_ scene: Scene) throws -> Ending {
+        let campaign = scene.campaign
+        let rows = (0..<300).map { row in
+            "\(campaign.tokens.token(row)),\(row % 3 == 0 ? "com.example.third" : Campaign.topic)\n"
+        }
+        let list = try campaign.directory.write("token,app\n" + rows.joined(), to: "apps.csv")
+        let endpoint = try scene.local()
+        let other = try RecordingServer("topics", script: "topics.py")
+        scene.others.append(other)
+        return Ending(
+            run: try campaign.send(to: endpoint, ["--tokens", list, "--topic", "{{app}}"]),
+            says: "com.example.third (one refusal after the other: 400 TopicDisallowed)",
+            exitCode: 4, looks: (0, "remaining"),
+            fix: { $0.replacingOccurrences(of: endpoint, with: other.endpoint) })
     }
 
     private func guarded(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {

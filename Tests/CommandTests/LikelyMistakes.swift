@@ -72,7 +72,7 @@ extension MalformedRequest {
         .init(["--schedule", "19:00"], says: ["systemd-run --on-calendar=19:00"]),
         .init(["--time", "19:00"], says: ["systemd-run --on-calendar=19:00"]),
         .init(["--lang", "de"], says: ["--payload-by COLUMN=DIR"]),
-        .init(["--topic-column", "app"], says: ["two apps are two runs"]),
+        .init(["--topic-column", "app"], says: ["write --topic '{{column}}'"]),
         .init(["--channel", "x"], says: ["broadcast channels are not supported yet"]),
         .init(["--prometheus", ":9100"], says: ["--metrics :PORT"]),
         .init(["--sandbox"], says: ["--environment development"]),
@@ -86,7 +86,9 @@ extension MalformedRequest {
             ],
             says: ["exchanged", "is the key ABC123DEFG by its name"]),
         // What is the same for all rows.
-        .init(["--topic", "{{app}}"], says: ["--topic '{{app}}'", "two apps are two runs"]),
+        .init(["--topic", "{{app}}"], says: ["--topic", "'app'"]),
+        .init(["--topic", "{{app"], says: ["--topic", "not closed"]),
+        .init(["--topic", "{{app:int}}"], says: ["--topic", "write {{app}}"]),
         // Times that have passed, and what was meant.
         .init(["--expiration", "3600"], says: ["1970-01-01T01:00:00Z", "did you mean +3600s?"]),
         .init(["--expiration", "1700000000"], says: ["2023-11-14T22:13:20Z", "a time to come"]),

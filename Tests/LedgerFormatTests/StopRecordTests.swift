@@ -21,6 +21,7 @@ import Testing
             .refused(.init(status: 404, reason: nil, isCredential: false)),
             .heldBack(rows: 7, refusal), .heldBack(rows: 7, nil),
             .allRefused(rows: 3, refusal), .allRefused(rows: 3, nil), .onlyBadTokens(refusal),
+            .topicsRefused(detail: "a", refusal), .topicsRefused(detail: "a", nil),
             .tooManyBadTokens, .tooManyInvalid(count: 3, rows: 9),
             .canaryRefused(count: 1, answered: 2), .canaryWithoutResponses,
             .expiredToken(isSupplied: true),

@@ -22,8 +22,8 @@ extension NotificationHeaders.Problem {
             "\(type.rawValue) works with a provider token only: give --auth-key"
         case .topicMissing: "is missing: with a provider token give the app's bundle ID"
         case .topicIsTemplate(let topic):
-            "'\(topic)' is the same for all rows, columns are not filled in: two apps are two "
-                + "runs, each with its own list, topic and ledger"
+            "'\(topic)' is not one topic: name one here, as columns are filled in by send and probe "
+                + "alone, over HTTP/2"
         case .topicMalformed(let topic):
             "'\(topic)' is not a bundle ID: write ASCII letters, digits, '-' and '.', such as "
                 + "com.example.MyApp"

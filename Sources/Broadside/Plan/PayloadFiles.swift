@@ -56,14 +56,35 @@ struct PayloadFiles {
         set = PayloadSet(
             templates: reader.templates, choice: choice,
             collapse: collapse?.isPersonal == true ? collapse : nil,
+            topic: try Self.rowTopic(options),
             limit: command?.payloadLimit
                 ?? PayloadRules.maximumCount(for: options.pushType))
         digest = hexadecimal(sha256(reader.identity))
         var columns: [(name: String, location: String)] = []
         if let choice { columns.append((choice.column, "--payload-by \(options.payloadBy ?? "")")) }
         for name in collapse?.columns ?? [] { columns.append((name, "--collapse-id")) }
+        for name in set.topic?.template.columns ?? [] { columns.append((name, Self.topicLocation)) }
         self.columns = (columns + reader.columns).reduce(into: []) { known, column in
             if !known.contains(where: { $0.name == column.name }) { known.append(column) }
+        }
+    }
+
+    /// What asks for a topic's columns.
+    static let topicLocation = "--topic"
+
+    /// The topic, if each row names its own.
+    private static func rowTopic(
+        _ options: SendOptions
+    ) throws(BroadsideError) -> PayloadSet.RowTopic? {
+        guard let text = options.topic, text.contains("{{"), options.wireProtocol == .http2 else {
+            return nil
+        }
+        do throws(TextTemplate.Problem) {
+            let template = try TextTemplate(text)
+            guard template.isPersonal else { return nil }
+            return .init(template: template, topics: RowTopics(pushType: options.pushType))
+        } catch {
+            throw .usage("topic", "\(error.message)")
         }
     }
 

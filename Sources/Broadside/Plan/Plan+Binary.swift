@@ -21,10 +21,15 @@ extension Plan {
     var requestDescription: String {
         let priority = "priority \(headers.priority.rawValue)"
         guard options.wireProtocol == .binary else {
-            return "\(headers.topic ?? credential.onlyTopic ?? "none"), push type "
+            return "\(topicWords), push type "
                 + "\(headers.pushType.rawValue), \(priority)"
         }
         return "\(certificateTopics), \(priority)"
+    }
+
+    private var topicWords: String {
+        guard namesTopics else { return headers.topic ?? credential.onlyTopic ?? "none" }
+        return "\(options.topic ?? "") (each row's own, at most \(RowTopics.limit))"
     }
 
     /// Whom a legacy gateway takes the campaign for: the protocol has no field for a topic.

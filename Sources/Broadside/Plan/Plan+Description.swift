@@ -81,8 +81,9 @@ extension PayloadFiles {
         let (least, most) = (counts.min() ?? 0, counts.max() ?? 0)
         let size = least == most ? "\(least)" : "\(least) to \(most)"
         let files = counts.count == 1 ? "" : "\(counts.count) files, "
-        let names = columns.map(\.name).joined(separator: ", ")
-        return "\(files)\(size) bytes and each row's \(names)"
+        let names = columns.filter { $0.location != Self.topicLocation }.map(\.name)
+        let own = names.isEmpty ? "" : " and each row's \(names.joined(separator: ", "))"
+        return "\(files)\(size) bytes\(own)"
             + (fittedColumns.isEmpty
                 ? "" : "; \(fittedColumns.joined(separator: ", ")) is shortened so that it fits")
     }

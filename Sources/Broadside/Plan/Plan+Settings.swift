@@ -21,7 +21,7 @@ extension Plan {
             add("topic", certificateTopics)
             add("silence", "accepted after \(decimal(Double(binaryWait) / 1e9, places: 1)) s")
         } else {
-            add("topic", headers.topic ?? credential.onlyTopic)
+            add("topic", topicText ?? credential.onlyTopic)
             add("push type", headers.pushType.rawValue)
         }
         add("priority", "\(headers.priority.rawValue)")

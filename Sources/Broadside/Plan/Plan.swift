@@ -1,6 +1,7 @@
 internal import BroadsideAPNs
 import BroadsideEngine
 import BroadsideObservability
+internal import BroadsidePayloads
 internal import BroadsideRing
 import BroadsideSupport
 import BroadsideTLS
@@ -37,14 +38,18 @@ struct Plan {
         if let warning = try Self.checkExpiration(options, Clock.now()) { warnings.append(warning) }
         route = try Route.read(options, warnings: &warnings)
         headers = NotificationHeaders(
-            topic: options.topic, pushType: options.pushType, priority: options.priority,
+            topic: payloads.set.topic == nil ? options.topic : nil, pushType: options.pushType,
+            priority: options.priority,
             expirationUnixSeconds: options.expiration?.fixedUnixSeconds,
             collapseID: payloads.collapseID)
         credential = try Credential.read(options, warnings: &warnings)
         if options.wireProtocol == .binary {
             try Self.checkBinary(options, credential: credential)
         } else {
+            let namesTopics = payloads.set.topic != nil
+            if namesTopics { try Self.checkRowTopics(options, credential) }
             for problem in headers.validate(credential: credential.kind) {
+                if problem.kind == .topicMissing, namesTopics { continue }
                 if problem.isError { throw problem.asError }
                 warnings.append(problem.asError.message)
             }
@@ -56,6 +61,36 @@ struct Plan {
             descriptors: ResourceLimits.openFiles)
         let streams = options.wireProtocol == .binary ? Self.gatewayWindow : Self.streamsLimit
         streamsPerConnection = min(options.maxStreams ?? streams, Self.streamsMaximum)
+    }
+
+    /// Whether each row names its own topic.
+    var namesTopics: Bool { payloads.set.topic != nil }
+
+    /// The topic, columns and all; nil: the certificate's.
+    var topicText: String? { namesTopics ? options.topic : headers.topic }
+
+    /// A certificate is for the topics that it names, and connections of several are of no use to it.
+    private static func checkRowTopics(
+        _ options: SendOptions, _ credential: Credential
+    ) throws(BroadsideError) {
+        guard credential.kind == .providerToken else {
+            throw .usage(
+                "topic",
+                "'\(options.topic ?? "")' names a column, which works with a provider token only: give "
+                    + "--auth-key, or one topic")
+        }
+        try checkTopicLabels(options)
+    }
+
+    /// Labels that the metrics of topics use themselves.
+    private static func checkTopicLabels(_ options: SendOptions) throws(BroadsideError) {
+        guard let key = ["topic", "outcome"].first(where: { options.labels[$0] != nil }) else {
+            return
+        }
+        throw .usage(
+            "label",
+            "'\(key)' is used by the metrics of a run whose rows name their topics: use "
+                + "another key")
     }
 
     /// The campaign's labels; nil: none.

@@ -2,6 +2,7 @@ import BroadsideEngine
 internal import BroadsideLedgerFormat
 import BroadsideLists
 import BroadsideObservability
+internal import BroadsidePayloads
 internal import BroadsidePolicy
 import BroadsideRing
 internal import BroadsideRows
@@ -67,6 +68,7 @@ struct LiveRun {
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens,
             assumesCanary: plan.options.assumesCanary,
+            topics: plan.payloads.set.topic?.topics,
             rowsRead: session.rowsRead, canary: session.canaryGate(),
             connectionTarget: plan.connectionTarget,
             sign: authorization.sign)
@@ -296,6 +298,7 @@ struct LiveRun {
         summary.name = session.manifest.name
         summary.guards = GuardStatus(
             session.manifest, coordinator, isAssumed: plan.options.assumesCanary)
+        summary.topics = coordinator.topicReports
         summary.labels = session.manifest.labels ?? [:]
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
         summary.take(

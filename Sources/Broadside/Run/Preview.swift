@@ -7,7 +7,7 @@ internal import BroadsidePayloads
 internal import BroadsideRows
 import BroadsideSupport
 
-/// `--preview N`: prints the first N requests of each payload as they would be sent. Connects nowhere,
+/// `--preview N`: prints the first N requests of each payload, and of each topic, as they would be sent. Connects nowhere,
 /// writes nothing.
 struct Preview {
     /// Rows that are read to find one for each payload.
@@ -30,8 +30,12 @@ struct Preview {
         var renderer = PayloadRenderer(set, layout: list.layout)
         var digits = TokenDigits()
         var shown = [Int](repeating: 0, count: set.templates.count)
+        var shownTopics: [UInt8: Int] = [:]
         var read: UInt64 = 0
-        while read < rowsLimit, shown.contains(where: { $0 < count }), let row = try rows.next() {
+        // Which topics there are only the list knows.
+        while read < rowsLimit, set.topic != nil || shown.contains(where: { $0 < count }),
+            let row = try rows.next()
+        {
             read = row.number + 1 - selection.rows.part.firstRow
             guard rows.disposition == .send,
                 digits.write({ rows.reader.readToken(rows.reader.field(0), into: &$0) }) == nil
@@ -44,11 +48,16 @@ struct Preview {
                 payload = renderer.lastPayload(made)
             }
             let template = Int(shape.template)
-            guard shown[template] < count else { continue }
+            let isShown =
+                set.topic == nil
+                ? shown[template] >= count : shownTopics[shape.topic, default: 0] >= count
+            guard !isShown || shown[template] < count else { continue }
             shown[template] += 1
+            shownTopics[shape.topic, default: 0] += 1
             preview.show(
                 line: row.line, token: [UInt8](digits.bytes), payload: payload,
                 payloadName: set.templates.count > 1 ? plan.payloads.names[template] : nil,
+                topic: set.topic?.topics.text(shape.topic),
                 collapseID: set.collapse == nil ? nil : renderer.lastCollapseID(shape))
         }
         let searched = read < rowsLimit ? "the list" : "the first \(grouped(read)) rows"
@@ -71,7 +80,8 @@ struct Preview {
     }
 
     private func show(
-        line: UInt64, token: [UInt8], payload: [UInt8], payloadName: String?, collapseID: [UInt8]?
+        line: UInt64, token: [UInt8], payload: [UInt8], payloadName: String?, topic: [UInt8]?,
+        collapseID: [UInt8]?
     ) {
         let name = payloadName.map { ", \(printable($0))" } ?? ""
         let token = ShortenedToken(token)
@@ -82,7 +92,8 @@ struct Preview {
             if let seconds = binary.expiration { lines.append("expiration \(seconds)") }
             lines.append("priority \(binary.priority)")
         } else {
-            lines += fields(token, payloadCount: payload.count, collapseID: collapseID)
+            lines += fields(
+                token, payloadCount: payload.count, topic: topic, collapseID: collapseID)
         }
         let text = ForeignText.escaped(
             String(decoding: token.shortened(in: payload), as: UTF8.self))
@@ -93,13 +104,13 @@ struct Preview {
 
     /// The header fields, in the order in which they are sent.
     private func fields(
-        _ token: ShortenedToken, payloadCount: Int, collapseID: [UInt8]?
+        _ token: ShortenedToken, payloadCount: Int, topic: [UInt8]?, collapseID: [UInt8]?
     ) -> [String] {
         let authorization = settings.usesProviderToken ? [UInt8]() : nil
         let own = collapseID.flatMap { $0.isEmpty ? nil : $0 }
         return settings.fields(
-            authorization: authorization, version: 0, personalCollapseCount: own?.count,
-            personalLength: true
+            authorization: authorization, version: 0, personalTopicCount: topic?.count,
+            personalCollapseCount: own?.count, personalLength: true
         ).map { field in
             let value: String
             switch (field.name, field.value) {
@@ -107,6 +118,7 @@ struct Preview {
             case (.authorization, _): value = "bearer … (\(plan.credential.summary))"
             case (.identifier, _): value = "… (from the campaign's number and the row's)"
             case (.contentLength, _): value = "\(payloadCount)"
+            case (.topic, .hole): value = String(decoding: topic ?? [], as: UTF8.self)
             case (.collapseIdentifier, .hole):
                 value = String(decoding: token.shortened(in: own ?? []), as: UTF8.self)
             case (_, .constant(let bytes)): value = String(decoding: bytes, as: UTF8.self)

@@ -33,6 +33,8 @@ struct RunConclusion {
             switch stop {
             case .signal where isWhole, .control where isWhole, .deadline where isWhole: .complete
             case let stop?: stop
+            case nil where !TopicReport.stopped(coordinator.topicReports).isEmpty:
+                TopicReport.stopCause(coordinator.topicReports)
             case nil where statistics.refusedByCredential > 0:
                 .heldBack(rows: statistics.refusedByCredential, coordinator.lastRefusal)
             case nil: .complete

@@ -28,6 +28,8 @@ final class RunMonitor {
     private var reportedRetries: UInt64 = 0
     private var nextRetries: UInt64
     private var didReportStop = false
+    /// How many stopped topics were told of.
+    private var topicsTold = 0
     /// That the list's disk does not respond was said of the current read.
     private var didWarnAboutList = false
     /// So was that it waits until another provider token may be made.
@@ -193,6 +195,8 @@ final class RunMonitor {
             guards: GuardStatus(
                 session.manifest, coordinator, isAssumed: plan.options.assumesCanary), now: now)
         telemetry.take(sampler.snapshot, sampler.series, report)
+        sampler.take(topics: coordinator.topicReports)
+        tellOfTopics(now)
         // What the operator set holds for this run alone.
         if let ramp = coordinator.ramp, ramp.ramp == plan.options.rate?.ramp {
             telemetry.take(ramp)
@@ -306,6 +310,18 @@ final class RunMonitor {
                 "no request is made until \(timeText(until * 1000)): APNs said "
                     + "TooManyProviderTokenUpdates, and the provider token before is too old: do other "
                     + "senders make tokens of the same key?",
+                milliseconds: now.wallMilliseconds), now)
+    }
+
+    /// Tells of topics that a guard has stopped.
+    private func tellOfTopics(_ now: Now) {
+        let stopped = TopicReport.stopped(sampler.snapshot.topics)
+        guard stopped.count > topicsTold else { return }
+        topicsTold = stopped.count
+        report(
+            RunEvent(
+                .topicStopped, .warning,
+                "nothing more is sent to \(TopicReport.text(stopped))",
                 milliseconds: now.wallMilliseconds), now)
     }
 

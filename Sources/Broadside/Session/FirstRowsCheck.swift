@@ -105,6 +105,9 @@ extension FirstRowsCheck.Sample {
             case .boolean: "is not true or false"
             case .collapseID: "does not make a collapse ID"
             case .payloadName: "names no payload"
+            case .topic: "makes no topic for this push type"
+            case .topicBeyondLimit:
+                "makes one topic more than the \(RowTopics.limit) that a run may have"
             }
         return "'\(value)' in \(column) \(wanted)"
     }
@@ -135,7 +138,7 @@ extension FirstRowsCheck.Sample {
         default:
             return (
                 "line \(line) is \(finding.reason.text)\(cause(list).map { ", as \($0)" } ?? "")",
-                "check the columns that the payload is made from."
+                "check the columns that the payload\(finding.isOfTopic ? " and the topic are" : " is") made from."
             )
         }
     }
@@ -146,6 +149,13 @@ extension FirstRowsCheck.Sample {
     private func missingKey(_ list: TokenList) -> (what: String, advice: String) {
         let column = list.layout.names[finding.culprit?.field ?? 0]
         let keys = (try? list.keyAdvice(for: column)) ?? nil
+        if finding.culprit?.use == .topic {
+            return (
+                "line \(line) has no '\(printable(column))', from which the topic is made",
+                "name another column in --topic, or what to use without it, as in "
+                    + "{{app|com.example.app}}\(keys.map { ": \($0)" } ?? "")."
+            )
+        }
         return (
             "line \(line) has no '\(printable(column))', from which the payload is made",
             "name another column in the payload, or what to say without it, as in {{name|friend}}"

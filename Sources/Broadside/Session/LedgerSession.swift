@@ -271,7 +271,7 @@ final class LedgerSession {
         return CampaignIdentity(
             listByteCount: list.byteCount, listFormat: list.format.rawValue,
             columns: list.layout.names,
-            payloadSHA256: plan.payloads.digest, topic: plan.headers.topic,
+            payloadSHA256: plan.payloads.digest, topic: plan.topicText,
             pushType: plan.headers.pushType.rawValue,
             priority: Int(plan.headers.priority.rawValue), expiration: expiration,
             collapseID: plan.options.collapseID,

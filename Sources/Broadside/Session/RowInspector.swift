@@ -12,6 +12,9 @@ struct RowInspector: ~Copyable {
         var isPersonal: Bool
         /// The value for which the row is invalid; nil if it is not for one alone.
         var culprit: PayloadRenderer.Culprit?
+
+        /// The row's topic is wrong.
+        var isOfTopic: Bool { culprit?.use == .topic || culprit?.use == .topicBeyondLimit }
     }
 
     private var renderer: PayloadRenderer

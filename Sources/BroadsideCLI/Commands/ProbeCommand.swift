@@ -62,7 +62,9 @@ enum ProbeCommand {
     private static let whatToProbe = OptionGroup<SendOptions>(
         title: "What to probe",
         options: ListOptions.list + [
-            .text("topic", "TOPIC", \.topic, "apns-topic: the app's bundle ID"),
+            .text(
+                "topic", "TOPIC", \.topic, "apns-topic: the app's bundle ID; {{column}} is replaced"
+            ),
             ListOptions.limit,
             // Read once the probe has ended.
             .custom(

@@ -78,7 +78,8 @@ enum SendCommand {
             ) { (text, options) throws(BroadsideError) in options.payloadBy = text },
             .text(
                 "topic", "TOPIC", \.topic,
-                "apns-topic: the app's bundle ID, with the push type's suffix"),
+                "apns-topic: the app's bundle ID, with the push type's suffix; {{column}} is replaced "
+                    + "(with a provider token, at most 256 topics, each with guards of its own)"),
             pushType,
             .custom(
                 "priority", .choice(["1", "5", "10"]), "1|5|10",

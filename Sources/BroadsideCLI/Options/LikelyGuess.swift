@@ -135,7 +135,7 @@ struct LikelyGuess {
             "write --payload-by COLUMN=DIR, with DIR/de.json, DIR/default.json and so on"),
         .init(
             "topic-column app-column", "topic",
-            "--topic is the same for all rows: two apps are two runs"),
+            "write --topic '{{column}}': each row then names its topic"),
         .init(
             "channel channel-id broadcast storage", nil,
             "broadcast channels are not supported yet: name a list of device tokens with --tokens"),

@@ -9,6 +9,12 @@ struct ReactorEffects: Sendable {
     enum Signal: Sendable {
         /// Number of rows accepted in sequence.
         case accepted(Int)
+        /// Number of rows of a topic accepted in sequence, if rows name their topics. They also count
+        /// as `accepted`.
+        case topicAccepted(Int, topic: UInt8)
+        /// A `response` for a row that names its topic.
+        case topicResponse(
+            ResponseClass.CampaignSignal, status: UInt16, reason: Reason?, topic: UInt8)
         /// Any other response.
         case response(ResponseClass.CampaignSignal, status: UInt16, reason: Reason?)
         /// TooManyProviderTokenUpdates for the token of this version. The run gives up if it gets

@@ -31,6 +31,7 @@ extension RunCoordinator {
             directives.isTokenStale = state.isTokenStale(now)
             directives.isTokenBlocked = state.tokenBlockedUntil(now) != nil
             directives.permits = granted
+            if let topics = state.topics { directives.stoppedTopics = topics.stopped }
             directives.expiredTokens = expired
             return directives
         }
@@ -99,6 +100,9 @@ extension RunCoordinator.State {
             case .accepted(let count): record(accepted: count)
             case .response(let signal, let status, let reason):
                 record(signal, status: status, reason: reason)
+            case .topicAccepted(let count, let topic): topics?.note(accepted: count, of: topic)
+            case .topicResponse(let signal, let status, let reason, let topic):
+                record(signal, status: status, reason: reason, topic: topic)
             case .updatesRefused(let version, let giveUpAfter):
                 freezeRenewal(now, usedVersion: version, giveUpAfter: giveUpAfter)
             case .expired(let version, let connection):
@@ -165,8 +169,12 @@ extension RunCoordinator.State {
     }
 
     /// Counts a response other than 200; stops the run if a guard requires it.
+    ///
+    /// - Parameter topic: The row's topic, if rows name theirs. Its guard stops that topic alone; a
+    ///   refused credential stops the run.
     private mutating func record(
-        _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?
+        _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?,
+        topic: UInt8? = nil
     ) {
         let refusal = StopCause.Refusal(
             status: status, reason: reason, isCredential: signal == .refusesCredential)
@@ -177,6 +185,10 @@ extension RunCoordinator.State {
         case .refusesRequest, .refusesPayload, .badDeviceToken, .wrongTopicToken:
             lastRejection = refusal
         default: break
+        }
+        if let topic {
+            topics?.note(signal, refusal, of: topic)
+            guard signal == .refusesCredential, reason != .topicDisallowed else { return }
         }
         if let cause = guards.note(signal) { stop(cause, refusal) }
     }

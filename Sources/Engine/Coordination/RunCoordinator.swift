@@ -1,4 +1,5 @@
 package import BroadsideLists
+package import BroadsidePayloads
 package import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
@@ -35,7 +36,10 @@ package final class RunCoordinator: Sendable {
         var sign: Signer?
         /// Where nothing signs: whether another token can be made elsewhere while the run waits.
         var awaitsTokens = false
+        /// Guards of the run; if rows name their topics, only that against a refused credential.
         var guards: RefusalGuard
+        /// The guards of topics that rows name; nil: all rows have the same.
+        var topics: TopicGuards?
         var lastTrouble: ConnectionTrouble?
         var lastRefusal: StopCause.Refusal?
         /// The last response that rejected a row, except those that report a dead token.
@@ -66,6 +70,7 @@ package final class RunCoordinator: Sendable {
     ///   - ramp: How the rate rises over time, instead of `milliRate`; nil: it does not.
     ///   - assumesCanary: Whether the canary of another part of the campaign has passed, so that
     ///     the first responses are not judged separately.
+    ///   - topics: The topics that rows name; nil if all rows have the same.
     ///   - rowsRead: Counter of rows for `--max-invalid`, including those of earlier runs.
     ///   - canary: Gate for the canary; nil for none.
     ///   - connectionTarget: Number of connections of each reactor; nil for the settings' value.
@@ -74,6 +79,7 @@ package final class RunCoordinator: Sendable {
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?,
         ramp: RampClock? = nil, abortAfter: Int,
         maxBadTokensPercent: Double, assumesCanary: Bool = false,
+        topics: RowTopics? = nil,
         rowsRead: InvalidRowsGuard = InvalidRowsGuard(maximumPercent: 100),
         canary: CanaryGate? = nil,
         connectionTarget: ConnectionTarget? = nil, handoffRows: Int = RowHandoff.rowsLimit,
@@ -87,7 +93,15 @@ package final class RunCoordinator: Sendable {
                 sign: sign,
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent,
-                    judgesFirst: !assumesCanary)))
+                    judgesFirst: !assumesCanary),
+                topics: topics.map { topics in
+                    TopicGuards(topics) {
+                        RefusalGuard(
+                            abortAfter: abortAfter,
+                            maximumBadTokensPercent: maxBadTokensPercent,
+                            judgesFirst: !assumesCanary)
+                    }
+                }))
         resources = SharedResources(
             handoff: RowHandoff(limit: handoffRows), rowsRead: SharedRowsRead(rowsRead))
         self.canary = canary
@@ -144,7 +158,12 @@ package final class RunCoordinator: Sendable {
     package var lastRefusal: StopCause.Refusal? { state.withLock { $0.lastRefusal } }
 
     /// Counts of the guards.
-    package var refusalCounts: RefusalCounts { state.withLock { $0.guards.counts } }
+    package var refusalCounts: RefusalCounts {
+        state.withLock { $0.topics?.counts ?? $0.guards.counts }
+    }
+
+    /// Counts of each topic, by name; nil if all rows have the same topic.
+    package var topicReports: [TopicReport]? { state.withLock { $0.topics?.reports } }
 
     /// The last recorded connection trouble.
     package var lastTrouble: ConnectionTrouble? { state.withLock { $0.lastTrouble } }

@@ -1,3 +1,4 @@
+import BroadsidePolicy
 import BroadsideSupport
 
 /// Directives of a run to a reactor: read at one instant, valid for a whole iteration.
@@ -38,6 +39,8 @@ struct RunDirectives: Sendable {
     var isCanaryHolding: Bool
     /// Number of connections that the reactor keeps open; nil for the number in its settings.
     var connectionShare: Int?
+    /// Topics that a guard stopped: their rows are not sent.
+    var stoppedTopics = TopicSet()
     /// Requests that may be in flight before the first acceptance.
     var permits = 0
     /// Action for each `ExpiredProviderToken` in the effects, in order.

@@ -10,8 +10,13 @@ struct ReactorMetrics: ~Copyable {
     var events = EventBuffer()
     /// Accepted rows not yet reported to the run.
     var acceptedSinceReport = 0
+    /// Accepted rows not yet reported, by topic, if rows name their topics.
+    var topicsAccepted: [UInt32]
     /// Progress already reported to the canary.
     var canaryReport = CanaryReport()
+
+    /// - Parameter topics: Limit on topics that rows name; 0: rows name none.
+    init(topics: Int) { topicsAccepted = Array(repeating: 0, count: topics) }
 
     /// Counts a request; `isRetry`: not the first one for its row.
     @inline(__always)

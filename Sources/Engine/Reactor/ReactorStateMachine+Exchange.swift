@@ -26,8 +26,19 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func reportAccepted(_ now: Now) {
         guard metrics.acceptedSinceReport > 0 else { return }
         run.append(.accepted(metrics.acceptedSinceReport))
+        if writer.topics != nil { reportTopics() }
         run.recordResponse(now)
         metrics.acceptedSinceReport = 0
+    }
+
+    /// Reports accepted rows by topic.
+    @inline(never)
+    private mutating func reportTopics() {
+        for topic in metrics.topicsAccepted.indices where metrics.topicsAccepted[topic] > 0 {
+            run.append(
+                .topicAccepted(Int(metrics.topicsAccepted[topic]), topic: UInt8(topic)))
+            metrics.topicsAccepted[topic] = 0
+        }
     }
 
     /// Counts a connection that ended with a protocol error of the server; a limit on these ends

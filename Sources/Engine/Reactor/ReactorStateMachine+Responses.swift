@@ -1,5 +1,6 @@
 import BroadsideAPNs
 import BroadsideHTTP2
+import BroadsidePayloads
 import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
@@ -90,6 +91,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab[tag].lastStatus = status
         rows.slab[tag].lastReason = reason?.rawValue ?? 0
 
+        // The slot may be another row's before the topic is reported.
+        let topic = rows.slab[tag].personal.topic
         // Guards count responses in order.
         reportAccepted(now)
 
@@ -153,8 +156,11 @@ extension ReactorStateMachine where Records: ~Copyable {
             drain(index, now: now)
         }
         recordLongWait(index, status: status, reason: reason, retryAfter: retryAfter)
+        let signal = writer.campaignSignal(for: meaning.campaign)
         run.append(
-            .response(writer.campaignSignal(for: meaning.campaign), status: status, reason: reason))
+            writer.topics == nil
+                ? .response(signal, status: status, reason: reason)
+                : .topicResponse(signal, status: status, reason: reason, topic: topic))
     }
 
     /// Records, for the message of a run that gives up, that a server asked for a longer pause than

@@ -1,5 +1,7 @@
 import BroadsideAPNs
 import BroadsideLedgerFormat
+import BroadsidePayloads
+import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
@@ -235,12 +237,23 @@ extension ReactorStateMachine where Records: ~Copyable {
             invalid = writer.keepValues(from: rows.chunks.reader, of: tag, in: &rows.slab)
             guard let invalid else {
                 countRead(isInvalid: false)
-                return true
+                guard !run.directives.stoppedTopics.isEmpty, isOfStoppedTopic(tag) else {
+                    return true
+                }
+                rows.slab[tag].mayHaveBeenSent = row.disposition == .sendAgain
+                leaveUnsettled(tag, now: now)
+                return false
             }
             settle(tag, state: .invalid, status: 0, reasonCode: invalid.rawValue, now: now)
         }
         countRead(isInvalid: invalid != nil)
         return false
+    }
+
+    /// True if nothing more is sent to the row's topic.
+    @inline(never)
+    func isOfStoppedTopic(_ tag: RowTag) -> Bool {
+        run.directives.stoppedTopics.contains(rows.slab[tag].personal.topic)
     }
 
     private mutating func readToken(of row: ListRow, into tag: RowTag) -> Reason? {

@@ -160,8 +160,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func writeRequests(_ index: Int, budget: Int, now: Now) -> Int {
         updateAuthorization()
         let most = min(budget, connections[index].session.prepare(&writer))
+        let hasStoppedTopics = !run.directives.stoppedTopics.isEmpty
         var written = 0
         while written < most, writer.hasRoom, let tag = takeRow(now) {
+            if hasStoppedTopics, isOfStoppedTopic(tag) {
+                leaveUnsettled(tag, now: now)
+                continue
+            }
             let outcome = connections[index].session.write(tag, of: rows.slab, with: &writer)
             guard outcome == .written else {
                 if outcome == .windowFull { connections[index].limitedBy = .window }

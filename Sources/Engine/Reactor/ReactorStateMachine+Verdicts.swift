@@ -1,5 +1,6 @@
 import BroadsideAPNs
 import BroadsideLedgerFormat
+import BroadsidePayloads
 import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
@@ -25,6 +26,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             attempts: Int(rows.slab[tag].attempts), nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.counts[.accepted] += 1
         metrics.acceptedSinceReport += 1
+        if writer.topics != nil { metrics.topicsAccepted[Int(rows.slab[tag].personal.topic)] += 1 }
         rows.slab.free(tag)
     }
 

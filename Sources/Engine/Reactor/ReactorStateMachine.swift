@@ -1,6 +1,7 @@
 import BroadsideHPACK
 import BroadsideHTTP2
 import BroadsideLedgerFormat
+import BroadsidePayloads
 import BroadsidePolicy
 import BroadsideRing
 import BroadsideRows
@@ -44,7 +45,7 @@ import BroadsideTLS
     var admission: Admission
     var writer: RequestWriter
     var recorder: SegmentRecorder
-    var metrics = ReactorMetrics()
+    var metrics: ReactorMetrics
     var timers: ReactorTimers
     var batching = CompletionBatching()
     var random: SplitMix64
@@ -74,6 +75,7 @@ import BroadsideTLS
         admission = Admission(
             milliRate: run.directives.milliRate.map { $0 / UInt64(settings.reactors) }, now: now)
         writer = RequestWriter(settings: settings, layout: layout)
+        metrics = ReactorMetrics(topics: writer.topics == nil ? 0 : RowTopics.limit)
         recorder = SegmentRecorder(ledger)
         timers = ReactorTimers(now: now)
         random = SplitMix64(seed: seed)

@@ -31,6 +31,7 @@ package struct RunEvent: Sendable, Equatable {
         case growth
         case tokenRenewed = "token-renewed"
         case tokenHeld = "token-held"
+        case topicStopped = "topic-stopped"
         case listSilent = "list-silent"
         case retries
         case pace

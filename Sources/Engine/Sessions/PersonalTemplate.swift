@@ -137,10 +137,12 @@ extension ReactorSettings {
     /// Encodes the next HEADERS for a connection whose table is `mirror`, and updates the mirror.
     /// A template that changed the table is valid for one request.
     ///
-    /// - Parameter collapseCount: Bytes of the row's collapse ID; 0 for none.
+    /// - Parameters:
+    ///   - collapseCount: Bytes of the row's collapse ID; 0 for none.
+    ///   - topic: The row's own topic; nil if all rows have the same.
     func personalTemplate(
         authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int,
-        mirror: inout DynamicTableMirror
+        topic: [UInt8]? = nil, mirror: inout DynamicTableMirror
     ) -> (template: PersonalTemplate, changedTable: Bool) {
         let generation = mirror.generation
         // A template for many rows must not depend on the size of this row's collapse ID: an entry
@@ -149,22 +151,27 @@ extension ReactorSettings {
         if count != nil, mirror.index(of: .collapseIdentifier) == nil {
             var trial = mirror
             let largest = NotificationHeaders.maximumCollapseIDCount
-            _ = encode(authorization, collapseCount: largest, mirror: &trial)
+            _ = encode(authorization, collapseCount: largest, topic: topic, mirror: &trial)
             if trial.index(of: .collapseIdentifier) == nil { count = largest }
         }
-        var block = encode(authorization, collapseCount: count, mirror: &mirror)
+        var block = encode(authorization, collapseCount: count, topic: topic, mirror: &mirror)
         fillIdentifier(&block)
+        // A hole, so that no topic goes into the server's table: others follow it.
+        if let topic, let hole = block.hole(.topic) {
+            block.bytes.replaceSubrange(hole, with: topic)
+        }
         return (PersonalTemplate(block: block), mirror.generation != generation)
     }
 
     private func encode(
         _ authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int?,
-        mirror: inout DynamicTableMirror
+        topic: [UInt8]?, mirror: inout DynamicTableMirror
     ) -> EncodedBlock {
         RequestBlockEncoder.encode(
             fields(
                 authorization: authorization.value, version: authorization.version,
-                personalCollapseCount: collapseCount, personalLength: true),
+                personalTopicCount: topic?.count, personalCollapseCount: collapseCount,
+                personalLength: true),
             mirror: &mirror, indexingPolicy: indexingPolicy, huffman: true)
     }
 }

@@ -7,12 +7,13 @@ extension ReactorSettings {
     ///
     /// - Parameters:
     ///   - version: Version of the provider token in `authorization`.
+    ///   - personalTopicCount: Bytes of a hole for the row's own topic; nil if all rows have the same.
     ///   - personalCollapseCount: Bytes of a hole for the row's own collapse ID; nil for none.
     ///   - personalLength: Whether payloads differ per row. Then content-length is a hole of one
     ///     byte at the very end, because a template has to write a varying number of digits.
     package func fields(
-        authorization: [UInt8]?, version: UInt32, personalCollapseCount: Int? = nil,
-        personalLength: Bool = false
+        authorization: [UInt8]?, version: UInt32, personalTopicCount: Int? = nil,
+        personalCollapseCount: Int? = nil, personalLength: Bool = false
     ) -> [RequestField] {
         var fields = [
             RequestField(.method, "POST"),
@@ -26,6 +27,9 @@ extension ReactorSettings {
         }
         add(.authorization, authorization, revision: version)
         add(.topic, topic)
+        if let personalTopicCount {
+            fields.append(RequestField(.topic, .hole(count: personalTopicCount)))
+        }
         add(.pushType, pushType)
         fields.append(RequestField(.identifier, .hole(count: NotificationID.textCount)))
         add(.expiration, expiration)

@@ -167,10 +167,9 @@ extension RequestWriter {
     private mutating func writeTemplated(
         _ tag: RowTag, of slab: borrowing RowSlab, on session: inout HTTP2Session
     ) -> WriteOutcome {
-        let collapseCount = Int(slab[tag].personal.collapseCount)
-        if let key = personalKey(collapseCount: collapseCount),
-            let template = personalTemplates.template(for: key)
-        {
+        let shape = slab[tag].personal
+        let collapseCount = Int(shape.collapseCount)
+        if let key = personalKey(shape), let template = personalTemplates.template(for: key) {
             return write(tag, of: slab, with: template, on: &session)
         }
         return writeLaidDown(tag, of: slab, collapseCount: collapseCount, on: &session)
@@ -186,8 +185,8 @@ extension RequestWriter {
         var mirror = session.mirror
         let (template, changedTable) = settings.personalTemplate(
             authorization: (authorization, authorizationVersion), collapseCount: collapseCount,
-            mirror: &mirror)
-        if !changedTable, let key = personalKey(collapseCount: collapseCount) {
+            topic: topics?.text(slab[tag].personal.topic), mirror: &mirror)
+        if !changedTable, let key = personalKey(slab[tag].personal) {
             personalTemplates.insert(template, for: key)
             return write(tag, of: slab, with: template, on: &session)
         }
@@ -200,9 +199,10 @@ extension RequestWriter {
         return outcome
     }
 
-    private func personalKey(collapseCount: Int) -> TemplateKey? {
+    private func personalKey(_ shape: PayloadRenderer.Shape) -> TemplateKey? {
         var key = key
-        key?.hasPersonalCollapse = collapseCount > 0
+        key?.hasPersonalCollapse = shape.collapseCount > 0
+        if topics != nil { key?.topic = UInt16(shape.topic) + 1 }
         return key
     }
 

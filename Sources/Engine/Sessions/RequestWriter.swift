@@ -13,6 +13,8 @@ import BroadsideTLS
 @safe struct RequestWriter: ~Copyable {
     let settings: ReactorSettings
     let isTemplated: Bool
+    /// The topics of rows that name theirs; nil: all rows have the same.
+    let topics: RowTopics?
     private var renderer: PayloadRenderer
     /// Maximum and minimum payload size, as far as they are known before the row.
     let payloadLimit: Int
@@ -28,7 +30,7 @@ import BroadsideTLS
     // Templates of HTTP/2 requests, see `RequestWriter+HTTP2`.
 
     var templates = TemplateCache<RequestTemplate>()
-    var personalTemplates = TemplateCache<PersonalTemplate>()
+    var personalTemplates: TemplateCache<PersonalTemplate>
     /// Value of `authorization` in requests, and the version of that provider token.
     private(set) var authorization: [UInt8]?
     private(set) var authorizationVersion: UInt32 = 0
@@ -55,6 +57,8 @@ import BroadsideTLS
     init(settings: ReactorSettings, layout: RowLayout) {
         self.settings = settings
         isTemplated = settings.personal != nil
+        topics = settings.personal?.topic?.topics
+        personalTemplates = TemplateCache(topics: topics == nil ? 0 : RowTopics.limit)
         let payloads = settings.personal ?? PayloadSet(constant: settings.payload)
         renderer = PayloadRenderer(payloads, layout: layout)
         payloadLimit = settings.personal?.limit ?? settings.payload.count

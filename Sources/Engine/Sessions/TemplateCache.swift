@@ -8,6 +8,8 @@ struct TemplateKey: Equatable {
     var authorizationVersion: UInt32
     /// Whether there is a hole for a row's own collapse ID.
     var hasPersonalCollapse = false
+    /// The number of the row's topic and 1; 0 where all rows have the same.
+    var topic: UInt16 = 0
 }
 
 /// Request bytes that are encoded once and used for many requests.
@@ -24,6 +26,11 @@ struct TemplateCache<Template: PrecomputedRequest> {
     /// Tables differ when a server changes its limit at unusual times; templates beyond this limit
     /// are encoded again each time.
     static var limit: Int { 16 }
+    /// Where rows name their topics each of these has templates of its own.
+    private let limit: Int
+
+    /// - Parameter topics: The most topics that rows name; 0: they name none.
+    init(topics: Int = 0) { limit = Self.limit + 2 * topics }
 
     func template(for key: TemplateKey) -> Template? {
         // By index: iterating over the array would count a reference to it.
@@ -34,7 +41,8 @@ struct TemplateCache<Template: PrecomputedRequest> {
     }
 
     mutating func insert(_ template: Template, for key: TemplateKey) {
-        if entries.count == Self.limit {
+        assert(entries.count <= limit, "templates are bounded")
+        if entries.count == limit {
             entries.removeFirst().template.deallocate()
         }
         entries.append((key, template))

@@ -29,6 +29,7 @@ package struct MetricsText {
         sample("info", labels, "1")
         addRows(snapshot)
         addRequests(snapshot)
+        addTopics(snapshot)
         addConnections(snapshot)
         addLatency(snapshot.latencyCounts)
         family(
@@ -89,6 +90,24 @@ package struct MetricsText {
                 "rate_ramp_seconds_left", .gauge, "Time of sending for which the limit still rises."
             )
             sample("rate_ramp_seconds_left", [:], number(ramp.secondsLeft))
+        }
+    }
+
+    /// Of a run whose rows name their topics.
+    private mutating func addTopics(_ snapshot: RunSnapshot) {
+        guard let topics = snapshot.topics else { return }
+        family("topic_responses_total", .counter, "Responses by the topic that rows name.")
+        for topic in topics {
+            sample(
+                "topic_responses_total", ["topic": topic.name, "outcome": "accepted"],
+                "\(topic.accepted)")
+            sample(
+                "topic_responses_total", ["topic": topic.name, "outcome": "refused"],
+                "\(topic.refused)")
+        }
+        family("topic_stopped", .gauge, "1 for a topic to which a guard lets nothing more be sent.")
+        for topic in topics {
+            sample("topic_stopped", ["topic": topic.name], topic.stop == nil ? "0" : "1")
         }
     }
 

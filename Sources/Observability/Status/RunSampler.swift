@@ -71,6 +71,9 @@ package struct RunSampler {
     /// The run keeps up so many connections from now on.
     package mutating func want(connections: Int) { snapshot.wantedConnections = connections }
 
+    /// What was counted of topics that rows name; nil: they name none.
+    package mutating func take(topics: [TopicReport]?) { snapshot.topics = topics }
+
     /// True when it is time for the next look.
     package func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextCheck }
 

@@ -34,6 +34,7 @@ extension RunSnapshot {
         line.add("limited_by", limitedBy?.name)
         line.add("eta_seconds", etaSeconds, places: 0)
         line.addRaw("guards", guards?.json.object ?? "null")
+        if let topics { line.add("topics", TopicReport.json(topics)) }
         return line
     }
 }

@@ -60,6 +60,8 @@ package struct RunSnapshot: Sendable {
     var inFlight = 0
     /// Requests a second that `--rate` or the operator allows; nil: unlimited.
     package var rateLimit: Double?
+    /// What was counted of each topic, where rows name their topics; nil: they name none.
+    package var topics: [TopicReport]?
     /// How far that has risen by itself; nil: it does not.
     package var ramp: RampClock?
     /// Shares of the last second by `LimitedBy`; all zero before the first.

@@ -73,6 +73,7 @@ package struct StopAdvice {
             resume("if the list is right as it is, continue without this guard") {
                 $0.with("max-bad-tokens", "100")
             }
+        case .topicsRefused(_, let refusal): afterRefusedTopics(refusal)
         case .tooManyInvalid:
             export(
                 "see which rows they are, and why, or raise --max-invalid", ["--state", "invalid"])
@@ -278,6 +279,19 @@ package struct StopAdvice {
                     + "without sending to a device")
             afterFixing()
         }
+    }
+
+    private mutating func afterRefusedTopics(_ refusal: StopCause.Refusal?) {
+        if refusal?.reason == .topicDisallowed {
+            export(
+                "use a credential that is for these topics; see which rows remain",
+                ["--state", "remaining"])
+        } else {
+            export(
+                "correct the topics of these rows, which makes another list and needs a new ledger; see "
+                    + "which rows were refused", ["--state", "rejected"])
+        }
+        resume("once that is fixed, --resume tries these topics again")
     }
 
     private mutating func afterFixing() {

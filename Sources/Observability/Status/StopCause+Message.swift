@@ -35,6 +35,9 @@ extension StopCause {
         case .onlyBadTokens(let refusal):
             "APNs accepts none of the first tokens (\(refusal.text))"
         case .tooManyBadTokens: "too many of the last 10,000 responses are BadDeviceToken"
+        case .topicsRefused(let detail, _):
+            "APNs refuses some of the topics that rows name, whose rows remain; those of other topics "
+                + "were sent: \(detail)"
         case .tooManyInvalid(let count, let rows):
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
         case .canaryRefused(let count, let answered):

@@ -1,4 +1,4 @@
-import BroadsideEngine
+package import BroadsideEngine
 package import BroadsideLedgerFormat
 internal import BroadsidePayloads
 internal import BroadsidePolicy
@@ -131,6 +131,8 @@ public struct Summary: Sendable, Encodable {
 
     /// What the guards have counted; nil for a merged ledger, and before a campaign is begun.
     public var guards: GuardStatus?
+    /// What this process counted of each topic, where rows name their topics; nil: they name none.
+    package var topics: [TopicReport]?
 
     /// Rows of this process without a payload of their value's own; nil if no process counted them.
     var fallbacks: FallbackCounts?
@@ -159,6 +161,7 @@ public struct Summary: Sendable, Encodable {
         case limitedBy = "limited_by"
         case guards
         case payloadFallbacks = "payload_fallbacks"
+        case topics
     }
 
     /// All keys are always there; what is not known is null.
@@ -190,6 +193,30 @@ public struct Summary: Sendable, Encodable {
         try container.encode(limitedBy, forKey: .limitedBy)
         try container.encode(guards, forKey: .guards)
         try container.encode(fallbacks.map(PayloadFallbacks.init), forKey: .payloadFallbacks)
+        // Only in a run whose rows name their topics.
+        if let topics {
+            try container.encode(
+                Dictionary(
+                    topics.map { ($0.name, TopicCounts($0)) },
+                    uniquingKeysWith: { first, _ in first }),
+                forKey: .topics)
+        }
+    }
+
+    /// What this process counted of a topic, as JSON.
+    private struct TopicCounts: Encodable {
+        let report: TopicReport
+
+        init(_ report: TopicReport) { self.report = report }
+
+        private enum CodingKeys: CodingKey { case accepted, refused, stopped }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(report.accepted, forKey: .accepted)
+            try container.encode(report.refused, forKey: .refused)
+            try container.encode(report.stopText, forKey: .stopped)
+        }
     }
 
     /// The JSON text, with a line end.

@@ -203,7 +203,7 @@ extension Simulation {
             isJustified = plan.maxInvalid < 100 || count == rows
         case .expiredToken:
             isJustified = process.facts.mayBeExpired
-        case .signingFailed:
+        case .signingFailed, .topicsRefused:
             isJustified = false
         case .brokenServer:
             isJustified = process.facts.mayBeBroken

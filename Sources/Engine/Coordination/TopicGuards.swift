@@ -1,0 +1,101 @@
+internal import BroadsideAPNs
+import BroadsidePayloads
+package import BroadsidePolicy
+
+/// What a run has counted of one of its topics.
+package struct TopicReport: Sendable, Equatable {
+    /// The topic.
+    package var name: String
+    /// Responses of this process that accept, and others.
+    package var accepted: UInt64
+    package var refused: UInt64
+    /// Why nothing more is sent to it; nil while it goes on.
+    package var stop: Stop?
+
+    /// A guard that stopped it, and the response at which it did.
+    package struct Stop: Sendable, Equatable {
+        package var cause: RefusalGuard.Cause
+        package var refusal: StopCause.Refusal
+    }
+
+    package init(name: String, accepted: UInt64, refused: UInt64, stop: Stop? = nil) {
+        self.name = name
+        self.accepted = accepted
+        self.refused = refused
+        self.stop = stop
+    }
+}
+
+/// The guards of a run whose rows name their topics: each topic has its own, and one that they stop stops
+/// no other.
+///
+///     topic goes on --its guard strikes--> stopped: its rows remain, the run ends with exit code 4
+struct TopicGuards {
+    /// What one topic's responses say.
+    private final class Topic {
+        var refusals: RefusalGuard
+        var accepted: UInt64 = 0
+        var refused: UInt64 = 0
+        var stop: TopicReport.Stop?
+
+        init(_ refusals: consuming RefusalGuard) { self.refusals = refusals }
+    }
+
+    private let names: RowTopics
+    private let makeGuard: @Sendable () -> RefusalGuard
+    /// By number; at most `RowTopics.limit`.
+    private var topics: [Topic] = []
+    /// Those to which nothing more is sent.
+    private(set) var stopped = TopicSet()
+
+    init(_ names: RowTopics, makeGuard: @escaping @Sendable () -> RefusalGuard) {
+        self.names = names
+        self.makeGuard = makeGuard
+    }
+
+    private mutating func topic(_ number: UInt8) -> Topic {
+        while topics.count <= Int(number) { topics.append(Topic(makeGuard())) }
+        assert(topics.count <= RowTopics.limit, "topics are numbered below the limit")
+        return topics[Int(number)]
+    }
+
+    /// Rows of a topic were accepted.
+    mutating func note(accepted count: Int, of number: UInt8) {
+        let topic = topic(number)
+        topic.accepted += UInt64(count)
+        var cause: RefusalGuard.Cause?
+        for _ in 0..<count { cause = topic.refusals.note(.accepted) }
+        // The response that makes the window full may be a good one.
+        guard let cause else { return }
+        stop(
+            number, topic, cause, StopCause.Refusal(status: 200, reason: nil, isCredential: false))
+    }
+
+    /// A response that was not 200.
+    mutating func note(
+        _ signal: ResponseClass.CampaignSignal, _ refusal: StopCause.Refusal, of number: UInt8
+    ) {
+        let topic = topic(number)
+        topic.refused += 1
+        if let cause = topic.refusals.note(signal) { stop(number, topic, cause, refusal) }
+    }
+
+    private mutating func stop(
+        _ number: UInt8, _ topic: Topic, _ cause: RefusalGuard.Cause, _ refusal: StopCause.Refusal
+    ) {
+        guard topic.stop == nil else { return }
+        topic.stop = TopicReport.Stop(cause: cause, refusal: refusal)
+        stopped.insert(number)
+    }
+
+    /// What was counted, by name.
+    var reports: [TopicReport] {
+        zip(names.names, topics).map { name, topic in
+            TopicReport(
+                name: name, accepted: topic.accepted, refused: topic.refused, stop: topic.stop)
+        }.sorted { $0.name < $1.name }
+    }
+
+    /// All topics together.
+    var counts: RefusalCounts { .sum(topics.map { $0.refusals.counts }) }
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""`apns.py` for a campaign whose rows name their topics: the action of each answer is the request's topic and
+the status, and the topics of `--refuse TOPIC=STATUS:REASON` are refused.
+"""
+import apns
+
+
+class Connection(apns.Connection):
+    """Remembers each stream's apns-topic."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.topics = {}
+
+    def handle(self, kind, flags, stream, payload):
+        if kind != apns.HEADERS:
+            return super().handle(kind, flags, stream, payload)
+        block = self.walk.block
+
+        def remember(data):
+            fields = block(data)
+            self.topics[stream] = " ".join(
+                field["value"] for field in fields if field["name"] == "apns-topic")
+            return fields
+
+        self.walk.block = remember
+        try:
+            super().handle(kind, flags, stream, payload)
+        finally:
+            self.walk.block = block
+
+
+def by_topic(self, stream, path, count):
+    topic = self.topics.pop(stream)
+    answer = dict(self.options.refuse).get(topic)
+    if answer is None:
+        self.accept(stream)
+        return f"{topic} 200"
+    status, reason = answer
+    self.json(stream, status, {"reason": reason})
+    return f"{topic} {status}"
+
+
+def refusal(text):
+    topic, _, answer = text.partition("=")
+    status, _, reason = answer.partition(":")
+    return topic, (int(status), reason)
+
+
+def add_options(parser):
+    parser.add_argument("--refuse", type=refusal, action="append", default=[])
+
+
+apns.BEHAVIOURS["topics"] = by_topic
+
+if __name__ == "__main__":
+    apns.main(Connection, add_options)
