@@ -10,8 +10,7 @@
 ///
 /// Where a burst is a single request, though, a timer that fires late would cost a bit of each
 /// interval, and the rate would not be reached. There the state may lag by up to half a request:
-/// as much as a window of 100 ms has room for, so that none gets more than rate x 0.1 s + 1. It may
-/// not while the rate rises by itself: at the higher rate that would be too much.
+/// as much as a window of 100 ms has room for, so that none gets more than rate x 0.1 s + 1.
 public struct RateLimiter: Sendable {
     /// Requests in 1,000 seconds; nil for no limit, 0 for a pause.
     public private(set) var milliRate: UInt64?
@@ -20,8 +19,6 @@ public struct RateLimiter: Sendable {
     /// So many requests, a millisecond's, are worth waking for: one by one they cost a record,
     /// a send and a turn each. `Int.max` without a limit.
     public private(set) var quantum: Int
-    /// The rate is going to rise by itself.
-    public private(set) var isRising = false
     /// The instant up to which the rate is used up, nanoseconds, rounded down.
     private var usedUntil: UInt64
     /// What `usedUntil` lacks, in nanoseconds times `countedRate`; below that.
@@ -92,7 +89,7 @@ public struct RateLimiter: Sendable {
 
     /// How far the state may lag behind the clock, nanoseconds; 0 where a burst makes up for it.
     private var latenessForgiven: UInt64 {
-        guard let milliRate, milliRate > 0, burst == 1, !isRising else { return 0 }
+        guard let milliRate, milliRate > 0, burst == 1 else { return 0 }
         // A window of 100 ms has room for rate x 0.1 + 1 requests. Up to the next whole number
         // there is this left, in ten-thousandths of a request, and never all of it.
         let room = min(5_000, 9_999 - milliRate % 10_000)
@@ -124,10 +121,7 @@ public struct RateLimiter: Sendable {
     /// What was let through ahead of time stays counted, as requests; but never as more than one
     /// burst of the new rate, so that a slow rate does not wait for what a fast one allowed. A pause
     /// forgives none of it but what its time is worth.
-    ///
-    /// - Parameter isRising: whether it is going to rise by itself.
-    public mutating func setRate(milliRate new: UInt64?, isRising: Bool = false, now: UInt64) {
-        self.isRising = isRising
+    public mutating func setRate(milliRate new: UInt64?, now: UInt64) {
         let level = levelInUnits(now: now)
         milliRate = new
         burst = RateLimiter.usedBurst(new)

@@ -39,8 +39,9 @@ struct Admission {
         let count = UInt64(max(1, run.rateParticipants + (sharesRate ? 0 : 1)))
         risesAt = run.isPaused ? .max : run.rateRisesAt
         let share = run.isPaused ? 0 : run.milliRate.map { $0 / count }
-        if share != limiter.milliRate || run.isRampCounting != limiter.isRising {
-            limiter.setRate(milliRate: share, isRising: run.isRampCounting, now: now)
+        // Set anew, a rate forgives no lateness: what a slow one does is too much for a faster one.
+        if share != limiter.milliRate || run.isRampCounting {
+            limiter.setRate(milliRate: share, now: now)
         }
     }
 
