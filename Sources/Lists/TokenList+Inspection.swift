@@ -81,11 +81,15 @@ extension TokenList {
         return (nil, true)
     }
 
-    /// That no row has the column that says when its token was registered: a name with a slip in it
-    /// would keep the oldest rows.
-    package func noRegistration(_ column: String) throws(BroadsideError) -> BroadsideError {
+    /// Error for a column that no row has: with a misspelled key of JSON Lines, a command would
+    /// decide by a value that is always missing.
+    ///
+    /// - Parameter option: The option that names the column.
+    package func noRow(
+        with column: String, option: String
+    ) throws(BroadsideError) -> BroadsideError {
         .usage(
-            "registered-column",
+            option,
             "'\(column)': no row of \(name) has it"
                 + (try keyAdvice(for: column).map { ": \($0)" } ?? ": name another column"))
     }
@@ -122,7 +126,7 @@ package func shownColumns(_ columns: [String]) -> String {
 }
 
 /// The name of a column, as a message shows it. A path may have a token among its keys.
-private func shownColumn(_ column: String) -> String {
+package func shownColumn(_ column: String) -> String {
     let isSecret =
         resemblesToken(column) || column.pieces(at: ".").contains { resemblesToken(String($0)) }
     // Digits in a row are shortened in any text.

@@ -5,13 +5,15 @@ extension BroadsideError {
     ///
     /// - Parameters:
     ///   - column: its name.
+    ///   - option: the option that names it.
     ///   - list: the list.
     ///   - firstLine: where a time is that had to be read.
     package static func unreadableRegistrations(
-        _ column: String, in list: InputName, firstLine: UInt64?
+        _ column: String, option: String = "registered-column", in list: InputName,
+        firstLine: UInt64?
     ) -> BroadsideError {
         .usage(
-            "registered-column",
+            option,
             "'\(printable(column))': no row of \(list) has a time in it that can be read"
                 + (firstLine.map { ", see line \($0)" } ?? "")
                 + ": write Unix seconds or ISO 8601, from 2009 to tomorrow, such as 1767268800 or "

@@ -73,6 +73,71 @@ struct TokensDedupeTests {
         #expect(once.finished.exitCode == 0, "\(once.finished.errors)")
     }
 
+    @Test func `dedupe --by --newest keeps each user's newest row, as Python reads the list`() throws {
+        var random = SeededRandom(seed: 46)
+        var text = "user,token,\"seen, at\"\r\n"
+        let users = ["7", "07", "\"a \"\"b\"\"\"", "Ü", "", "\"7\"", "x y"]
+        for row in 0..<2_000 {
+            let time = [
+                "17000\(random.next() % 100_000)", "2024-01-0\(random.next() % 9 + 1)T00:00:00Z", "soon", "",
+            ][Int(random.next() % 4)]
+            let token = row % 17 == 3 ? "none" : String(format: "%08x", random.next() % 500)
+            text += "\(users[Int(random.next() % 7)]),\(token),\(time)\r\n"
+        }
+        let found = try dedupe(text, ["--by", "user", "--newest", "seen, at"], name: "list.csv")
+        #expect(found.finished.exitCode == 0, "\(found.finished.errors)")
+        let directory = try TemporaryDirectory()
+        let list = try directory.write(text, to: "list.csv")
+        let script = """
+            import csv, datetime, io, sys
+            data = open(sys.argv[1], newline="", encoding="utf-8").read()
+            lines = data.split("\\r\\n")[:-1]
+            rows = list(csv.reader(io.StringIO(data, newline="")))[1:]
+            def time(text):
+                if text.isdigit(): return float(text)
+                try: return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+                except ValueError: return float("-inf")
+            best = {}
+            for number, (user, token, at) in enumerate(rows):
+                if token == "none" or user == "": continue
+                if user not in best or time(at) > time(rows[best[user]][2]): best[user] = number
+            kept = [number for number, (user, token, at) in enumerate(rows)
+                    if token == "none" or user == "" or best[user] == number]
+            sys.stdout.buffer.write("".join(line + "\\r\\n" for line in
+                [lines[0]] + [lines[1 + number] for number in kept]).encode())
+            """
+        let judged = try Subprocess("python3", ["-c", script, list], in: directory).finish()
+        #expect(judged.exitCode == 0, "\(judged.errors)")
+        #expect(found.output == judged.output, "\(found.finished.errors)")
+        #expect(found.output.count < text.count / 3)
+    }
+
+    @Test func `dedupe --by without --newest keeps each value's first row, and refuses an unknown key`()
+        throws
+    {
+        let list = """
+            {"token": "aabb", "user": {"id": 7}}
+            {"token": "ccdd", "user": {"id": null}}
+            {"token": "eeff", "user": {"id": "7"}}
+            {"token": "aaff"}
+
+            """
+        let found = try dedupe(list, ["--by", "user.id"], name: "list.jsonl")
+        #expect(found.finished.exitCode == 0, "\(found.finished.errors)")
+        #expect(!found.output.contains("eeff") && found.output.split(separator: "\n").count == 3)
+        #expect(found.finished.errors.contains("without a value in 'user.id': 2"), "\(found.finished.errors)")
+        for (more, says) in [
+            (["--by", "user.name"], "--by 'user.name': no row of "),
+            (["--by", "user.id", "--newest", "at"], "--newest 'at': no row of "),
+            (["--newest", "at", "--registered-column", "at"], "mean the same"),
+        ] {
+            let refused = try dedupe(list, more, name: "list.jsonl")
+            #expect(refused.finished.exitCode == 2, "\(more)")
+            #expect(refused.finished.errors.contains(says), "\(refused.finished.errors)")
+            #expect(refused.output == "none")
+        }
+    }
+
     @Test func `dedupe never writes over its list, and a failure leaves nothing`() throws {
         let directory = try TemporaryDirectory()
         let list = try directory.write("aabb\naabb\n", to: "list.txt")

@@ -3,7 +3,7 @@ import BroadsideLedgers
 import BroadsideLists
 public import BroadsideSupport
 
-/// One `tokens dedupe`: a list with one row a token.
+/// One `tokens dedupe`: a list with one row per token, or per value of a column.
 public enum TokensDedupe {
     /// What was done.
     public struct Result: Sendable {
@@ -19,43 +19,71 @@ public enum TokensDedupe {
         public var firstUnreadableLine: UInt64?
         /// Rows that have the column of registration times.
         var withRegistration: UInt64 = 0
+        /// Rows with a token that have no value in the column of `Rule.column`; they stay.
+        public var withoutValue: UInt64 = 0
     }
 
-    /// Goes through the list for its tokens, and once more to copy what stays.
+    /// Which rows belong together, and which of them stays.
+    public struct Rule: Sendable {
+        /// Column whose equal values belong together, such as a user's; nil for the token.
+        public var column: String?
+        /// Column with times; the row with the newest stays. nil: the first row stays.
+        public var newestColumn: String?
+        /// Option that named `newestColumn`, for messages.
+        public var newestOption: String
+
+        /// One row per token, its first, unless the columns say otherwise.
+        public init(
+            column: String? = nil, newestColumn: String? = nil,
+            newestOption: String = "registered-column"
+        ) {
+            self.column = column
+            self.newestColumn = newestColumn
+            self.newestOption = newestOption
+        }
+    }
+
+    /// Reads the list once to find what stays, and once more to copy that.
     ///
     /// - Parameters:
     ///   - options: The list that is read.
-    ///   - path: Where the list goes: written beside and renamed.
-    ///   - registeredColumn: The newest row of a token stays; nil: its first.
+    ///   - path: Path of the new list, which is written beside it and renamed.
+    ///   - rule: Which rows belong together, and which of them stays.
     /// - Returns: What was done, in a few lines for people.
     public static func run(
-        _ options: TokensOptions, output path: String, registeredColumn: String?
+        _ options: TokensOptions, output path: String, rule: Rule
     ) throws(BroadsideError) -> String {
         let list = try TokenList(
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
-            otherColumns: registeredColumn.map { [$0] } ?? [], isReadAgain: true)
+            otherColumns: [rule.newestColumn, rule.column].compactMap(\.self), isReadAgain: true)
         try check(path, list)
         let output = try OutputFile(
             path, option: "output", permissions: list.permissions)
         let directory = temporaryDirectory()
         var tokens = RecordSorter(directory: directory)
-        var result = try read(
-            list, name: options.tokens, hasRegistration: registeredColumn != nil, into: &tokens)
-        if let registeredColumn, result.rows > 0, result.withRegistration == 0 {
-            throw try list.noRegistration(registeredColumn)
+        var result = try read(list, rule, into: &tokens)
+        let withToken = result.rows - result.withoutToken
+        assert(result.withoutValue <= withToken, "a row is counted for one reason")
+        if let column = rule.newestColumn, result.rows > 0, result.withRegistration == 0 {
+            throw try list.noRow(with: column, option: rule.newestOption)
+        }
+        if let column = rule.column, withToken > 0, result.withoutValue == withToken {
+            throw try list.noRow(with: column, option: "by")
         }
         var removedRows = RecordSorter(directory: directory)
         result.removed = try findRemovedRows(&tokens, into: &removedRows)
-        let withToken = result.rows - result.withoutToken
-        if let registeredColumn, result.removed > 0, result.unreadableRegistrations == withToken {
+        if let column = rule.newestColumn, result.removed > 0,
+            result.unreadableRegistrations == withToken - result.withoutValue
+        {
             throw .unreadableRegistrations(
-                registeredColumn, in: list.name, firstLine: result.firstUnreadableLine)
+                column, option: rule.newestOption, in: list.name,
+                firstLine: result.firstUnreadableLine)
         }
         try copy(list, without: &removedRows, to: output)
         // The list may have been put in the output's place meanwhile.
         try check(path, list)
         try output.finish()
-        return summary(result, hasRegistration: registeredColumn != nil)
+        return summary(result, rule)
     }
 
     private static func check(_ path: String, _ list: TokenList) throws(BroadsideError) {
@@ -73,11 +101,13 @@ public enum TokensDedupe {
         }
     }
 
-    /// A record a token: its digest, its age (0 for the newest), and the bytes of its row.
+    /// Collects a record per row that may be removed: the digest of its token or value, its age (0
+    /// for the newest), and the bytes of the row.
     private static func read(
-        _ list: TokenList, name: String, hasRegistration: Bool,
-        into tokens: inout RecordSorter
+        _ list: TokenList, _ rule: Rule, into tokens: inout RecordSorter
     ) throws(BroadsideError) -> Result {
+        let hasRegistration = rule.newestColumn != nil
+        let keyField = rule.column == nil ? nil : hasRegistration ? 2 : 1
         var survey = ListSurvey()
         let registrationTime = RegistrationTime(nowMilliseconds: Clock.now().wallMilliseconds)
         var result = Result()
@@ -89,6 +119,11 @@ public enum TokensDedupe {
             }
             if count == 0 {
                 result.withoutToken += 1
+                continue
+            }
+            let key = keyField.map { rows.reader.value(rows.reader.field($0)) }
+            if let key, key.isEmpty {
+                result.withoutValue += 1
                 continue
             }
             var age: UInt64 = 0
@@ -103,7 +138,7 @@ public enum TokensDedupe {
                 // What can't be read counts as the oldest of all.
                 age = time.map { .max - 1 - UInt64(max($0, 0)) } ?? .max
             }
-            let digest = TokenDigest(survey.token(count))
+            let digest = key.map { TokenDigest($0.span.bytes) } ?? TokenDigest(survey.token(count))
             try tokens.append(
                 .init(
                     first: digest.high, second: digest.low, third: age,
@@ -124,7 +159,7 @@ public enum TokensDedupe {
         return offset << countBits | UInt64(count)
     }
 
-    /// All rows of a token but the newest, or the first among equals.
+    /// Finds all rows of a token or value but the newest, or the first among equals.
     private static func findRemovedRows(
         _ tokens: inout RecordSorter, into removedRows: inout RecordSorter
     ) throws(BroadsideError) -> UInt64 {
@@ -154,13 +189,16 @@ public enum TokensDedupe {
         try copier.copy(upTo: .max)
     }
 
-    private static func summary(_ result: Result, hasRegistration: Bool) -> String {
+    private static func summary(_ result: Result, _ rule: Rule) -> String {
         var text = "rows         \(grouped(result.rows))\nremoved      \(grouped(result.removed))"
         text += "\nkept         \(grouped(result.rows - result.removed))"
         if result.withoutToken > 0 {
             text += "\n  without a device token: \(grouped(result.withoutToken))"
         }
-        if hasRegistration {
+        if let column = rule.column, result.withoutValue > 0 {
+            text += "\n  without a value in '\(shownColumn(column))': \(grouped(result.withoutValue))"
+        }
+        if rule.newestColumn != nil {
             text += "\n  registration unreadable: \(grouped(result.unreadableRegistrations))"
             if let line = result.firstUnreadableLine { text += ", the first on line \(line)" }
         }

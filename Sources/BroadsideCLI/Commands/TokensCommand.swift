@@ -11,8 +11,8 @@ enum TokensCommand {
             check   reads a list once, and reports rows, tokens, digits, capitals, and invalid rows with
                     their line numbers, as send would see them; warns of a token that may be two, and
                     of words such as NULL
-            dedupe  writes the list with one row per token, its first or its newest; keeps the order,
-                    all bytes, and rows without a token
+            dedupe  writes the list with one row per token, or with --by one per user; keeps the first or
+                    the newest row, the order, all bytes, and rows without a token
 
             Nothing is sent. Exit codes: 0 done; 2 the list can't be read, or send would refuse it: no
             valid row, or more than --max-invalid percent invalid rows; 5 a file or disk error.
@@ -28,6 +28,12 @@ enum TokensCommand {
                 broadside tokens dedupe --tokens tokens.csv \
                     --output tokens.once.csv --registered-column registered_at
                 """#),
+            .init(
+                "Keep the newest device of each user",
+                #"""
+                broadside tokens dedupe --tokens tokens.csv --by user_id \
+                    --newest registered_at --output one-per-user.csv
+                """#),
         ],
         subcommands: ["check", "dedupe"],
         campaignKeys: ["tokens", "format", "token-column", "max-invalid"],
@@ -40,8 +46,7 @@ enum TokensCommand {
             if word == "dedupe" {
                 standardError(
                     try TokensDedupe.run(
-                        values.list, output: values.output ?? "-",
-                        registeredColumn: values.registeredColumn))
+                        values.list, output: values.output ?? "-", rule: try values.rule()))
                 return 0
             }
             let check = try TokensCheck(values.list, countsDuplicates: values.countsDuplicates)
@@ -56,6 +61,8 @@ enum TokensCommand {
         var list = TokensOptions(tokens: "")
         var output: String?
         var registeredColumn: String?
+        var newestColumn: String?
+        var byColumn: String?
         var countsDuplicates = false
         var isJSON = false
 
@@ -73,6 +80,16 @@ enum TokensCommand {
         }
 
         static var defaults: Values { Values() }
+
+        /// The rule of `dedupe`.
+        func rule() throws(BroadsideError) -> TokensDedupe.Rule {
+            guard registeredColumn == nil || newestColumn == nil else {
+                throw .usage("newest", "and --registered-column mean the same: use one of them")
+            }
+            return TokensDedupe.Rule(
+                column: byColumn, newestColumn: newestColumn ?? registeredColumn,
+                newestOption: newestColumn == nil ? "registered-column" : "newest")
+        }
     }
 
     private static let group = OptionGroup<Values>(
@@ -98,6 +115,14 @@ enum TokensCommand {
                 "registered-column", "NAME", \.registeredColumn,
                 "dedupe: column with the time of registration (Unix time from seconds to nanoseconds, ISO 8601): keep the newest row of each token; unreadable times count as the oldest"
             ),
+            .text(
+                "by", "COLUMN", \.byColumn,
+                "dedupe: keep one row per value of this column, such as a user's ID, instead of one per token; rows without a value stay"
+            ),
+            .text(
+                "newest", "COLUMN", \.newestColumn,
+                "dedupe: keep the row with the newest time in this column, as --registered-column does (default: the first row)"
+            ),
             .flag("json", \.isJSON, "check: print the findings as JSON"),
         ])
 
@@ -107,7 +132,7 @@ enum TokensCommand {
     ) throws(BroadsideError) {
         let others =
             word == "check"
-            ? ["output", "registered-column"] : ["campaign", "duplicates", "json", "max-invalid"]
+            ? ["output", "registered-column", "by", "newest"] : ["campaign", "duplicates", "json", "max-invalid"]
         for name in others where arguments.has(name) {
             throw .usage(name, "is not an option of tokens \(word): remove it")
         }
