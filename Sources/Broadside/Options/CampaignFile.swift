@@ -1,38 +1,38 @@
 internal import BroadsidePrimitives
 package import BroadsideSupport
 
-/// A campaign's settings in a file (JSON5): options by their long names, and where each stands.
+/// A campaign's settings from a JSON5 file: options by long name, each with its location.
 package struct CampaignFile {
     /// One setting.
     package struct Entry {
         /// The option's name, without dashes.
         package var name: String
-        /// The name and the value, each with file, line and column for errors.
+        /// Locations of the name and the value (file, line and column), for errors.
         package var nameLocation: String
         package var location: String
         package var value: Value
     }
 
-    /// What a setting says.
+    /// Value of a setting.
     package enum Value {
         case boolean(Bool)
         case number(String)
         case string(String)
-        /// For options that may be repeated.
+        /// Values of an option that may be repeated.
         case strings([String])
-        /// What no option takes, in words.
+        /// Description of a value that no option accepts, such as an object.
         case other(String)
     }
 
-    /// The settings in the file's order.
+    /// Settings in the order of the file.
     package let entries: [Entry]
-    /// What relative paths in the file begin with: its folder and a slash, or nothing.
+    /// Prefix of relative paths in the file: its folder and a slash, or empty.
     package let folder: String
 
-    /// The most bytes of a campaign file.
+    /// Size limit of a campaign file, bytes.
     static let sizeLimit = 1 << 20
 
-    /// Reads a file.
+    /// Reads and parses a file.
     package init(path: String) throws(BroadsideError) {
         let bytes = try readFile(path, option: "campaign", limit: Self.sizeLimit)
         folder = path.parts(atLast: "/").map { "\($0.before)/" } ?? ""

@@ -4,28 +4,28 @@ import BroadsideLists
 import BroadsideSupport
 
 extension SendOptions {
-    /// `--dead-for` where none is given: 30 days.
+    /// Default of `--dead-for`: 30 days.
     public static var defaultDeadFor: UInt64 { 30 * 86_400 * second }
 
-    /// For how long a report that a token is dead counts, in milliseconds; nil if the time of registration
-    /// decides instead.
+    /// Age up to which a report of a dead token counts, in milliseconds; nil if the time of
+    /// registration decides instead.
     private var deadForMilliseconds: UInt64? {
         registeredColumn == nil ? (deadFor ?? Self.defaultDeadFor) / millisecond : nil
     }
 
-    /// Directories whose ledgers say which tokens are dead; empty: no such row is skipped.
+    /// Directories whose ledgers report dead tokens; empty: no row is skipped for that reason.
     private var deadDirectories: [String] { skipDead ?? [] }
 
-    /// Whether rows are skipped because of earlier ledgers.
+    /// Whether earlier ledgers can cause rows to be skipped.
     var asksEarlierLedgers: Bool { !deadDirectories.isEmpty || cap != nil }
 
-    /// The column that the list needs for that, and the option that asks for it.
+    /// Column that the list needs for this, and the option that requires it.
     var registrationColumns: [(name: String, location: String)] {
         guard !deadDirectories.isEmpty, let registeredColumn else { return [] }
         return [(registeredColumn, "--registered-column")]
     }
 
-    /// The rules as a campaign's identity has them; nil: there is none.
+    /// Rules as stored in a campaign's identity; nil: none.
     var earlierRules: EarlierRules? {
         guard asksEarlierLedgers else { return nil }
         var rules = EarlierRules()
@@ -42,9 +42,9 @@ extension SendOptions {
         return rules
     }
 
-    /// The ledgers that are asked; nil: none.
+    /// Ledgers that are consulted; nil: none.
     ///
-    /// - Parameter topic: The campaign's topic; nil: it is not known which.
+    /// - Parameter topic: The campaign's topic; nil: unknown.
     func earlierLedgers(topic: String?) -> EarlierLedgers? {
         guard asksEarlierLedgers else { return nil }
         var directories: [EarlierLedgers.Directories] = []
@@ -66,7 +66,7 @@ extension SendOptions {
             directories, own: ledger)
     }
 
-    /// What is skipped because of earlier ledgers, for people; nil: nothing.
+    /// Description of what is skipped because of earlier ledgers; nil: nothing.
     var earlierDescription: String? {
         var parts: [String] = []
         if !deadDirectories.isEmpty {
@@ -88,8 +88,8 @@ extension SendOptions {
         durationText(Double(milliseconds) / 1000)
     }
 
-    /// Directories as absolute paths without `.` and `..`, in an order of their own: one that is gone when the
-    /// run continues is still the same.
+    /// Absolute paths of directories without `.` and `..`, without duplicates and sorted. A
+    /// directory that no longer exists when the run continues keeps its identity.
     private static func identities(of directories: [String]) -> [String] {
         Set(directories.map(identity)).sorted()
     }

@@ -8,229 +8,231 @@ public import BroadsideObservability
 public import BroadsideRows
 import BroadsideSupport
 
-/// What one send is asked to do: the values of the command's options, read but not yet checked
-/// against each other or against any file.
+/// Options of one send: values that are parsed but not yet checked against each other or against
+/// files.
 public struct SendOptions: Sendable {
-    /// Where the device tokens come from.
+    /// Source of the device tokens.
     public typealias Tokens = TokenSource
 
-    /// What is shown while a run is in progress.
+    /// Display during a run.
     public typealias Progress = ProgressMode
-    /// How the event log is written.
+    /// Format of the event log.
     public typealias LogFormat = EventLogFormat
 
-    /// Whether payloads are held against Apple's rules before they are sent.
+    /// Whether payloads are checked against Apple's rules before they are sent.
     public enum PayloadCheckMode: String, Sendable, CaseIterable {
-        /// What `payload check` calls an error ends the run before it begins.
+        /// Errors of `payload check` end the run before it begins.
         case error
-        /// They go out as they are.
+        /// Payloads are sent without the check.
         case off
     }
 
-    /// What a run does with the directory of its ledger.
+    /// Use of the ledger's directory.
     public enum LedgerUse: String, Sendable, CaseIterable {
-        /// A campaign begins. The directory must not exist.
+        /// Begins a campaign. The directory must not exist.
         case begin
-        /// The campaign that was begun there continues. Without a ledger nothing is sent.
+        /// Continues the campaign in the directory. Without a ledger nothing is sent.
         case resume
-        /// The same, but a campaign begins if the directory does not exist or is empty.
+        /// Like `resume`, but begins a campaign if the directory does not exist or is empty.
         ///
-        /// A ledger that was lost looks the same: then the whole campaign is sent again.
+        /// A lost ledger looks the same, and then the whole campaign is sent again.
         case resumeOrBegin
     }
 
-    /// Which header fields go into APNs' compression table.
+    /// Header fields that enter APNs' compression table.
     public typealias HeaderIndexing = IndexingPolicy
 
-    /// The list, or one device.
+    /// A token list, or a single device.
     public var tokens: Tokens?
-    /// nil: as the list's name and first bytes say.
+    /// Format of the list; nil: detected from its name and first bytes.
     public var format: TokenListFormat?
-    /// nil: `token`.
+    /// Column of the tokens; nil: `token`.
     public var tokenColumn: String?
-    /// The payload's file.
+    /// File of the payload.
     public var payload: String?
-    /// `COLUMN=DIR`: a payload file for each value of a column.
+    /// `COLUMN=DIR`: one payload file per value of a column.
     public var payloadBy: String?
-    /// The payload itself, in place of a file.
+    /// The payload itself, instead of a file.
     public var payloadBytes: [UInt8]?
-    /// Whether payloads are held against Apple's rules.
+    /// Whether payloads are checked against Apple's rules.
     public var payloadCheck = PayloadCheckMode.error
-    /// apns-topic.
+    /// Value of apns-topic.
     public var topic: String?
-    /// apns-push-type.
+    /// Value of apns-push-type.
     public var pushType = PushType.alert
-    /// nil: what the push type asks for.
+    /// Value of apns-priority; nil: the default of the push type.
     public var priority: Priority?
-    /// apns-expiration; nil: not sent.
+    /// Value of apns-expiration; nil: not sent.
     public var expiration: Expiration?
-    /// apns-collapse-id; nil: not sent.
+    /// Value of apns-collapse-id; nil: not sent.
     public var collapseID: String?
 
-    /// A `.p8` file, with the two names that Apple gave with it; or `env:NAME`, a variable of the environment
-    /// that holds the key's text.
+    /// Path of a `.p8` file, which needs `keyID` and `teamID`; or `env:NAME`, an environment
+    /// variable that contains the key's text.
     public var authKey: String?
-    /// A command for `sh -c` that prints the key.
+    /// Command for `sh -c` that prints the key.
     public var authKeyCommand: String?
-    /// The key's ID, 10 characters.
+    /// ID of the key, 10 characters.
     public var keyID: String?
-    /// The team's ID, 10 characters.
+    /// ID of the team, 10 characters.
     public var teamID: String?
-    /// A provider token made elsewhere, reread when it changes.
+    /// File of a provider token that another program makes; read again when it changes.
     public var authTokenFile: String?
-    /// A command for `sh -c` that prints a provider token, run again when that gets old.
+    /// Command for `sh -c` that prints a provider token; run again when the token gets old.
     public var authTokenCommand: String?
-    /// A client certificate: PEM or PKCS#12.
+    /// Client certificate: PEM or PKCS#12.
     public var certificate: String?
-    /// Its private key, PEM; nil: in the certificate's file.
+    /// Private key of the certificate, PEM; nil: in the certificate's file.
     public var privateKey: String?
-    /// The first line opens a protected key.
+    /// File whose first line is the passphrase of a protected key.
     public var passphraseFile: String?
 
-    /// Which of Apple's hosts.
+    /// Apple's host: production or sandbox.
     public var environment = Endpoints.Environment.production
-    /// The port there.
+    /// Port of Apple's host.
     public var port: UInt16 = 443
-    /// `HOST[:PORT]` of another APNs.
+    /// `HOST[:PORT]` of another APNs, instead of Apple's.
     public var endpoint: String?
-    /// Certificates to trust in place of the system's.
+    /// Certificates to trust instead of the system's.
     public var caFile: String?
-    /// Whether requests have a content-length.
+    /// Whether requests have a content-length header.
     public var sendsContentLength = false
     /// `http://HOST:PORT` of a proxy.
     public var proxy: String?
-    /// The first line is the proxy's `user:password`.
+    /// File whose first line is the proxy's `user:password`.
     public var proxyAuthFile: String?
 
-    /// Provider API, or legacy gateway.
+    /// Provider API or legacy gateway.
     public var wireProtocol = WireProtocol.http2
-    /// In which form notifications go to a legacy gateway.
+    /// Frame format for a legacy gateway.
     public var binaryCommand = BinaryCommand.frame
 
     /// Connections in all; nil: chosen.
     public var connections: Int?
-    /// Streams a connection; nil: the server's limit.
+    /// Streams per connection; nil: the server's limit.
     public var maxStreams: Int?
-    /// Event-loop threads; nil: chosen.
+    /// Number of reactors; nil: chosen by the run.
     public var reactors: Int?
     /// Requests per second, constant or rising; nil: unlimited.
     public var rate: SendRate?
-    /// Requests a second a connection; nil: unlimited.
+    /// Requests per second and connection; nil: unlimited.
     public var ratePerConnection: Double?
-    /// Whether fewer requests are in flight where answers slow down under load.
+    /// Whether fewer requests are in flight when latency rises under load.
     public var pace = PaceMode.adaptive
 
-    /// How requests are compressed.
+    /// Indexing policy of request headers.
     public var headerIndexing = HeaderIndexing.strict
 
-    /// Requests for a row before it may be `failed`.
+    /// Number of requests for a row before it may become `failed`.
     public var maxAttempts = 5
-    /// Durations in nanoseconds.
+    /// Time for retries of a row, nanoseconds, like all durations here.
     public var retryFor: UInt64 = 900 * second
-    /// What becomes of a row whose answer was lost.
+    /// Handling of rows whose response was lost.
     public var onLost = LostResponsePolicy.record
-    /// The longest wait for an answer.
+    /// Time limit of a response.
     public var requestTimeout: UInt64 = 30 * second
-    /// The longest time without any answer; nil: the default.
+    /// Time limit without any response; nil: `defaultGiveUpAfter`.
     public var giveUpAfter: UInt64?
-    /// Refusals in a row that stop the run.
+    /// Number of consecutive refusals that stops the run.
     public var abortAfter = 50
-    /// The most BadDeviceToken among the last 10,000 answers, percent.
+    /// Limit on BadDeviceToken among the last 10,000 responses, percent.
     public var maxBadTokens = 50.0
-    /// The most rows read so far that may be invalid, percent; 100: any number.
+    /// Limit on invalid rows among those read so far, percent; 100: unlimited.
     public var maxInvalid = defaultMaxInvalid
-    /// Rows whose answers are awaited before any others are sent; nil: none.
+    /// Number of rows in the canary, whose responses are awaited before other rows are sent; nil:
+    /// no canary.
     public var canary: Int?
-    /// The most of them that may be refused, percent.
+    /// Limit on refused rows in the canary, percent.
     public var canaryMaxRejected = 20.0
-    /// The canary of another part of the campaign has passed: this part has none.
+    /// Whether the canary of another part of the campaign has passed, so that this part has none.
     public var assumesCanary = false
-    /// From so long after the first start on no request is begun.
+    /// Time after the first start from which no request begins.
     public var deadline: UInt64?
 
-    /// Only the first rows, of the shard where there is one.
+    /// Limit on the rows, counted from the first row of the list or the shard.
     public var limit: UInt64?
-    /// Which part of the list; nil: all of it.
+    /// Shard of the list; nil: the whole list.
     public var shard: ListShard?
-    /// Which of the campaign's lists this one is; nil: a campaign of one list.
+    /// Which list of the campaign this is; nil: the campaign has one list.
     public var part: CampaignPart?
-    /// The campaign's number, shared by all its parts; nil: random.
+    /// ID of the campaign, shared by all its parts; nil: random.
     public var campaignID: UInt64?
-    /// Which rows get the campaign, by what their columns say; nil: all.
+    /// Filter of rows by column values; nil: all rows.
     public var filter: RowFilter?
-    /// A list of opt-outs; nil: none.
+    /// Suppression list; nil: none.
     public var suppress: String?
-    /// Whether later copies of a token are skipped.
+    /// Whether duplicates of a token are skipped.
     public var skipsDuplicates = false
-    /// Directories of ledgers: rows whose token these report as dead are skipped. nil: not asked for; empty:
-    /// asked for, but none.
+    /// Directories of ledgers that report dead tokens, whose rows are skipped. nil: not requested;
+    /// empty: requested without directories.
     public var skipDead: [String]?
-    /// Whether these directories are a default: they may hold no ledger, or not be there, as on a first night, and a
-    /// ledger that can't be read is left out with a warning.
+    /// Whether these directories are a default. They may then be absent or contain no ledger, as on
+    /// a first night, and an unreadable ledger is skipped with a warning.
     public var skipDeadIsDefault = false
-    /// The column that says when a row's token was registered; nil: `deadFor` decides.
+    /// Column with the time of a token's registration; nil: `deadFor` decides.
     public var registeredColumn: String?
-    /// For how long a report that a token is dead counts, in nanoseconds; nil: `defaultDeadFor`.
+    /// Age up to which a report of a dead token counts, in nanoseconds; nil: `defaultDeadFor`.
     public var deadFor: UInt64?
-    /// How often a device may get a notification; nil: any number of times.
+    /// Limit on notifications per device within a time; nil: unlimited.
     public var cap: FrequencyCap?
-    /// Directories of ledgers in which that is counted.
+    /// Directories of ledgers in which notifications per device are counted.
     public var history: [String] = []
-    /// Check everything, connect nowhere, write nothing.
+    /// Whether to check everything, without connections or output files.
     public var isDryRun = false
-    /// Requests of each payload that are printed and not sent; nil: no preview.
+    /// Number of requests per payload that are printed and not sent; nil: no preview.
     public var preview: Int?
-    /// Do not ask before Apple's production.
+    /// Whether to skip the confirmation before sending to Apple's production.
     public var isConfirmed = false
-    /// The ledger's directory.
+    /// Directory of the ledger.
     public var ledger: String?
-    /// Whether the ledger's run continues, or one begins.
+    /// Whether to continue the ledger's campaign or to begin one.
     public var ledgerUse = LedgerUse.begin
-    /// States that a resume opens again: any of `failed`, `unknown`.
+    /// States that a resume reopens: `failed`, `unknown` or both.
     public var retry: ReopenedStates = []
-    /// Where the summary goes; `-`: standard output.
+    /// Path of the summary; `-`: standard output.
     public var summary: String?
-    /// What is shown while the run goes on.
+    /// Display during the run.
     public var progress = Progress.auto
-    /// nil: text, and only what matters, where progress is shown.
+    /// Format of the log; nil: text, reduced to important events if progress is shown.
     public var log: LogFormat?
-    /// Where the report page goes.
+    /// Path of the report page.
     public var report: String?
     /// A file for Prometheus' textfile collector, or `HOST:PORT` to be scraped at.
     public var metrics: String?
     /// Where frames are written, a line of JSON each.
     public var traceFrames: String?
-    /// What people call the campaign; nil: nothing.
+    /// Display name of the campaign; nil: none.
     public var name: String?
-    /// The campaign's labels by key, which metrics, log and summary carry.
+    /// Labels of the campaign by key, included in metrics, log and summary.
     public var labels: [String: String] = [:]
-    /// The command line that asks for all this; nil where a program does.
+    /// Command line with these options; nil if a program sets them.
     public var command: RunCommand?
-    /// Where the control socket is made.
+    /// Path of the control socket.
     public var control: String?
-    /// A command for `sh -c`, run when the run starts, stops or finishes; the event is on its standard input.
+    /// Command for `sh -c`, run when the run starts, stops or finishes, with the event on its
+    /// standard input.
     public var hook: String?
-    /// The night that this is the send of; nil: none.
+    /// The night whose send this is; nil: none.
     var night: NightRecord?
 
-    /// The defaults of the contract.
+    /// Creates options with the documented defaults.
     public init() {}
 
-    /// `--max-invalid` where none is given.
+    /// Default of `--max-invalid`.
     public static let defaultMaxInvalid = 10.0
 
-    /// The most requests of a payload that a preview shows.
+    /// Limit on the requests per payload that a preview shows.
     public static var previewLimit: Int { 1_000 }
 
-    /// Whether a ledger that is there continues.
+    /// Whether an existing ledger continues.
     var resumes: Bool { ledgerUse != .begin }
 
-    /// Whether nothing is to be connected or written.
+    /// Whether to open no connection and write no file.
     public var opensNoConnection: Bool { isDryRun || preview != nil }
 
-    /// The longest `--name`.
+    /// Limit on the length of `--name`, bytes.
     public static var nameByteLimit: Int { 200 }
 
-    /// `--give-up-after` where none is given.
+    /// Default of `--give-up-after`.
     public static var defaultGiveUpAfter: UInt64 { 60 * second }
 }

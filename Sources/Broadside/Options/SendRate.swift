@@ -1,43 +1,44 @@
 internal import BroadsidePolicy
 import BroadsideSupport
 
-/// `--rate`: requests per second, one number, or from one to another within a time.
+/// Value of `--rate`: requests per second, constant or rising within a time.
 public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral
 {
-    /// Requests per second at first, above 0.
+    /// Initial requests per second, above 0.
     public let first: Double
-    /// Requests per second in the end, no less.
+    /// Final requests per second, at least `first`.
     public let last: Double
-    /// The time of sending within which the rate rises, nanoseconds; 0 if it does not.
+    /// Time of sending within which the rate rises, nanoseconds; 0 if it is constant.
     public let riseNanoseconds: UInt64
 
-    /// The same all the time.
+    /// Creates a constant rate.
     public init(_ perSecond: Double) {
         self.init(perSecond, perSecond, 0)
     }
 
-    /// Rises evenly, counted over the time in which the run sends, and then stays.
+    /// Creates a rate that rises linearly over the time in which the run sends, and then stays
+    /// constant.
     ///
-    /// - Returns: nil if it does not rise, or not within a time.
+    /// - Returns: nil if the rate falls, `first` is not positive or the time is 0.
     public init?(from first: Double, to last: Double, withinNanoseconds: UInt64) {
         guard first > 0, first <= last, withinNanoseconds > 0 else { return nil }
         self.init(first, last, withinNanoseconds)
     }
 
-    /// The same all the time.
+    /// Creates a constant rate.
     public init(integerLiteral value: Int) { self.init(Double(value)) }
 
-    /// The same all the time.
+    /// Creates a constant rate.
     public init(floatLiteral value: Double) { self.init(value) }
 
-    /// The form of a rate that rises, for messages.
+    /// Example of a rising rate, for messages.
     static let rampForm = "100..5000/10m"
 
-    /// Reads `N` or `A..B/D`.
+    /// Parses `N` or `A..B/D`.
     ///
-    /// - Parameter range: The numbers that are rates.
-    /// - Throws: What is wrong with it, to stand behind its name.
+    /// - Parameter range: Permitted rates.
+    /// - Throws: A description of the error, to append to the option's name.
     package init(_ text: String, in range: ClosedRange<Double>) throws(Problem) {
         guard let dots = text.firstRange(of: "..") else {
             guard let rate = decimalNumber(text), range.contains(rate) else {
@@ -79,9 +80,9 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
         self.riseNanoseconds = riseNanoseconds
     }
 
-    /// What is wrong with a text.
+    /// Error in a rate's text.
     package struct Problem: Error {
-        /// Whether it was to be a rate that rises.
+        /// Whether the text has the form of a rising rate.
         package let isRamp: Bool
         package let message: String
 
@@ -91,7 +92,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
         }
     }
 
-    /// How it rises; nil if it does not.
+    /// Ramp of a rising rate; nil if the rate is constant.
     var ramp: RateRamp? {
         guard first < last, riseNanoseconds > 0 else { return nil }
         return RateRamp(
@@ -99,20 +100,20 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
             riseNanoseconds: riseNanoseconds)
     }
 
-    /// For people.
+    /// Description for people.
     var words: String {
         guard ramp != nil else { return "\(rateText(last)) requests per second" }
         return "from \(rateText(first)) to \(rateText(last)) requests per second within "
             + "\(durationText(Double(riseNanoseconds) / 1e9)) of sending"
     }
 
-    /// What so many rows take, in seconds, if nothing else holds them up.
+    /// Minimum time for a number of rows at this rate, in seconds.
     func seconds(for rows: UInt64) -> Double {
         ramp?.seconds(for: Double(rows)) ?? Double(rows) / last
     }
 }
 
-/// A rate per second in the rate limiter's unit.
+/// Converts a rate per second to the unit of the rate limiter.
 func milliRate(_ perSecond: Double) -> UInt64 {
     UInt64(min(max(1, (perSecond * 1000).rounded()), Double(RateLimiter.maximumMilliRate)))
 }

@@ -1,4 +1,4 @@
-/// Which protocol carries a campaign.
+/// Protocol that carries a campaign.
 public enum WireProtocol: String, Sendable, CaseIterable {
     /// The provider API.
     case http2
