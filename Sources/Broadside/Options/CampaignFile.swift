@@ -72,7 +72,7 @@ package struct CampaignFile {
         self.entries = entries
     }
 
-    /// An array of strings; nil for any other.
+    /// Converts an array of strings; nil if it has other elements.
     private static func strings(_ values: [JSON5Value]) -> Value? {
         var texts: [String] = []
         for value in values {

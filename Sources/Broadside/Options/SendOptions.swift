@@ -107,7 +107,7 @@ public struct SendOptions: Sendable {
     /// Frame format for a legacy gateway.
     public var binaryCommand = BinaryCommand.frame
 
-    /// Connections in all; nil: chosen.
+    /// Total number of connections; nil: chosen by the run.
     public var connections: Int?
     /// Streams per connection; nil: the server's limit.
     public var maxStreams: Int?
@@ -197,9 +197,9 @@ public struct SendOptions: Sendable {
     public var log: LogFormat?
     /// Path of the report page.
     public var report: String?
-    /// A file for Prometheus' textfile collector, or `HOST:PORT` to be scraped at.
+    /// File for Prometheus' textfile collector, or `HOST:PORT` of an endpoint to scrape.
     public var metrics: String?
-    /// Where frames are written, a line of JSON each.
+    /// File of traced frames, one line of JSON per frame.
     public var traceFrames: String?
     /// Display name of the campaign; nil: none.
     public var name: String?

@@ -1,18 +1,18 @@
 import BroadsideSupport
 
-/// What a run keeps up to date on a disk that may take any time: another thread writes it, the latest
-/// content in place of one that still waits. A failure is said once and ends nothing.
+/// A file that another thread keeps up to date, because its disk may be slow. A newer content
+/// replaces one that still waits. A failure is reported once and does not end the run.
 final class BackgroundFile<Content> {
     private let path: String
-    /// What a failure means.
+    /// Consequence of a failure, for the warning.
     private let consequence: String
     private let worker: BackgroundWorker<Content, BroadsideError?>
     private var hasFailed = false
 
     /// - Parameters:
-    ///   - path: Its name, for who is told of a failure.
-    ///   - consequence: What a failure means.
-    ///   - write: Called on the other thread, with one content after the other.
+    ///   - path: Name for the warning about a failure.
+    ///   - consequence: Consequence of a failure, for the warning.
+    ///   - write: Called on the other thread with one content at a time.
     init(
         _ path: String, consequence: String,
         write: @escaping @Sendable (Content) throws(BroadsideError) -> Void
@@ -29,7 +29,7 @@ final class BackgroundFile<Content> {
         }
     }
 
-    /// Has a content written; after a failure none.
+    /// Schedules a write of the content; ignored after a failure.
     func put(_ content: @autoclosure () -> Content) {
         takeResult()
         guard !hasFailed else { return }
@@ -40,26 +40,26 @@ final class BackgroundFile<Content> {
         }
     }
 
-    /// Whether something is still on its way to the disk.
+    /// Whether a write has not finished.
     var isWriting: Bool {
         takeResult()
         return !worker.isIdle
     }
 
-    /// Reports that the end waits no longer for what is still on its way.
+    /// Gives up waiting for an unfinished write and warns about it.
     func leave() {
         guard isWriting else { return }
         fail(BroadsideError("\(path) is still being written", exitCode: ExitCode.disk))
     }
 
-    /// Learns how the latest writing went.
+    /// Collects the result of the latest write.
     func takeResult() {
         if let failure = worker.take() ?? nil { fail(failure) }
     }
 
     private func fail(_ error: BroadsideError) {
         defer { hasFailed = true }
-        // A ledger in use is the newer attempt's, and the run finds that out without this.
+        // A ledger in use belongs to a newer attempt; the run detects that in another way.
         guard !hasFailed, error.exitCode != ExitCode.inUse else { return }
         standardErrorLine("broadside: warning: \(error.message): \(consequence)")
     }

@@ -10,10 +10,10 @@ internal import Synchronization
 
 /// One `send`, from its options to its exit code.
 public enum CampaignRun {
-    /// Does what the options ask.
+    /// Runs a send with the options.
     ///
     /// - Returns: The documented exit code.
-    /// - Throws: What made it impossible, with the exit code for it; nothing was sent then.
+    /// - Throws: The cause if the run could not begin, with its exit code; nothing was sent then.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { OutputQueue.standardError.finish() }
         try checkLedger(options)
@@ -25,7 +25,7 @@ public enum CampaignRun {
         do throws(BroadsideError) {
             return try run(options, spooling: directory, signals)
         } catch {
-            // What was spooled whole is kept for the resume of a run that a signal stopped.
+            // A complete spool is kept for the resume of a run that a signal stopped.
             guard error.exitCode != 3 || (try? directory.hasSpool) != true else { throw error }
             if error.exitCode == 3 {
                 try Summary.stoppedEarly(directory)?.write(to: options, signals)
@@ -35,7 +35,7 @@ public enum CampaignRun {
         }
     }
 
-    /// What is wrong with the ledger whatever the list is: nothing is opened or made.
+    /// Checks the ledger independently of the list; opens and creates nothing.
     private static func checkLedger(_ options: SendOptions) throws(BroadsideError) {
         guard let ledger = options.ledger else { return }
         if options.resumes {
@@ -54,8 +54,8 @@ public enum CampaignRun {
         }
     }
 
-    /// From here on signals wait to be taken, and no output is waited for: a terminal that takes none
-    /// would keep them waiting.
+    /// Defers signals from now on until the caller takes them, and makes all output asynchronous: a
+    /// blocked terminal would otherwise delay signals.
     private static func watchSignals() -> SignalWatch {
         let signals = SignalWatch()
         OutputQueue.standardError.start()
@@ -63,7 +63,7 @@ public enum CampaignRun {
         return signals
     }
 
-    /// Where a ledger keeps the list that came from standard input.
+    /// Path of a ledger's copy of a list that came from standard input.
     package static func spooledList(ledger: String) -> String {
         "\(ledger)/\(LedgerDirectory.spoolName)"
     }
@@ -79,8 +79,9 @@ public enum CampaignRun {
     }
 
     /// - Parameters:
-    ///   - spooling: The ledger's directory, locked, where the list is standard input.
-    ///   - waiting: Signals wait from the beginning on then, so that what is copied is not left by half.
+    ///   - spooling: Directory of the ledger, locked, if the list is standard input.
+    ///   - waiting: Watch that defers signals from the beginning in that case, so that the copy is
+    ///     not interrupted.
     private static func run(
         _ options: SendOptions, spooling: LedgerDirectory?, _ waiting: SignalWatch?
     ) throws(BroadsideError) -> Int32 {
@@ -119,7 +120,7 @@ public enum CampaignRun {
         }
         let session = prepared.session
         if session.isFinishedAlready { return try session.reportFinished(plan, outlets, signals) }
-        // Without its ledger the campaign would be a lost one from here on.
+        // Without its ledger, the campaign would be lost from here on.
         try options.night?.noteBegun()
         outlets.listen(in: directory)
         return try LiveRun(
@@ -127,8 +128,8 @@ public enum CampaignRun {
         ).run(signals)
     }
 
-    /// A run against Apple's production by a person at a terminal is confirmed by the number of devices,
-    /// so that the wrong list is noticed.
+    /// Asks a person at a terminal to confirm a run against Apple's production by typing the number
+    /// of devices, so that a wrong list is noticed.
     private static func confirm(_ run: CheckedRun) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
         guard plan.goesToProduction, !plan.options.isConfirmed, isatty(STDIN_FILENO) == 1 else {
@@ -153,12 +154,12 @@ public enum CampaignRun {
         _ options: SendOptions, _ credential: Credential, resumesSessions: Bool = false
     ) throws(BroadsideError) -> TLSContext {
         var configuration = ClientConfiguration()
-        // A server that knows the ticket and not the certificate refuses all rows.
+        // A server that knows the ticket but not the certificate refuses all rows.
         configuration.resumesSessions = resumesSessions && credential.identity == nil
         configuration.identity = credential.identity
         if options.wireProtocol == .binary {
-            // The gateway's protocol is older than ALPN. It says nothing as long as all is well, so that nothing
-            // would show that it takes a ticket well.
+            // The gateway's protocol predates ALPN. Its success is silent, so a rejected session
+            // ticket could not be detected.
             configuration.applicationProtocols = []
             configuration.resumesSessions = false
         }
@@ -179,8 +180,8 @@ public enum CampaignRun {
         }
     }
 
-    /// Limits are raised as far as they go. Where that is not enough, or a container forbids
-    /// io_uring, it is better known before a ledger is begun.
+    /// Raises resource limits to their maximum and checks them before a ledger begins, including
+    /// whether a container forbids io_uring.
     private static func checkLimits(_ plan: Plan) throws(BroadsideError) {
         ResourceLimits.raise()
         let connections = plan.shape.connections
@@ -193,7 +194,7 @@ public enum CampaignRun {
                     + "\(allowed) are allowed here: raise the limit (ulimit -n \(needed)) or use "
                     + "fewer connections")
         }
-        // Each reactor has a thread, and one of the kernel's for its ledger's disk.
+        // Each reactor has a thread, and a kernel thread for its ledger's disk.
         try WorkerThread.checkThatSystemGives(
             2 * plan.shape.reactors + Self.otherThreads + (try metricsThreads(plan))
                 + (plan.options.traceFrames == nil ? 0 : 1) + (plan.options.hook == nil ? 0 : 1))
@@ -204,13 +205,13 @@ public enum CampaignRun {
         }
     }
 
-    /// One that writes the metrics, and one that an endpoint has.
+    /// Number of threads for metrics: one that writes them, and one for an HTTP endpoint.
     private static func metricsThreads(_ plan: Plan) throws(BroadsideError) -> Int {
         guard let metrics = plan.options.metrics else { return 0 }
         return try MetricsOutlet.address(metrics) == nil ? 1 : 2
     }
 
-    /// Threads besides the reactors' and those of the metrics: names, the list, the output to stderr
-    /// and stdout, credentials that are read again, and the telemetry.
+    /// Number of threads besides those of reactors and metrics: name lookup, list, output to stderr
+    /// and stdout, reloading of credentials, telemetry.
     private static var otherThreads: Int { 6 }
 }

@@ -4,21 +4,22 @@ import BroadsideLists
 import BroadsideSupport
 import BroadsideTLS
 
-/// What a run is made from, read and checked before it begins.
+/// Inputs of a run, read and checked before it begins.
 struct CheckedRun {
     let plan: Plan
     let list: TokenList
     let context: TLSContext
     let skips: ExclusionScan?
-    /// Which rows of the list the run is about.
+    /// Rows of the list that the run covers.
     let rows: RunRows
-    /// Earlier runs have begun the campaign: what is left of it is checked with what they read.
+    /// Whether earlier runs began the campaign; its remaining rows are checked with what those
+    /// read.
     let isBegun: Bool
-    /// A part by bytes is found by reading the list, which may take minutes: that is done, and its rows
-    /// are looked at, once signals are taken.
+    /// Whether the part is a byte range. Finding it means reading the list, which may take minutes,
+    /// so that and the check of its rows wait until signals are handled.
     let isPartSearched: Bool
 
-    /// - Parameter spooling: The ledger's directory, locked, where the list is standard input.
+    /// - Parameter spooling: Directory of the ledger, locked, if the list is standard input.
     init(_ options: SendOptions, spooling: LedgerDirectory?) throws(BroadsideError) {
         guard let tokens = options.tokens else {
             throw .usage("tokens", "is missing: add --tokens FILE, or --to TOKEN")
@@ -47,7 +48,7 @@ struct CheckedRun {
         rows = RunRows(plan, list, skips: skips)
         isPartSearched = options.shard != nil && list.isCutByBytes
         isBegun = try Self.isBegun(options)
-        // A campaign that was begun has the payload that was checked then.
+        // The payload of a campaign that began earlier was checked then.
         if options.opensNoConnection || !isPartSearched && !isBegun { try rows.checkFirstPayload() }
         context = try CampaignRun.tlsContext(options, plan.credential, resumesSessions: true)
         guard !options.opensNoConnection else { return }
@@ -61,7 +62,7 @@ struct CheckedRun {
         }
     }
 
-    /// The columns that the payloads and the filter read, each once, and who asks for it.
+    /// Columns that the payloads and the filter read, each once, with the option that requires it.
     private static func wantedColumns(
         _ options: SendOptions, _ payloads: PayloadFiles
     ) -> [(name: String, location: String)] {
@@ -76,7 +77,7 @@ struct CheckedRun {
         return wanted
     }
 
-    /// What the ledger says of a campaign that continues; nil: it begins.
+    /// Manifest of a campaign that continues; nil: the campaign begins.
     private static func begun(_ options: SendOptions) throws(BroadsideError) -> Manifest? {
         guard options.resumes, let ledger = options.ledger else { return nil }
         let directory = LedgerDirectory.unlocked(ledger)
@@ -106,7 +107,7 @@ struct CheckedRun {
         do throws(BroadsideError) {
             path = try SpooledInput.spool(into: spooling)
         } catch {
-            // A campaign that was begun has numbers to tell.
+            // A campaign that began earlier has counts to report.
             if error.exitCode == ExitCode.rowsRemain, try spooling.hasManifest {
                 try Summary.stoppedEarly(spooling)?.write(to: options, nil)
             }

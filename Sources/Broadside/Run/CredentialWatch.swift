@@ -3,12 +3,14 @@ import BroadsideEngine
 import BroadsideSupport
 import BroadsideTLS
 
-/// What a run's credential needs while the run continues: provider tokens renewed, files read again. On the
-/// thread that takes signals: the file of `--auth-token-file`, which is looked at each second, is read on a
-/// thread of its own, as its disk may hang; so are commands run. Keys are read where SIGHUP is taken: what a
-/// thread that then waits has freed stays in memory, and nothing of them may.
+/// Keeps a run's credential current: renews provider tokens and reloads files. Runs on the thread
+/// that takes signals. The file of `--auth-token-file`, checked each second, is read on a thread of
+/// its own because its disk may hang; commands run there, too. Keys are read on the thread that
+/// takes SIGHUP: memory that a waiting thread has freed keeps its contents, and keys must not
+/// remain there.
 final class CredentialWatch {
-    /// The file of `--auth-token-file`, to be read if it is another than this, or the command to be run.
+    /// Request to read the file of `--auth-token-file` if it differs from the mark, or to run the
+    /// command.
     private struct Job: Sendable {
         let token: ExternalProviderToken
         let mark: ExternalProviderToken.Mark?
@@ -17,27 +19,27 @@ final class CredentialWatch {
     private let plan: Plan
     private let coordinator: RunCoordinator
     private let tlsConfiguration: TLSConfigurationBox
-    /// nil, as a result: the file is as it was.
+    /// Reads in the background; a nil result means that the file is unchanged.
     private let reader: BackgroundWorker<Job, ExternalProviderTokenWatch.Reading?>
     private var suppliedToken: ExternalProviderTokenWatch?
-    /// When the reading began that is not at its end; nil: none is.
+    /// Start of the current read; nil: none is running.
     private var readingSince: UInt64?
     private var didWarnAboutSlowReading = false
     private var didWarnAboutThread = false
-    /// Runs the command for another token.
+    /// Runs the command for a new token.
     private let shell = ShellCommand()
-    /// Runs the options' command after SIGHUP; what it prints is read where all other files are.
+    /// Runs the options' command after SIGHUP; its output is read where all other files are.
     private let reloader: BackgroundWorker<Void, Printed>
     private let reloadShell = ShellCommand()
     private var isReloading = false
 
-    /// What a command printed that was run after SIGHUP.
+    /// Result of a command run after SIGHUP.
     private enum Printed: Sendable {
         case secret(SecretBytes)
         case failed(BroadsideError)
     }
 
-    /// A reading that takes longer is reported, once.
+    /// Duration after which a read is reported, once.
     private static var slowReading: UInt64 { 10 * second }
 
     init(_ plan: Plan, coordinator: RunCoordinator, tlsConfiguration: TLSConfigurationBox, now: Now)
@@ -58,15 +60,15 @@ final class CredentialWatch {
         coordinator.awaitTokensFromElsewhere(suppliedToken?.isFromCommand ?? false)
     }
 
-    /// Ends commands that still run: the run is over.
+    /// Cancels commands that still run at the end of the run.
     func end() {
         shell.cancel()
         reloadShell.cancel()
     }
 
-    /// Does what has become due.
+    /// Performs the checks that are due.
     ///
-    /// - Returns: True where the reactors have something new to send with.
+    /// - Returns: True if the reactors have a new authorization to send with.
     func look(_ now: Now) -> Bool {
         let version = coordinator.authorizationVersion
         take(now)
@@ -81,11 +83,11 @@ final class CredentialWatch {
         return coordinator.renewToken(now) != nil || coordinator.authorizationVersion != version
     }
 
-    /// Reads keys, certificates and token file again, and has the connections replaced. What can't be
-    /// read or is another sender's changes nothing.
+    /// Reloads keys, certificates and token file, and has the connections replaced. A file that
+    /// can't be read, or a credential of another sender, changes nothing.
     func reload(_ now: Now) {
         guard SecretCommand.isNamed(plan.options) else { return reload(now, printed: nil) }
-        // One that is running already is as new as another would be.
+        // A command that is already running is as recent as a second one would be.
         guard !isReloading else { return }
         do throws(BroadsideError) {
             try reloader.put(())
@@ -95,7 +97,7 @@ final class CredentialWatch {
         }
     }
 
-    /// Takes what a command printed that was run after SIGHUP.
+    /// Takes the output of a command that was run after SIGHUP.
     private func takePrinted(_ now: Now) {
         guard isReloading, let printed = reloader.take() else { return }
         isReloading = false
@@ -124,7 +126,7 @@ final class CredentialWatch {
         }
     }
 
-    /// Takes what was read in the meantime.
+    /// Takes the result of the background read.
     private func take(_ now: Now) {
         guard let begin = readingSince else { return }
         guard let reading = reader.take() else {
@@ -166,8 +168,8 @@ final class CredentialWatch {
                 + "a path outside of $CREDENTIALS_DIRECTORY")
     }
 
-    /// The option that names a file of systemd's `LoadCredential=`: a copy that stays as it is until the unit
-    /// is started again; nil if none does.
+    /// Option that names a file of systemd's `LoadCredential=`, a copy that does not change until
+    /// the unit is started again; nil if none does.
     private static func copiedCredential(_ options: SendOptions) -> String? {
         guard let folder = SystemCall.environment("CREDENTIALS_DIRECTORY") else { return nil }
         let files = [
@@ -182,7 +184,7 @@ final class CredentialWatch {
     private func warn(_ text: String) { standardErrorLine("broadside: warning: \(text)") }
 }
 
-/// What was read again, and checked.
+/// Credential that was reloaded and checked.
 private struct ReloadedCredential: Sendable {
     let credential: Credential
     let route: Route
@@ -192,12 +194,13 @@ private struct ReloadedCredential: Sendable {
     /// Reads all files that the options name.
     ///
     /// - Parameters:
-    ///   - options: Of the run.
-    ///   - headers: The campaign's.
-    ///   - other: What the run began with.
-    ///   - printed: What the options' command printed; nil: they name none.
-    ///   - warnings: gets what is worth telling.
-    /// - Returns: nil where something can't be read, or is another sender's, which the last warning says.
+    ///   - options: Options of the run.
+    ///   - headers: Headers of the campaign.
+    ///   - other: Credential at the start of the run.
+    ///   - printed: Output of the options' command; nil: they name none.
+    ///   - warnings: Receives the warnings.
+    /// - Returns: nil if a file can't be read, or the credential is another sender's; the last
+    ///   warning has the cause.
     static func read(
         _ options: SendOptions, _ headers: NotificationHeaders, after other: Credential,
         printed: SecretBytes?, warnings: inout [String]
@@ -220,7 +223,7 @@ private struct ReloadedCredential: Sendable {
         }
     }
 
-    /// Names a pipe, which is read at the start only: whether anybody writes to it again is unknown.
+    /// Refuses pipes, which are read at the start only: they may have no writer later.
     private static func refusePipes(_ options: SendOptions) throws(BroadsideError) {
         let files = [
             ("auth-key", KeySource(options)?.path), ("auth-token-file", options.authTokenFile),

@@ -6,10 +6,10 @@ internal import BroadsideRows
 import BroadsideSupport
 internal import Glibc
 
-/// Reads and checks everything that a run would, builds each request, connects nowhere, writes
-/// nothing.
+/// Reads and checks everything that a run would, and builds each request, without connections or
+/// output files.
 enum DryRun {
-    /// What the rows of a list are.
+    /// Counts of a list's rows by result.
     private struct Tally {
         var rows: UInt64 = 0
         private var skipped: [SkipReason: UInt64] = [:]
@@ -25,7 +25,7 @@ enum DryRun {
             firstInvalidLine = firstInvalidLine ?? line
         }
 
-        /// - Parameter possibleSkips: The reasons for which the options may skip rows.
+        /// - Parameter possibleSkips: Reasons for which the options may skip rows.
         func print(possibleSkips: [SkipReason]) {
             let skippedCount = skipped.values.reduce(0, +)
             assert(invalid + skippedCount <= rows, "each row is counted once")

@@ -2,7 +2,7 @@ import BroadsideObservability
 import BroadsideSupport
 internal import Synchronization
 
-/// What happens to a run that a hook is told of.
+/// Event of a run that is reported to its hook.
 enum HookEvent: String, Sendable {
     /// Sending has begun.
     case started
@@ -11,36 +11,36 @@ enum HookEvent: String, Sendable {
     /// Every row is settled.
     case finished
 
-    /// The event at the end of a run with an exit code.
+    /// Event at the end of a run with an exit code.
     init(exitCode: Int32) {
         let isWhole = exitCode == ExitCode.complete || exitCode == ExitCode.openRows
         self = isWhole ? .finished : .stopped
     }
 }
 
-/// The command of `--hook`, run at events one after the other on a thread of its own: sending never waits for
-/// it, and what becomes of it is a warning at most.
+/// Runs the command of `--hook` for one event at a time, on a thread of its own. Sending never
+/// waits for it, and its failure is at most a warning.
 ///
 ///     put --> waits --> sh -c COMMAND, its input the event --> ended, or killed after 30 s --> the next
 final class EventHook {
-    /// An event, as the command reads it.
+    /// Event as the command reads it.
     private struct Call: Sendable {
         var event: HookEvent
         var text: String
     }
 
-    /// The longest time that a call may take.
+    /// Time limit of a call.
     static let secondsLimit: UInt64 = 30
-    /// Calls that wait for the one before; there is one at a run's start and one at its end.
+    /// Limit on waiting calls; a run has one at its start and one at its end.
     private static let waitingLimit = 8
 
     private let state = State()
     private let ledger: String
     private let report: String?
-    /// No event follows: `finish` was called.
+    /// Whether `finish` was called, so that no event follows.
     private(set) var isFinished = false
 
-    /// What both threads know.
+    /// State shared by both threads.
     private final class State: Sendable {
         let queue = BoundedQueue<Call?>(limit: EventHook.waitingLimit + 1)
         let shell = ShellCommand()
@@ -48,14 +48,14 @@ final class EventHook {
     }
 
     /// - Parameters:
-    ///   - command: What the shell runs.
-    ///   - ledger: The ledger's directory.
-    ///   - report: The report's file; nil: none is written.
-    /// - Throws: Where the system gives no thread (exit 1).
+    ///   - command: Command for the shell.
+    ///   - ledger: Directory of the ledger.
+    ///   - report: File of the report; nil: none is written.
+    /// - Throws: If the system refuses a thread (exit 1).
     init(_ command: String, ledger: String, report: String?) throws(BroadsideError) {
         self.ledger = Self.absolute(ledger)
         self.report = report.map(Self.absolute)
-        // Not `self`: the thread would keep its owner.
+        // Captures `state`, not `self`: the thread would keep its owner alive.
         let state = state
         _ = try WorkerThread {
             while let next = state.queue.take(), let call = next {
@@ -67,12 +67,12 @@ final class EventHook {
 
     deinit { state.queue.close() }
 
-    /// Has the command run; the caller goes on.
+    /// Schedules the command without waiting for it.
     ///
     /// - Parameters:
-    ///   - event: What happened.
-    ///   - summary: The run's, at its end.
-    ///   - hasLedger: Whether the ledger is there.
+    ///   - event: Event to report.
+    ///   - summary: Summary of the run, at its end.
+    ///   - hasLedger: Whether the ledger exists.
     ///   - hasReport: Whether the report was written.
     func put(
         _ event: HookEvent, summary: Summary? = nil, hasLedger: Bool = true, hasReport: Bool = false
@@ -86,11 +86,11 @@ final class EventHook {
         state.queue.put(Call(event: event, text: line.object + "\n"))
     }
 
-    /// Waits until the command has been run for each event. A signal ends what runs.
+    /// Waits until the command has run for each event. A signal ends the running command.
     ///
     /// - Parameters:
-    ///   - signals: Takes signals meanwhile.
-    ///   - isUrgent: Whether a second signal to stop was taken before.
+    ///   - signals: Takes signals during the wait.
+    ///   - isUrgent: Whether a second stop signal was taken earlier.
     func finish(_ signals: SignalWatch, isUrgent: Bool) {
         isFinished = true
         state.queue.put(nil)
@@ -103,7 +103,7 @@ final class EventHook {
             standardErrorLine(
                 "broadside: warning: --hook was ended: "
                     + (isStopped || isUrgent ? "a signal came" : "it does not end"))
-            // What it runs is killed by its thread.
+            // The thread kills the command that it runs.
             let end = Clock.now().nanoseconds + second
             while !state.isOver.load(ordering: .acquiring), Clock.now().nanoseconds < end {
                 SignalWatch.awaitNotification(milliseconds: 10)
@@ -112,9 +112,9 @@ final class EventHook {
         }
     }
 
-    /// The longest wait at the end of a run: for a call at its start, and for one at its end.
+    /// Time limit at the end of a run: for the call at its start and the one at its end.
     private static var patience: UInt64 { (2 * secondsLimit + 5) * second }
-    /// The same after a second signal.
+    /// Time limit after a second signal.
     private static var urgentPatience: UInt64 { 2 * second }
 
     private static func run(_ command: String, _ call: Call, by shell: ShellCommand) {
@@ -137,7 +137,7 @@ final class EventHook {
                 + SecretCommand.excerpt(of: end))
     }
 
-    /// A summary without its line breaks and indents: no string in it has a line break that is not escaped.
+    /// A summary without line breaks and indentation: line breaks within strings are escaped.
     private static func onOneLine(_ summary: Summary) -> String {
         String(decoding: summary.json(), as: UTF8.self).pieces(at: "\n")
             .map { line in line.drop { $0 == " " } }.joined()

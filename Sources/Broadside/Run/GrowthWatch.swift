@@ -3,16 +3,16 @@ import BroadsideObservability
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Shows a run to `ConnectionGrowth`, once a second, and does what that decides.
+/// Passes samples of a run to `ConnectionGrowth` once per second, and applies its decisions.
 struct GrowthWatch {
     private var growth: ConnectionGrowth
     private let target: ConnectionTarget
     private var threads: [ThreadUse] = []
     private var reason = ConnectionGrowth.Reason.early
-    /// What a rate that rises was when it was last taken for another one.
+    /// Value of a rising rate when it last counted as a new rate.
     private var rampLimit: Double?
 
-    /// nil where the run keeps what it begins with.
+    /// nil if the run keeps its initial connections.
     init?(_ plan: Plan, target: ConnectionTarget?) {
         guard let target else { return nil }
         self.target = target
@@ -21,9 +21,9 @@ struct GrowthWatch {
             connectionsMost: plan.shape.connectionsMost, reactorsMost: plan.shape.reactors)
     }
 
-    /// Takes a look.
+    /// Takes a sample.
     ///
-    /// - Returns: What to tell, where something changes.
+    /// - Returns: Message about a change; nil if nothing changes.
     mutating func observe(
         _ snapshot: RunSnapshot, threads uses: [ThreadUse], growthSuspended: Bool
     ) -> String? {
@@ -32,7 +32,7 @@ struct GrowthWatch {
         let limited = snapshot.statistics.limited
         sample.responses = snapshot.latencyCounts.count
         sample.openConnections = snapshot.openConnections
-        // The adaptive pace counts as streams: another connection may not have to hold back.
+        // The adaptive limit counts as streams: another connection may not need to reduce its own.
         sample.heldNanoseconds =
             limited[LimitedBy.streams.rawValue] + limited[LimitedBy.window.rawValue]
         sample.busyNanoseconds = limited[LimitedBy.cpu.rawValue]
@@ -49,8 +49,8 @@ struct GrowthWatch {
         return take(growth.observe(sample))
     }
 
-    /// The rate by which is judged. One that rises by itself is another one for that only once it has
-    /// risen by a tenth: else nothing would ever be measured under one rate.
+    /// Rate under which measurements are compared. A rising rate counts as a new one only once it
+    /// has risen by a tenth; otherwise no two measurements would share a rate.
     private mutating func judgedLimit(_ snapshot: RunSnapshot) -> Double? {
         if snapshot.ramp != nil, let last = rampLimit, let limit = snapshot.rateLimit,
             limit >= last, limit < last * 1.1
@@ -80,12 +80,12 @@ struct GrowthWatch {
         }
     }
 
-    /// Why the run has the connections that it has.
+    /// Reason for the run's number of connections.
     var words: String { reason.words(connections: target.total) }
 }
 
 extension ConnectionGrowth.Reason {
-    /// For people, behind the number of connections.
+    /// Description for people, appended to the number of connections.
     func words(connections: Int) -> String {
         switch self {
         case .early: "the run ended before anything could be measured"

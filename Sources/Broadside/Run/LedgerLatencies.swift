@@ -2,21 +2,22 @@ import BroadsideLedgers
 import BroadsideObservability
 import BroadsideSupport
 
-/// How long the responses to a campaign's requests took, as its ledger keeps it.
+/// Response latencies of a campaign's requests, from its ledger.
 package enum LedgerLatencies {
-    /// Responses that took at most so many milliseconds, and more than the column before.
+    /// Responses with a latency up to this limit and above that of the previous column.
     package struct Column: Sendable {
-        /// Milliseconds.
+        /// Upper limit of the latency, milliseconds.
         package var upTo: Double
-        /// About: what was counted together and lies in two columns is divided between them.
+        /// Approximate count: a bucket that spans two columns is divided between them.
         package var answers: Int
     }
 
-    /// A histogram, each column wider than the one before by the same factor; empty without responses.
+    /// Returns a histogram in which each column is wider than the previous one by the same factor;
+    /// empty without responses.
     ///
     /// - Parameters:
-    ///   - path: The ledger's.
-    ///   - count: How many columns.
+    ///   - path: Path of the ledger.
+    ///   - count: Number of columns.
     package static func columns(ofLedger path: String, count: Int) throws(BroadsideError)
         -> [Column]
     {

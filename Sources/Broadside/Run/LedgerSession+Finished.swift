@@ -5,8 +5,9 @@ import BroadsidePolicy
 import BroadsideSupport
 
 extension LedgerSession {
-    /// A campaign with nothing left to do: tells so wherever the options ask for it. Its invalid rows
-    /// are checked by what this call says of them: what was too much for a run is so for the next one.
+    /// Reports a campaign with no remaining rows to all outputs that the options name. Its invalid
+    /// rows are checked with this call's options: a list with too many invalid rows for one run has
+    /// too many for the next one.
     ///
     /// - Returns: The exit code.
     func reportFinished(
@@ -24,11 +25,11 @@ extension LedgerSession {
             use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),
             elapsed: 0, requests: 0)
         let cause = finishedCause
-        // As in the run that read the last row: a list of which nothing was sent is a wrong call.
+        // As in the run that read the last row: if nothing was sent, the call was wrong.
         let wasSent = summary.counts.sent > 0
         if cause != .complete { summary.outcome = wasSent ? .aborted : .error }
         let advice = StopAdvice(cause, .init(plan, self, summary, wasAnswered: true))
-        // Said with `--progress none`, too: a job that is given the same ledger every night sends
+        // Printed with `--progress none`, too: a job that uses the same ledger every night sends
         // nothing from the second night on.
         standardErrorLine("the campaign of \(directory.path) is finished: nothing is sent")
         if let metrics = outlets.metrics {
@@ -41,7 +42,7 @@ extension LedgerSession {
         if let report = plan.options.report {
             let ledger = directory.path
             let outcome = summary.outcome
-            // All of the ledger is read for it.
+            // The report reads the whole ledger.
             try signals.write(report, patience: nil) { () throws(BroadsideError) in
                 let page = try OutputFile(report, option: "report", permissions: nil)
                 page.endsWithReader = false
@@ -62,7 +63,8 @@ extension LedgerSession {
         return ExitCode.openRows
     }
 
-    /// Too many invalid rows for `--max-invalid`, a part of which each row was refused, or `complete`.
+    /// Cause of the end: too many invalid rows for `--max-invalid`, a part in which each row was
+    /// refused, or `complete`.
     private var finishedCause: StopCause {
         let sent = SentRows(earlier)
         if manifest.identity.part != nil, sent.areAllRefused {
@@ -79,7 +81,7 @@ extension LedgerSession {
         }
     }
 
-    /// The last look at a run that was over before this process began.
+    /// Final snapshot of a run that ended before this process began.
     private func finishedSnapshot() -> RunSnapshot {
         let now = Clock.now()
         var snapshot = RunSnapshot()
@@ -95,10 +97,11 @@ extension LedgerSession {
 }
 
 extension Summary {
-    /// What is known of a run that was stopped before it could begin to send.
+    /// Summary of a run that was stopped before sending began.
     ///
-    /// - Parameter directory: The ledger's; it may hold the work of earlier runs.
-    /// - Returns: nil where a second signal cut the count short: nothing is better than half of it.
+    /// - Parameter directory: Directory of the ledger; it may contain the work of earlier runs.
+    /// - Returns: nil if a second signal interrupted the count: no count is better than half of
+    ///   one.
     static func stoppedEarly(_ directory: LedgerDirectory) -> Summary? {
         var summary = Summary(unbegun: .stopped)
         if (try? directory.hasManifest) == true {

@@ -2,9 +2,9 @@ import BroadsideEngine
 import BroadsideLedgers
 import BroadsideSupport
 
-/// Looks each second whether the ledger is still where it was: after `rm -r` the run would go on, with a
-/// ledger that nobody can read, and another start would find none and begin the campaign anew. On a
-/// thread of its own, as the file system may hang.
+/// Checks each second whether the ledger is still at its path. After `rm -r` the run would continue
+/// with an unreachable ledger, and another start would find none and begin the campaign again. Runs
+/// on a thread of its own, because the file system may hang.
 final class LedgerWatch {
     private static var interval: UInt64 { second }
 
@@ -17,11 +17,11 @@ final class LedgerWatch {
         nextCheck = now.nanoseconds + Self.interval
     }
 
-    /// Whether the last look found it gone; begins the next one once it is due.
+    /// Whether the last check found it gone; begins the next check once it is due.
     func isGone(_ now: Now) -> Bool {
         if now.nanoseconds >= nextCheck, worker.isIdle {
             nextCheck = now.nanoseconds + Self.interval
-            // Without a thread for it there is no look: the run is not worse off than it was.
+            // Without a thread the check is skipped: the run is no worse off than before.
             try? worker.put(location)
         }
         return worker.take() ?? false

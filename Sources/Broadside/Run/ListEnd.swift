@@ -4,19 +4,21 @@ internal import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
 
-/// What a run's end has to know of the list: how many rows it has, and its hash. Another thread reads
-/// it, as its disk may hang; who takes the signals waits while it makes progress.
+/// Row count and hash of the list, needed at a run's end. Another thread reads the list, because
+/// its disk may hang; the thread that takes signals waits as long as the read makes progress.
 final class ListEnd {
     private let source: ListSource
     private let coordinator: RunCoordinator
     private let signals: SignalWatch
-    /// Nobody else reads the list any more.
+    /// Whether the list thread has ended.
     private var isFree: Bool
 
-    /// The longest wait for a read, and for another thread's disk at a run's end, milliseconds.
+    /// Time limit without progress of a read, and for another thread's disk at a run's end,
+    /// milliseconds.
     static var diskPatience: Int { 5000 }
 
-    /// Waits until the list's own thread lets go of it; not for long, as its disk may hang.
+    /// Waits for a limited time, because its disk may hang, until the list thread releases the
+    /// list.
     init(
         _ source: ListSource, of services: ReactorServices, _ coordinator: RunCoordinator,
         _ signals: SignalWatch
@@ -34,12 +36,12 @@ final class ListEnd {
         isFree = services.hasListEnded
     }
 
-    /// The row behind the list's last; nil if it is not known.
+    /// Number of the row behind the list's last; nil if unknown.
     ///
-    /// The rest of the list is read once more if rows may be left, to say how many. A list that can't
-    /// be read on was reported before.
+    /// If rows may remain, the rest of the list is read to count them. A list that can't be read
+    /// further was reported earlier.
     ///
-    /// - Parameter stop: What stopped the run; the next signal ends the reading then.
+    /// - Parameter stop: Cause of the run's stop, if any; with one, the next signal ends the read.
     func endRow(stop: StopCause?) -> UInt64? {
         let source = source
         return read(endsOnSignals: stop != nil) { isEnded in
@@ -47,7 +49,7 @@ final class ListEnd {
         }
     }
 
-    /// The hash of the whole list; nil where it was not read. Asked after `endRow`.
+    /// Hash of the whole list; nil if it was not read completely. Call after `endRow`.
     func contentHash() -> String? {
         let source = source
         return read(endsOnSignals: true) { isEnded in
@@ -55,15 +57,15 @@ final class ListEnd {
         }
     }
 
-    /// Between the thread that reads and the one that waits for it.
+    /// State shared by the reading thread and the one that waits for it.
     private final class Order: Sendable {
         let isEnded = Atomic<Bool>(false)
-        /// How often the reader has asked whether it is to end: it makes progress.
+        /// Number of the reader's checks of `isEnded`, which show that it makes progress.
         let looks = Atomic<Int>(0)
     }
 
-    /// nil where the reading failed or was ended, and where it hangs: the list is not touched any more
-    /// then.
+    /// Runs the read on another thread. nil if it failed, was ended or hangs; the list is not
+    /// accessed any more in that case.
     private func read<Value>(
         endsOnSignals: Bool,
         _ work: @escaping (_ isEnded: () -> Bool) throws -> Value?

@@ -11,15 +11,15 @@ import BroadsideTLS
 internal import Glibc
 internal import Synchronization
 
-/// What became of the claim at the end of a run.
+/// Result of the claim at the end of a run.
 private struct EndClaim: Sendable {
-    /// nil: it was made.
+    /// Description of the failure; nil: the claim was made.
     let problem: String?
 }
 
 extension LedgerSession {
-    /// The clock of a rising rate, which continues that of the previous run if the rate is the same; nil if
-    /// the rate does not rise.
+    /// Clock of a rising rate, which continues that of the previous run if the rate is the same;
+    /// nil if the rate is constant.
     fileprivate func rampClock(_ plan: Plan) -> RampClock? {
         guard let ramp = plan.options.rate?.ramp else { return nil }
         let earlier = isResumed ? Telemetry.read(from: directory)?.sentNanoseconds(of: ramp) : nil
@@ -27,7 +27,7 @@ extension LedgerSession {
     }
 }
 
-/// A run under way: its threads, and the main thread's watch over them.
+/// A run in progress: its threads, and the main thread's supervision of them.
 struct LiveRun {
     private let plan: Plan
     private let session: LedgerSession
@@ -76,7 +76,7 @@ struct LiveRun {
         pool = ChunkPool(reactors: plan.shape.reactors)
     }
 
-    /// Runs to the end.
+    /// Runs until the end.
     ///
     /// - Returns: The exit code.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
@@ -110,8 +110,8 @@ struct LiveRun {
                     segment: segment, claim: session.directory.claim?.descriptor ?? -1,
                     trace: outlets.trace))
         }
-        // Nothing is reserved before every segment is known to be there: one that is missing later on
-        // was lost. All have their names before the first has its header.
+        // Nothing is reserved before every segment is durable, so that a segment that is missing
+        // later was lost. All are named before the first has its header.
         try session.directory.syncDirectory()
         for (reactor, segment) in segments.enumerated() {
             try session.directory.writeHeader(
@@ -119,9 +119,10 @@ struct LiveRun {
                 reactor: UInt16(reactor))
         }
         try session.recordCreatedSegments()
-        // From here on the list is its thread's alone.
+        // From here on only the list thread accesses the list.
         try services.start(list: source)
-        // Resumed after it: nothing is sent in the moment before the watch begins.
+        // Checked for a resume after the deadline: nothing is sent in the moment before the watch
+        // begins.
         if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
         for thread in threads { thread.start() }
         hook?.put(.started)
@@ -145,7 +146,7 @@ struct LiveRun {
         }
     }
 
-    /// Milliseconds since 1970 from which on nothing new is sent.
+    /// Time after which nothing new is sent, milliseconds since 1970.
     private var deadline: UInt64? {
         plan.options.deadline.map {
             let (time, isFar) = session.manifest.firstStartedAtMilliseconds
@@ -154,7 +155,7 @@ struct LiveRun {
         }
     }
 
-    /// Tells how it goes and passes signals on until every reactor has ended.
+    /// Reports progress and forwards signals until every reactor has ended.
     private func watch(
         _ threads: [ReactorThread], _ signals: SignalWatch, _ monitor: RunMonitor
     ) {
@@ -195,13 +196,13 @@ struct LiveRun {
         credentialWatch.end()
     }
 
-    /// Why the ledger takes nothing more.
+    /// Stop cause for an error of the ledger.
     private static func cause(of error: BroadsideError) -> StopCause {
         error.exitCode == ExitCode.inUse
             ? .superseded : .ledgerFailed(detail: error.message)
     }
 
-    /// A canary that passed is not sent once more by a resume.
+    /// Records a passed canary, so that a resume does not send it again.
     private func rememberCanary() {
         guard coordinator.canary?.verdict == .passed, coordinator.stopCause != .ledgerGone else {
             return
@@ -244,7 +245,7 @@ struct LiveRun {
         do throws(BroadsideError) {
             try record(conclusion, threads, listEnd, endRow: endRow, statistics)
         } catch {
-            // The rows are in the segments: the monitor learns of them all the same.
+            // The segments contain the rows, so the monitor still receives the summary.
             conclusion.cause = Self.cause(of: error)
         }
         summary.outcome = conclusion.outcome(summary)
@@ -283,14 +284,15 @@ struct LiveRun {
             hasReport: isTold)
         hook?.finish(signals, isUrgent: coordinator.isStoppingAtOnce)
         if case .failure(let error) = untold {
-            // That rows are left, and why, is worth more than that somebody was not told of it.
+            // Remaining rows and their cause are more important than a summary that could not be
+            // written.
             if code == ExitCode.complete || code == ExitCode.openRows { throw error }
             standardErrorLine("broadside: \(error.message)")
         }
         return code
     }
 
-    /// What became of the campaign's rows, this run's and those of runs before it.
+    /// Verdicts of the campaign's rows, from this run and earlier ones.
     private func summary(
         stop: StopCause?, _ statistics: RunStatistics, endRow: UInt64?
     ) throws(BroadsideError) -> Summary {
@@ -311,12 +313,12 @@ struct LiveRun {
         return summary
     }
 
-    /// Writes the run's end into the ledger.
+    /// Writes the end of the run to the ledger.
     private func record(
         _ conclusion: RunConclusion, _ threads: [ReactorThread], _ listEnd: ListEnd,
         endRow: UInt64?, _ statistics: RunStatistics
     ) throws(BroadsideError) {
-        // A later resume compares it. Without it, it compares the parts that were sent.
+        // A later resume compares the hash. Without one, it compares the parts that were sent.
         let listHash = conclusion.isWhole ? listEnd.contentHash() : nil
         guard conclusion.ownsLedger else { return }
         rememberCanary()
@@ -337,12 +339,13 @@ struct LiveRun {
         }
     }
 
-    /// Has the ledger claimed once more by another thread. The exit code is the same without it: nothing of
-    /// this ledger is lost.
+    /// Has another thread claim the ledger once more. The exit code does not depend on it: nothing
+    /// of this ledger is lost without the claim.
     private func awaitClaim(_ signals: SignalWatch, _ monitor: RunMonitor) {
         var end: EndClaim?
         if !monitor.isSaving {
-            // SAFETY: nobody else uses the session's directory until the claim is made, or any more.
+            // SAFETY: no other thread uses the session's directory until the claim is made, or
+            // afterwards.
             nonisolated(unsafe) let session = session
             let claimer = BackgroundWorker<Void, EndClaim> { _ in
                 EndClaim(problem: unsafe session.claimEnd())
@@ -363,8 +366,8 @@ struct LiveRun {
         monitor.reportEndClaim(problem, Clock.now())
     }
 
-    /// Waits for what another thread writes; not for long, as its disk may hang, and not at all after a
-    /// second signal.
+    /// Waits for another thread's write, for a limited time because its disk may hang; not at all
+    /// after a second signal.
     private func awaitDisk(_ signals: SignalWatch, while isWriting: () -> Bool) {
         for _ in 0..<ListEnd.diskPatience / 10 where !coordinator.isStoppingAtOnce {
             guard isWriting() else { return }
@@ -372,24 +375,24 @@ struct LiveRun {
         }
     }
 
-    /// After a second signal neither responses nor readers of the output are waited for.
+    /// Stops without waiting for responses or readers of the output, after a second signal.
     private func stopAtOnce() {
         coordinator.stopAtOnce()
         SignalWatch.hurry()
     }
 
-    /// Where rows are left the ledger is read: it alone says which are in doubt, and which rows that this run
-    /// was to open again it did not. Nobody waits for that after a second signal to a campaign's first run.
+    /// Reads the ledger if rows remain: only it shows which are in doubt, and which rows this run
+    /// should have reopened but did not. A second signal skips this for a campaign's first run.
     private func takeOpenRows(
         _ summary: inout Summary, stop: StopCause?, endRow: UInt64?
     ) throws(BroadsideError) {
         let recorded: LedgerSummary?
         switch stop {
         case .superseded: recorded = try? session.count(ofOwnRuns: true)
-        // Of what this process counted, what came last is not recorded.
+        // The latest counts of this process are not recorded.
         case .ledgerFailed: recorded = try? session.count()
         case _ where summary.remaining == 0: return
-        // It can't be read any more, or is elsewhere.
+        // The ledger is unreadable or was moved.
         case .ledgerGone: recorded = nil
         case _ where session.isResumed: recorded = try session.count()
         default: recorded = coordinator.isStoppingAtOnce ? nil : try? session.count()
@@ -401,7 +404,7 @@ struct LiveRun {
         }
     }
 
-    /// Every row of the list was read, and what became of each is known.
+    /// Whether every row of the list was read and has a verdict.
     private func isListRead(_ source: ListSource, _ statistics: RunStatistics) -> Bool {
         coordinator.stopCause == nil && statistics.refusedByCredential == 0
             && source.progress.isAtEnd

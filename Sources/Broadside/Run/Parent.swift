@@ -1,6 +1,6 @@
 internal import BroadsideRing
 
-/// Ends this process when the one that started it is gone, however that went.
+/// Ends this process when its parent process is gone, for whatever reason.
 ///
-/// - Parameter identifier: That process's id.
+/// - Parameter identifier: Process ID of the parent.
 public func endWithParent(_ identifier: Int32) { ParentProcess.endWith(identifier) }

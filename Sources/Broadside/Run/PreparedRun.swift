@@ -3,14 +3,14 @@ import BroadsideLists
 import BroadsideObservability
 import BroadsideSupport
 
-/// All that a run reads of its list and its ledger before it sends.
+/// Inputs of a run from its list and its ledger, read before it sends.
 struct PreparedRun {
     let session: LedgerSession
-    /// For people; nil where nobody watches.
+    /// Size of the list, for display; nil if no progress is shown.
     let size: ListSize?
     let alert: AlertText?
 
-    /// - Parameter directory: The ledger's, locked.
+    /// - Parameter directory: Directory of the ledger, locked.
     init(_ run: CheckedRun, directory: LedgerDirectory) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
         if run.isPartSearched, !run.isBegun {

@@ -7,10 +7,10 @@ internal import BroadsidePayloads
 internal import BroadsideRows
 import BroadsideSupport
 
-/// `--preview N`: prints the first N requests of each payload, and of each topic, as they would be sent. Connects nowhere,
-/// writes nothing.
+/// Prints the first N requests of each payload and topic as they would be sent (`--preview N`),
+/// without connections or output files.
 struct Preview {
-    /// Rows that are read to find one for each payload.
+    /// Limit on the rows read to find one for each payload.
     private static let rowsLimit: UInt64 = 1_000_000
 
     private let plan: Plan
@@ -18,8 +18,8 @@ struct Preview {
     private let manifest: Manifest
     private let listName: String
 
-    /// - Parameter count: The most requests of each payload.
-    /// - Throws: If the list is one that a run refuses.
+    /// - Parameter count: Limit on the requests per payload.
+    /// - Throws: If a run would refuse the list.
     static func run(_ run: CheckedRun, count: Int) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
         try FirstRowsCheck(list, plan: plan, rows: run.rows.rows()).check()
@@ -32,7 +32,7 @@ struct Preview {
         var shown = [Int](repeating: 0, count: set.templates.count)
         var shownTopics: [UInt8: Int] = [:]
         var read: UInt64 = 0
-        // Which topics there are only the list knows.
+        // Only the list shows which topics exist.
         while read < rowsLimit, set.topic != nil || shown.contains(where: { $0 < count }),
             let row = try rows.next()
         {
@@ -70,7 +70,7 @@ struct Preview {
     private init(_ plan: Plan, _ list: TokenList) {
         self.plan = plan
         listName = list.path.map { printable($0) } ?? "\(list.name)"
-        // What a campaign that begins now would have, but for its number.
+        // Manifest of a campaign that would begin now, except for its ID.
         manifest =
             LedgerSession.begin(
                 plan, identity: LedgerSession.identity(plan, list: list, skips: nil), list: list,
@@ -102,7 +102,7 @@ struct Preview {
         print("\n  \(text)\n  (\(grouped(payload.count)) bytes)\n")
     }
 
-    /// The header fields, in the order in which they are sent.
+    /// Header fields in the order in which they are sent.
     private func fields(
         _ token: ShortenedToken, payloadCount: Int, topic: [UInt8]?, collapseID: [UInt8]?
     ) -> [String] {

@@ -4,23 +4,23 @@ import BroadsideObservability
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Why a run ended, all things considered, and what follows: its exit code and its last line.
+/// Final cause of a run's end, and its exit code and last line.
 struct RunConclusion {
     var cause: StopCause
-    /// Every row of the list is settled.
+    /// Whether every row of the list is settled.
     let isWhole: Bool
-    /// APNs responded to something.
+    /// Whether APNs responded to any request.
     let wasAnswered: Bool
     private let anyAccepted: Bool
     private let sentAnything: Bool
 
-    /// The conclusion of a run whose reactors have ended.
+    /// Creates the conclusion of a run whose reactors have ended.
     ///
     /// - Parameters:
-    ///   - stop: What stopped it; nil: it ended with its list.
-    ///   - statistics: Of all reactors.
+    ///   - stop: Cause of the stop; nil: the run reached the end of its list.
+    ///   - statistics: Statistics of all reactors.
     ///   - isWhole: Whether every row of the list is settled.
-    ///   - coordinator: The run's.
+    ///   - coordinator: Coordinator of the run.
     init(
         stop: StopCause?, _ statistics: RunStatistics, isWhole: Bool, _ coordinator: RunCoordinator
     ) {
@@ -28,7 +28,7 @@ struct RunConclusion {
         wasAnswered = coordinator.lastResponse != nil
         anyAccepted = coordinator.anyAccepted
         sentAnything = statistics.requests > 0
-        // A word to stop that came when the last row was in flight has stopped nothing.
+        // A stop request that came when the last row was in flight stopped nothing.
         cause =
             switch stop {
             case .signal where isWhole, .control where isWhole, .deadline where isWhole: .complete
@@ -41,17 +41,18 @@ struct RunConclusion {
             }
     }
 
-    /// As the ledger keeps it.
+    /// Stop record for the ledger.
     var record: StopRecord { StopRecord(cause, wasAnswered: wasAnswered) }
 
-    /// The ledger is this run's, and takes what is recorded.
+    /// Whether the ledger belongs to this run and accepts records.
     var ownsLedger: Bool {
-        // What the disk refused once it may refuse again: the segments speak for themselves.
+        // The disk has failed: do not write the manifest again. Segments alone show what was
+        // settled.
         if case .ledgerFailed = cause { return false }
         return cause != .superseded && cause != .ledgerGone
     }
 
-    /// The list is wrong, and that was found before anything was sent.
+    /// Whether the list was found to be wrong before anything was sent.
     var isWrongList: Bool {
         switch cause {
         case .tooManyInvalid, .listFaulty: !sentAnything
@@ -59,12 +60,15 @@ struct RunConclusion {
         }
     }
 
-    /// The server was not reached before anything was sent: nobody can have received the notification.
+    /// Whether the server was not reached before anything was sent, so that no device can have
+    /// received the notification.
     var isFailedContact: Bool { cause.isGivingUp && !wasAnswered && !sentAnything }
 
-    /// Nothing was sent that a ledger would have to remember: the corrected command begins again.
+    /// Whether the run sent nothing that a ledger would have to record, so that the corrected
+    /// command begins again.
     ///
-    /// - Parameter isExpected: A script, or another part, continues from the ledger once it existed.
+    /// - Parameter isExpected: Whether a script or another part continues from the ledger once it
+    ///   has existed.
     func discardsLedger(isExpected: Bool) -> Bool {
         isWrongList || (isFailedContact && !isExpected)
     }
@@ -97,7 +101,7 @@ struct RunConclusion {
         isWrongList ? StopAdvice(wrongList: cause, circumstances) : StopAdvice(cause, circumstances)
     }
 
-    /// What is wrong, and how to fix it; nil if all is well.
+    /// Description of the problem and its fix; nil if there is none.
     func message(_ advice: StopAdvice, _ summary: Summary, _ plan: Plan) -> String? {
         if isWrongList, case .listFaulty(let detail) = cause {
             return detail + " (nothing was sent)"
@@ -119,9 +123,9 @@ struct RunConclusion {
 }
 
 extension Plan {
-    /// Whether others continue from the ledger once it existed: a script that began with
-    /// `--resume-or-begin` and continues with `--resume`, the other parts of a campaign, or a list that came
-    /// from standard input, of which the ledger has the only copy.
+    /// Whether others continue from the ledger once it has existed: a script that began with
+    /// `--resume-or-begin` and continues with `--resume`, the other parts of a campaign, or a list
+    /// from standard input, whose only copy is in the ledger.
     var expectsLedger: Bool {
         options.ledgerUse != .begin || options.part != nil || options.tokens == .file("-")
     }

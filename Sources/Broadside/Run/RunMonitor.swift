@@ -5,8 +5,8 @@ import BroadsideObservability
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Tells how a run goes on, and hears what its operator wants: the main thread calls it ten times a
-/// second. Everything it shows comes from one look a second at what the reactors published.
+/// Reports a run's progress and serves its control socket, on the main thread, ten times per
+/// second. Its data come from one sample per second of what the reactors publish.
 final class RunMonitor {
     private let plan: Plan
     private let session: LedgerSession
@@ -14,7 +14,7 @@ final class RunMonitor {
     private let services: ReactorServices
     private let source: ListSource
     private let outlets: RunOutlets
-    /// Makes the reactors look at the shared state.
+    /// Wakes the reactors to read the shared state.
     private let wake: () -> Void
 
     private var sampler: RunSampler
@@ -28,26 +28,26 @@ final class RunMonitor {
     private var reportedRetries: UInt64 = 0
     private var nextRetries: UInt64
     private var didReportStop = false
-    /// How many stopped topics were told of.
+    /// Number of stopped topics that were reported.
     private var topicsTold = 0
-    /// That the list's disk does not respond was said of the current read.
+    /// Whether the current stall of the list's disk was reported.
     private var didWarnAboutList = false
-    /// So was that it waits until another provider token may be made.
+    /// Whether the wait for a new provider token was reported.
     private var didWarnAboutToken = false
     private let telemetryFile: BackgroundFile<[UInt8]>
     private let metricsFile: BackgroundFile<String>?
     private var hasEnded = false
-    /// Where a person types; nil if nobody watches, or standard input is something else.
+    /// Keyboard input; nil if no progress is shown, or standard input is something else.
     private let terminal: TerminalKeys?
     private var keys: RunKeys?
-    /// What was said of the run before it began, to be said once more.
+    /// Plan that was printed before the run, to be printed once more.
     private let planText: String?
 
-    /// Time between two writes of the telemetry.
+    /// Interval between writes of the telemetry.
     private static var saveInterval: UInt64 { 15 * second }
-    /// A read of the list that takes longer is told of.
+    /// Duration after which a read of the list is reported as stalled.
     private static var listPatience: UInt64 { 5 * second }
-    /// Retries are summed up over so long.
+    /// Interval over which retries are summed up.
     private static var retriesInterval: UInt64 { 10 * second }
 
     init(
@@ -82,7 +82,7 @@ final class RunMonitor {
         growth = GrowthWatch(plan, target: coordinator.connectionTarget)
         progress = Progress(plan.options.progress)
         self.planText = planText
-        // A list that is typed there is not to be taken for keys.
+        // A list that is typed at the terminal must not be read as keys.
         terminal = progress.isLive && plan.options.tokens != .file("-") ? TerminalKeys() : nil
         keys = terminal.map { _ in RunKeys() }
         log = EventLog(
@@ -111,7 +111,7 @@ final class RunMonitor {
                 "run \(session.epoch) of campaign \(hexadecimal(session.campaign))"
                     + " to \(plan.hostAndPort)", milliseconds: start.wallMilliseconds,
                 fields: started), start)
-        // Standard error has it already: it goes into a log that was asked for.
+        // Standard error has it already; this adds it to a log that was requested.
         if let warning = session.claimWarning, plan.options.log != nil {
             report(
                 RunEvent(
@@ -119,7 +119,7 @@ final class RunMonitor {
         }
     }
 
-    /// Called again and again while the run goes on.
+    /// Performs the periodic work of a run; called repeatedly until it ends.
     func update(_ now: Now) {
         for control in outlets.controls { control.serve { [self] line in response(line, now) } }
         takeKeys(now)
@@ -136,7 +136,7 @@ final class RunMonitor {
         if now.nanoseconds >= nextSave { save(now) }
     }
 
-    /// The reactors have ended: nothing is redrawn any more.
+    /// Handles the end of the reactors: nothing is redrawn afterwards.
     func reactorsEnded(_ now: Now) {
         assert(!hasEnded, "a run ends once")
         hasEnded = true
@@ -146,9 +146,9 @@ final class RunMonitor {
         progress.finish()
     }
 
-    /// The run's last word.
+    /// Writes the last line and the final state of a run.
     ///
-    /// - Parameter message: The last line; nil where all is well.
+    /// - Parameter message: The last line; nil if all is well.
     func end(_ summary: Summary, stop: StopRecord, message: String?, now: Now) {
         sampler.end(summary)
         publishMetrics()
@@ -168,7 +168,7 @@ final class RunMonitor {
         save(now)
     }
 
-    /// The page that `--report` asks for.
+    /// Page of `--report`.
     func reportPage(
         _ summary: Summary, cause: StopCause, advice: StopAdvice, now: Now
     ) -> [UInt8] {
@@ -197,16 +197,16 @@ final class RunMonitor {
         telemetry.take(sampler.snapshot, sampler.series, report)
         sampler.take(topics: coordinator.topicReports)
         tellOfTopics(now)
-        // What the operator set holds for this run alone.
+        // A rate set by the operator applies to this run only.
         if let ramp = coordinator.ramp, ramp.ramp == plan.options.rate?.ramp {
             telemetry.take(ramp)
         }
     }
 
-    /// Why the run has the connections that it has; nil where it did not choose them.
+    /// Reason for the run's number of connections; nil if the run did not choose it.
     var growthDescription: String? { growth?.words }
 
-    /// Lets the run grow where that pays.
+    /// Adds connections if that increases throughput.
     private func grow(_ now: Now) {
         guard
             let message = growth?.observe(
@@ -221,7 +221,8 @@ final class RunMonitor {
         !coordinator.anyAccepted || coordinator.canary?.isPending == true || phase != .running
     }
 
-    /// The claim that a run makes at its end was not made: who keeps copies of ledgers has to know.
+    /// Warns that the claim at the end of the run was not made, for operators who keep copies of
+    /// ledgers.
     func reportEndClaim(_ problem: String, _ now: Now) {
         let warning =
             "the ledger was not claimed once more at the end: \(problem): what was recorded stays "
@@ -267,7 +268,7 @@ final class RunMonitor {
         log.flush(now: now.nanoseconds, isEnd: hasEnded)
     }
 
-    /// Why the run stops, and what it waits for now.
+    /// Cause of the stop, and what the run still waits for.
     private var stoppingText: String {
         let cause = coordinator.stopCause?.message ?? "stopped"
         let inFlight = services.report.statistics.inFlight
@@ -286,7 +287,7 @@ final class RunMonitor {
                 kind, .notice, message, milliseconds: now.wallMilliseconds, fields: fields), now)
     }
 
-    /// A run whose list's disk hangs stands still: why is said once for each such read.
+    /// Warns once per read that the list's disk hangs and blocks the run.
     private func warnAboutStalledList(_ now: Now) {
         let isSilent = services.readTime(now) >= Self.listPatience
         defer { didWarnAboutList = isSilent }
@@ -299,7 +300,7 @@ final class RunMonitor {
                 milliseconds: now.wallMilliseconds), now)
     }
 
-    /// A run that waits until APNs takes another provider token stands still for up to 20 minutes.
+    /// Warns that the run waits, for up to 20 minutes, until APNs accepts a new provider token.
     private func warnAboutHeldToken(_ now: Now) {
         let until = coordinator.tokenBlockedUntil(now)
         defer { didWarnAboutToken = until != nil }
@@ -313,7 +314,7 @@ final class RunMonitor {
                 milliseconds: now.wallMilliseconds), now)
     }
 
-    /// Tells of topics that a guard has stopped.
+    /// Reports topics that a guard has stopped.
     private func tellOfTopics(_ now: Now) {
         let stopped = TopicReport.stopped(sampler.snapshot.topics)
         guard stopped.count > topicsTold else { return }
@@ -339,7 +340,7 @@ final class RunMonitor {
 
     // MARK: Files
 
-    /// Has what the report needs kept.
+    /// Schedules a write of the data for the report.
     private func save(_ now: Now) {
         nextSave = now.nanoseconds + Self.saveInterval
         telemetryFile.put(telemetry.encoded)
@@ -349,13 +350,13 @@ final class RunMonitor {
         metricsFile?.put(MetricsText(sampler.snapshot, use: ProcessUse.now()).text)
     }
 
-    /// Whether the telemetry is still on its way to the ledger's disk.
+    /// Whether a write of the telemetry to the ledger's disk has not finished.
     var isSaving: Bool { telemetryFile.isWriting }
 
-    /// Whether the metrics are still on their way.
+    /// Whether a write of the metrics has not finished.
     var isPublishing: Bool { metricsFile?.isWriting ?? false }
 
-    /// The end waits no longer for what is still on its way to a disk.
+    /// Gives up waiting for unfinished writes at the end of the run.
     func abandonWriting() {
         telemetryFile.leave()
         metricsFile?.leave()
@@ -385,7 +386,7 @@ final class RunMonitor {
         return response.object
     }
 
-    /// The latest look, with what was asked for since.
+    /// Latest sample, updated with the settings that were changed since.
     private var snapshotNow: RunSnapshot {
         var snapshot = sampler.snapshot
         snapshot.phase = phase
@@ -394,7 +395,7 @@ final class RunMonitor {
         return snapshot
     }
 
-    /// Does what the keys ask for that were typed at the terminal.
+    /// Performs the actions of keys typed at the terminal.
     private func takeKeys(_ now: Now) {
         guard let terminal else { return }
         let typed = terminal.take()
@@ -465,7 +466,7 @@ final class RunMonitor {
 }
 
 extension LedgerSession {
-    /// What a sampler has to know of the campaign.
+    /// Context of the campaign for a sampler.
     fileprivate func surroundings(_ plan: Plan, source: ListSource) -> RunSampler.Context {
         RunSampler.Context(
             campaign: hexadecimal(campaign), name: manifest.name, labels: manifest.labels ?? [:],

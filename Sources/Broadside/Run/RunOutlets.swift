@@ -3,10 +3,10 @@ import BroadsideLedgers
 import BroadsideObservability
 import BroadsideSupport
 
-/// Where a run tells of itself besides stderr and the ledger: opened before anything is sent, so
-/// that a wrong setting costs nothing.
+/// Outputs of a run besides stderr and the ledger, opened before anything is sent, so that a wrong
+/// setting costs nothing.
 struct RunOutlets {
-    /// Where the run is talked to: in its ledger, and where `--control` says.
+    /// Control sockets: in the ledger, and at the path of `--control`.
     private(set) var controls: [UnixLineServer] = []
     let metrics: MetricsOutlet?
     let trace: FrameTraceFile?
@@ -25,8 +25,8 @@ struct RunOutlets {
         }
     }
 
-    /// Makes the control socket in the ledger's directory. A file system that takes no sockets does not
-    /// keep a campaign from being sent.
+    /// Creates the control socket in the ledger's directory. A file system without sockets does not
+    /// prevent the campaign from being sent.
     mutating func listen(in ledger: LedgerDirectory) {
         do throws(BroadsideError) {
             let path = try ledger.controlPath(limit: unixPathLimit)
@@ -38,7 +38,8 @@ struct RunOutlets {
         }
     }
 
-    /// What a client of a run may ask: the main thread looks a few times a second, and waits for nobody.
+    /// Limits on a client's requests: the main thread serves them a few times per second and never
+    /// waits.
     private static let controlLimits = UnixLineServer.Limits(lineBytes: 1024, requestsAtOnce: 16)
 
     private static func server(

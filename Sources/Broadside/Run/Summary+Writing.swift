@@ -3,11 +3,11 @@ import BroadsideSupport
 internal import Glibc
 
 extension Summary {
-    /// Writes the text for people where they watch, and the JSON where the options say.
+    /// Writes the text if progress is shown, and the JSON if the options name an output.
     ///
     /// - Parameters:
-    ///   - signals: Who takes signals meanwhile; nil: another thread does.
-    ///   - isUrgent: Whether nobody waits for long any more.
+    ///   - signals: Takes signals during the write; nil: another thread does.
+    ///   - isUrgent: Whether to avoid long waits.
     func write(
         to options: SendOptions, _ signals: SignalWatch?, isUrgent: Bool = false
     ) throws(BroadsideError) {
@@ -26,7 +26,7 @@ extension Summary {
 }
 
 extension Summary {
-    /// A reader that takes nothing must not keep the run from ending.
+    /// Writes to standard output; a reader that stalls must not keep the run from ending.
     private func writeToStandardOutput() throws(BroadsideError) {
         let output = OutputQueue.standardOutput
         output.put(String(decoding: json(), as: UTF8.self))
