@@ -2,9 +2,10 @@ import BroadsideObservability
 import BroadsidePayloads
 
 extension AlertText {
-    /// What a campaign shows; of a template, what the first row that is sent gets, with its token shortened.
+    /// Alert of a campaign; for a template, the alert of the first row to send, with its token
+    /// shortened.
     ///
-    /// - Returns: nil if that is not known.
+    /// - Returns: nil if unknown.
     init?(_ plan: Plan, firstRow: FirstRow?) {
         let set = plan.payloads.set
         let payload =

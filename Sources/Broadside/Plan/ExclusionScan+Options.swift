@@ -5,22 +5,23 @@ import BroadsidePayloads
 import BroadsideSupport
 
 extension SendOptions {
-    /// Whether rows may end as `skipped` for what only an `ExclusionScan` finds out, before the first
-    /// request. What a filter leaves out can be seen in the row itself.
+    /// Whether rows may be skipped for reasons that require an `ExclusionScan` before the first
+    /// request. A filter needs none: it decides from the row itself.
     var mayExcludeRows: Bool { suppress != nil || skipsDuplicates || asksEarlierLedgers }
 }
 
 extension ExclusionScan {
-    /// - Returns: nil if nothing is skipped.
+    /// - Returns: nil if the options skip no rows.
     ///
     /// - Parameters:
-    ///   - topic: The campaign's topic; nil: it is not known which.
-    ///   - begun: What the campaign's ledger says; nil: the campaign was not begun.
+    ///   - topic: Topic of the campaign; nil: unknown.
+    ///   - begun: Manifest of a campaign that began earlier; nil: the campaign begins.
     init?(
         _ options: SendOptions, payloads: PayloadSet, topic: String?, begun: Manifest?
     ) throws(BroadsideError) {
         let earlier = options.earlierLedgers(topic: topic)
-        // The rows of a campaign that was begun are known, and the directories may be gone by now.
+        // The rows of a campaign that began earlier are known, and the directories may be gone by
+        // now.
         if begun == nil { try earlier?.check() }
         try self.init(
             of: options.tokens, suppress: options.suppress,
@@ -33,7 +34,7 @@ extension ExclusionScan {
 }
 
 extension RunningCampaign {
-    /// A campaign that was begun.
+    /// Creates the description of a campaign that began earlier.
     init(_ manifest: Manifest) {
         self.init(
             startedAtMilliseconds: manifest.firstStartedAtMilliseconds,

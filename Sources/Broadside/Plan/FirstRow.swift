@@ -3,17 +3,18 @@ import BroadsideLists
 import BroadsidePayloads
 import BroadsideSupport
 
-/// The first row of a run that is sent, and the payload that it gets: what a template says only once a row
-/// fills it in.
+/// The first row that a run sends, with its payload: some errors of a template appear only in a
+/// row's payload.
 struct FirstRow {
-    /// The line of the list on which it begins.
+    /// Line of the list on which the row begins.
     let line: UInt64
-    /// Which of the payloads it gets.
+    /// Index of the row's payload template.
     let template: Int
     let payload: [UInt8]
     private let token: ShortenedToken
 
-    /// Rows of the run that are looked at for one with a token and a payload, and with those that are skipped.
+    /// Limits on the rows that are searched for one with a token and a payload: without and with
+    /// skipped rows.
     static let searchLimit: UInt64 = 1000
     private static let rowsLimit: UInt64 = 10_000_000
 
@@ -41,13 +42,13 @@ struct FirstRow {
         return nil
     }
 
-    /// The payload with the row's token shortened.
+    /// Payload with the row's token shortened.
     var shownPayload: [UInt8] { token.shortened(in: payload) }
 
-    /// Holds the payload against Apple's rules.
+    /// Checks the payload against Apple's rules.
     ///
-    /// - Returns: What is strange about it, a line each.
-    /// - Throws: If it must not be sent.
+    /// - Returns: Warnings, one line each.
+    /// - Throws: If the payload must not be sent.
     func warnings(_ plan: Plan) throws(BroadsideError) -> [String] {
         guard plan.payloads.set.templates[template].isPersonal else { return [] }
         let isLegacy = plan.options.wireProtocol == .binary
@@ -58,7 +59,7 @@ struct FirstRow {
         for finding in PayloadLint.findings(bytes, pushType: type) {
             let message = "\(location): \(finding.problem.message)"
             if finding.isError { throw .request(message) }
-            // What the template says by itself was told.
+            // Skips warnings about the template itself, which were printed already.
             guard !plan.payloads.warningTexts.contains(finding.problem.message) else { continue }
             warnings.append(message)
         }

@@ -2,22 +2,22 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// How many rows a run is about, counted or estimated before it begins.
+/// Number of a run's rows, counted or estimated before it begins.
 enum ListSize: Equatable {
     case exact(UInt64)
-    /// An estimate from the list's first bytes, so many of them; the rest may hold longer rows, or
+    /// An estimate from this many bytes at the start of the list; later rows may be longer or
     /// compress differently.
     case about(UInt64, fromBytes: UInt64)
-    /// Of what comes through a pipe nothing is known.
+    /// Unknown, because the list comes through a pipe.
     case unknown
 
-    /// Looks at the list's beginning; exact if that is all of it.
+    /// Estimates from the beginning of the list; exact if that is the whole list.
     static func estimate(_ plan: Plan, _ list: TokenList) throws(BroadsideError) -> ListSize {
         try count(plan, list, byteLimit: list.isCutByBytes ? plainBytes : compressedBytes)
     }
 
-    /// Counts the rows of a plain file, of one device, or of a compressed list up to `countedBytes`; what
-    /// is longer is estimated from these.
+    /// Counts the rows of a plain file, of a single device, or of a compressed list up to
+    /// `countedBytes`; estimates the size of longer lists.
     static func count(
         _ plan: Plan, _ list: TokenList, _ rows: RunRows
     ) throws(BroadsideError) -> ListSize {
@@ -36,7 +36,7 @@ enum ListSize: Equatable {
     ) throws(BroadsideError) -> ListSize {
         let shard = plan.options.shard
         let limit = plan.options.limit ?? .max
-        // Of a shard the whole list is counted: its size is a share of that.
+        // For a shard, counts the whole list and takes its share.
         let source = try ListSource(
             list,
             ListSelection(rows: CampaignRows(limit: shard == nil ? plan.options.limit : nil)))
@@ -57,16 +57,17 @@ enum ListSize: Equatable {
         return .about(min(UInt64(all), limit), fromBytes: bytes)
     }
 
-    /// A list of more bytes takes a while to be counted.
+    /// Size from which counting takes long enough to be announced, bytes.
     private static var longToCount: UInt64 { 1 << 30 }
-    /// Decompressed bytes of a list that are read to count its rows: some seconds.
+    /// Limit on the decompressed bytes that are read to count rows: takes some seconds.
     static var countedBytes: UInt64 { 2 << 30 }
-    /// Bytes of a plain file from which an estimate is made.
+    /// Bytes of a plain file for an estimate.
     private static var plainBytes: UInt64 { 512 << 10 }
-    /// The same of a compressed one: so many that what a decompressor reads ahead counts little.
+    /// Bytes of a compressed file for an estimate: enough to make a decompressor's read-ahead
+    /// insignificant.
     private static var compressedBytes: UInt64 { 4 << 20 }
 
-    /// How many, so far as that is known.
+    /// Exact or estimated number; nil if unknown.
     var count: UInt64? {
         switch self {
         case .exact(let count), .about(let count, _): count
@@ -74,7 +75,7 @@ enum ListSize: Equatable {
         }
     }
 
-    /// For people.
+    /// Description for people.
     var text: String {
         switch self {
         case .exact(let count): grouped(count)
@@ -85,7 +86,7 @@ enum ListSize: Equatable {
         }
     }
 
-    /// Who gets the campaign, for people.
+    /// Recipients of the campaign, for people.
     var devices: String {
         switch self {
         case .exact(let count): "\(grouped(count)) \(count == 1 ? "device" : "devices")"
@@ -94,7 +95,7 @@ enum ListSize: Equatable {
         }
     }
 
-    /// What a person is asked to type.
+    /// Text that a person is asked to type.
     var request: String {
         switch self {
         case .exact: "the number, \(confirmation),"
@@ -103,7 +104,7 @@ enum ListSize: Equatable {
         }
     }
 
-    /// What confirms it: the number, or that it is about so many.
+    /// Text that confirms the run: the exact number, or the estimate with "about".
     private var confirmation: String {
         switch self {
         case .exact(let count): "\(count)"
@@ -112,18 +113,18 @@ enum ListSize: Equatable {
         }
     }
 
-    /// Whether what a person typed confirms it: digits may be grouped.
+    /// Whether the typed text confirms the run; digits may be grouped.
     func isConfirmed(by typed: String) -> Bool {
         func bare(_ text: String) -> String { text.filter { !" ,._'".contains($0) }.lowercased() }
         return bare(typed) == bare(confirmation)
     }
 
-    /// Bytes in whole MB, or in KB if it is less than one.
+    /// Formats bytes in whole MB, or in KB below 1 MB.
     private static func size(_ bytes: UInt64) -> String {
         bytes < 1_000_000 ? "\(max(1, bytes / 1000)) KB" : "\(grouped(bytes / 1_000_000)) MB"
     }
 
-    /// To two digits.
+    /// Rounds to two significant digits.
     private static func rounded(_ count: UInt64) -> UInt64 {
         var scale: UInt64 = 1
         while count / scale >= 100 { scale *= 10 }

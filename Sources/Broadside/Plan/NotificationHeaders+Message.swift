@@ -2,7 +2,7 @@ import BroadsideAPNs
 import BroadsideSupport
 
 extension NotificationHeaders.Field {
-    /// The option that holds the header, without dashes.
+    /// Option that sets the header, without dashes.
     var option: String {
         switch self {
         case .topic: "topic"
@@ -15,7 +15,7 @@ extension NotificationHeaders.Field {
 }
 
 extension NotificationHeaders.Problem {
-    /// What is wrong and how to fix it: one line that follows the option's name.
+    /// Problem and fix: one line that follows the option's name.
     var message: String {
         switch kind {
         case .needsProviderToken(let type):
@@ -51,7 +51,7 @@ extension NotificationHeaders.Problem {
 }
 
 extension CertificateScope.TopicProblem {
-    /// What is wrong and how to fix it: one line that follows `--topic`.
+    /// Problem and fix: one line that follows `--topic`.
     var message: String {
         switch self {
         case .isNoneOf(let topic, let topics):

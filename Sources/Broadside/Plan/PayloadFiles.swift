@@ -5,23 +5,23 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// A campaign's payloads, read from their files and compiled; what they ask of the list.
+/// A campaign's payloads, read from their files and compiled, and the columns that they need.
 struct PayloadFiles {
     let set: PayloadSet
-    /// SHA-256 of what makes the campaign's payloads the same, hexadecimal.
+    /// SHA-256 that identifies the campaign's payloads, hexadecimal.
     let digest: String
-    /// Columns in use beside the token's, and the option or the place that asks for each.
+    /// Columns in use besides the token's, each with the option or location that requires it.
     let columns: [(name: String, location: String)]
-    /// The apns-collapse-id where it is the same for all rows.
+    /// Value of apns-collapse-id if it is the same for all rows.
     let collapseID: String?
-    /// What `payload check` warns of.
+    /// Warnings of `payload check`.
     let warnings: [String]
-    /// The same without their places.
+    /// Texts of the warnings, without locations.
     let warningTexts: Set<String>
-    /// The files in the order of the set's templates, with the options that led to them.
+    /// File names in the order of the set's templates, with their options.
     let names: [String]
 
-    /// The most bytes of a payload's file, blanks and all, and of all of them together.
+    /// Limits on a payload file, whitespace included, and on all of them together, bytes.
     static let fileLimit = 1 << 20
     static let directoryLimit = 16 << 20
 
@@ -69,10 +69,10 @@ struct PayloadFiles {
         }
     }
 
-    /// What asks for a topic's columns.
+    /// Location of columns that the topic requires.
     static let topicLocation = "--topic"
 
-    /// The topic, if each row names its own.
+    /// Topic template, if each row names its own topic.
     private static func rowTopic(
         _ options: SendOptions
     ) throws(BroadsideError) -> PayloadSet.RowTopic? {
@@ -104,7 +104,7 @@ struct PayloadFiles {
         }
     }
 
-    /// The payloads of a directory, each named after the value that gets it.
+    /// Payloads of a directory, each named after its column value.
     private static func choice(
         _ option: String, common: Int?, _ reader: inout Reader
     ) throws(BroadsideError) -> PayloadSet.Choice {
@@ -119,12 +119,12 @@ struct PayloadFiles {
                 shownAs: InputName("\(directory)/\(name)", option: "payload-by"),
                 isFromDirectory: true)
         }
-        // A row whose value is `default` gets that file too.
+        // A row whose value is `default` gets that file, too.
         return PayloadSet.Choice(
             column: column, names: indices, fallback: indices["default"] ?? common)
     }
 
-    /// A directory of payloads has an option of its own.
+    /// Refuses a directory, which has an option of its own.
     static func checkFile(_ path: String, shownAs name: InputName) throws(BroadsideError) {
         guard try isDirectoryPath(path) else { return }
         throw .request(
@@ -133,7 +133,7 @@ struct PayloadFiles {
                 + "each row's column")
     }
 
-    /// The two parts of `--payload-by COLUMN=DIR`.
+    /// Splits `--payload-by COLUMN=DIR`.
     static func choiceDirectory(
         _ option: String
     ) throws(BroadsideError) -> (column: String, directory: String) {
@@ -148,7 +148,7 @@ struct PayloadFiles {
         return (String(column), String(directory))
     }
 
-    /// The names of a directory's payload files, sorted.
+    /// Names of a directory's payload files, sorted.
     static func payloadNames(in directory: String) throws(BroadsideError) -> [String] {
         guard let all = SystemCall.names(inDirectory: directory) else {
             throw .file(
@@ -158,7 +158,7 @@ struct PayloadFiles {
         for name in all {
             guard name.hasSuffix(".json"), !name.hasPrefix(".") else { continue }
             names.append(name)
-            // One place is kept for --payload.
+            // Reserves one template for --payload.
             guard names.count < PayloadSet.templateLimit else {
                 throw .usage(
                     "payload-by",
@@ -177,16 +177,17 @@ struct PayloadFiles {
 }
 
 extension PayloadFiles {
-    /// Reads and compiles one file after the other.
+    /// Reads and compiles one file at a time.
     private struct Reader {
         let pushType: PushType
-        /// The form of a legacy gateway's notifications, which limits them; nil over HTTP/2.
+        /// Frame format of a legacy gateway, which limits payloads; nil for HTTP/2.
         let command: BinaryCommand?
         var templates: [PayloadTemplate] = []
         var columns: [(name: String, location: String)] = []
-        /// What the digest is made of: a single payload's bytes, or several with their names.
+        /// Input of the digest: the bytes of a single payload, or those of several with their
+        /// names.
         var identity: [UInt8] = []
-        /// Whether payloads are held against Apple's rules, and what was found.
+        /// Whether payloads are checked against Apple's rules.
         let checks: Bool
         private(set) var reports: [PayloadReport] = []
         private(set) var names: [String] = []
@@ -223,10 +224,10 @@ extension PayloadFiles {
             names.append("\(name)")
             if checks {
                 let report = report(payload, path, name)
-                // As `payload check` lists them: those of a directory first.
+                // In the order of `payload check`: files of a directory first.
                 reports.insert(report, at: isFromDirectory ? directoryCount : reports.count)
                 if isFromDirectory { directoryCount += 1 }
-                // All files are looked at before the first that is wrong ends it.
+                // Checks all files before the first error ends the command.
                 guard report.failure == nil else {
                     templates.append(PayloadSet(constant: []).templates[0])
                     return templates.count - 1
@@ -259,7 +260,7 @@ extension PayloadFiles {
             guard let command else {
                 return PayloadReport(payload, file: path, shownAs: name, pushType: pushType)
             }
-            // The gateway's protocol names no push type: the content says which it is.
+            // The gateway's protocol has no push type: the content determines it.
             let bytes = payload.rawSpan
             return PayloadReport(
                 payload, file: path, shownAs: name, pushType: PayloadLint.legacyPushType(bytes),

@@ -2,19 +2,19 @@ public import BroadsideAPNs
 import BroadsidePayloads
 public import BroadsideSupport
 
-/// One `payload check`: what a payload file is, and what is wrong with it.
+/// Result of `payload check`: properties and problems of a payload file.
 public struct PayloadReport: Sendable {
-    /// The payload's path.
+    /// Path of the payload.
     public let file: String
-    /// The file with the option that led to it.
+    /// File with its option.
     private let name: String
     private let pushType: PushType
-    /// Bytes as the file has them, and without blanks between tokens; nil where it is not JSON.
+    /// Size of the file in bytes, and without whitespace between tokens; nil if it is not JSON.
     private let byteCount: Int
     private let minifiedByteCount: Int?
-    /// The columns that rows fill in; their values add to the size.
+    /// Columns that the template contains; their values add to the size.
     private let columns: [String]
-    /// The one of them that is shortened so that the payload fits; nil: none is.
+    /// Column whose value is shortened so that the payload fits; nil: none.
     private var fittedColumn: String?
     private var problems: [PayloadCheck.Problem] = []
     private var warnings: [PayloadCheck.Problem] = []
@@ -22,11 +22,11 @@ public struct PayloadReport: Sendable {
     /// Reads and checks a file.
     ///
     /// - Parameters:
-    ///   - file: The payload's path.
-    ///   - pushType: What it is sent as: it decides on the size and the keys that are allowed.
-    ///   - topic: Compared with the push type's suffix; nil: not looked at.
-    ///   - option: The option that led to the file.
-    /// - Throws: Where the file can't be read.
+    ///   - file: Path of the payload.
+    ///   - pushType: Push type, which determines the size limit and the permitted keys.
+    ///   - topic: Topic to compare with the push type's suffix; nil: not checked.
+    ///   - option: Option that names the file.
+    /// - Throws: If the file can't be read.
     public init(
         file: String, pushType: PushType, topic: String?, option: String = "payload"
     ) throws(BroadsideError) {
@@ -37,11 +37,11 @@ public struct PayloadReport: Sendable {
         if let topic { check(topic) }
     }
 
-    /// Checks a payload that was read.
+    /// Checks a payload that is in memory.
     ///
     /// - Parameters:
-    ///   - name: The file with the option that led to it.
-    ///   - sizeProblem: Says whether a template is too large; nil: as the push type has it.
+    ///   - name: File with its option.
+    ///   - sizeProblem: Checks the size of a template; nil: the limit of the push type applies.
     init(
         _ payload: [UInt8], file: String, shownAs name: InputName, pushType: PushType,
         sizeProblem: ((PayloadTemplate) -> PayloadCheck.Problem?)? = nil
@@ -89,9 +89,9 @@ public struct PayloadReport: Sendable {
         }
     }
 
-    /// Reads and checks every payload of a directory, as `--payload-by COLUMN=DIR` would use them.
+    /// Reads and checks all payloads of a directory for `--payload-by COLUMN=DIR`.
     ///
-    /// - Throws: Where one can't be read, or there is none.
+    /// - Throws: If one can't be read, or there is none.
     public static func directory(
         _ option: String, pushType: PushType, topic: String?
     ) throws(BroadsideError) -> [PayloadReport] {
@@ -106,10 +106,10 @@ public struct PayloadReport: Sendable {
         return reports
     }
 
-    /// Whether it is the one that rows get whose value has no file.
+    /// Whether it is the payload of rows whose value has no file.
     public var isDefault: Bool { file.hasSuffix("/default.json") }
 
-    /// The line that says why payloads must not be sent; nil where all may.
+    /// Line about payloads that must not be sent; nil if all may be sent.
     public static func failure(of reports: [PayloadReport]) -> String? {
         let failures = reports.compactMap(\.failure)
         guard let first = failures.first else { return nil }
@@ -117,25 +117,25 @@ public struct PayloadReport: Sendable {
         return first + (more > 0 ? "; \(more) more files must not be sent" : "")
     }
 
-    /// What is strange about them, a line each.
+    /// Warnings of all reports, one line each.
     static func warnings(of reports: [PayloadReport]) -> [String] {
         reports.flatMap { report in
             report.warnings.map { $0.description(file: report.name) }
         }
     }
 
-    /// The same without their places.
+    /// Texts of the warnings, without locations.
     static func warningTexts(of reports: [PayloadReport]) -> Set<String> {
         Set(reports.flatMap { $0.warnings.map(\.message) })
     }
 
-    /// Said where rows may have a value without a payload.
+    /// Warning that rows may have a value without a payload.
     public static func missingDefault(_ option: String) -> String {
         "--payload-by \(option): there is no default.json, and no --payload: rows of other values "
             + "would end as invalid, NoPayload"
     }
 
-    /// The line that says why the payload must not be sent; nil where it may.
+    /// Line about why the payload must not be sent; nil if it may be sent.
     public var failure: String? {
         guard let first = problems.first else { return nil }
         let more = problems.count - 1
@@ -143,10 +143,10 @@ public struct PayloadReport: Sendable {
             + (more > 0 ? " (and \(more) more)" : "")
     }
 
-    /// What was found, for people.
+    /// All findings, for people.
     public var text: String { text(problems[...]) }
 
-    /// What was found besides what `failure` says.
+    /// Findings that `failure` does not mention.
     public var restText: String { text(problems.dropFirst()) }
 
     private func text(_ shown: ArraySlice<PayloadCheck.Problem>) -> String {
@@ -187,7 +187,7 @@ public struct PayloadReport: Sendable {
             + counted(warnings.count, "warning") + "\n"
     }
 
-    /// The same as JSON, one line.
+    /// All findings as JSON, one line.
     public var json: String {
         var text = "{\"file\":\(JSONLine.quoted(file)),\"push_type\":\"\(pushType.rawValue)\","
         text += "\"bytes\":\(byteCount),"

@@ -5,19 +5,19 @@ import BroadsidePayloads
 import BroadsideSupport
 
 extension Plan {
-    /// The gateway's port where `--endpoint` names none.
+    /// Default port of a gateway.
     static let gatewayPort: UInt16 = 2195
-    /// Notifications that may be out on a connection to a gateway, of which it says nothing: the
-    /// more there are, the more go through while silence is waited for.
+    /// Limit on notifications in flight on a connection to a gateway, which does not confirm them.
+    /// A larger window sends more while the run waits for silence.
     static let gatewayWindow = 8192
 
-    /// Said behind the endpoint where it is a legacy gateway.
+    /// Suffix of the endpoint's line for a legacy gateway.
     var protocolDescription: String {
         guard options.wireProtocol == .binary else { return "" }
         return ", legacy gateway, command \(options.binaryCommand.rawValue)"
     }
 
-    /// The topic and what else a request says of itself.
+    /// Topic, push type and priority of the requests.
     var requestDescription: String {
         let priority = "priority \(headers.priority.rawValue)"
         guard options.wireProtocol == .binary else {
@@ -32,26 +32,27 @@ extension Plan {
         return "\(options.topic ?? "") (each row's own, at most \(RowTopics.limit))"
     }
 
-    /// Whom a legacy gateway takes the campaign for: the protocol has no field for a topic.
+    /// Topics that a legacy gateway applies to the campaign: the protocol has no field for one.
     var certificateTopics: String {
         let topics = credential.topics.joined(separator: ", ")
         return topics.isEmpty ? "not named by the certificate" : "\(topics), by the certificate"
     }
 
-    /// How long a legacy gateway's silence is waited for, nanoseconds; nil over HTTP/2.
+    /// Duration of a legacy gateway's silence that counts as acceptance, nanoseconds; nil for
+    /// HTTP/2.
     var binaryWait: UInt64? {
         guard options.wireProtocol == .binary else { return nil }
         return options.requestTimeout / BinarySettings.silenceDivisor
     }
 
-    /// Said where silence is success.
+    /// Line about silence as acceptance, for a legacy gateway.
     var silenceLine: String {
         guard let binaryWait else { return "" }
         let wait = decimal(Double(binaryWait) / 1e9, places: 1)
         return "\nsilence      a row counts as accepted after \(wait) s without an error"
     }
 
-    /// How a campaign goes to a legacy gateway; nil where it goes over HTTP/2.
+    /// Settings of a legacy gateway; nil for HTTP/2.
     func binarySettings(expirationSeconds: UInt64?) -> BinarySettings? {
         guard let binaryWait else { return nil }
         return BinarySettings(
@@ -61,7 +62,7 @@ extension Plan {
             silence: binaryWait)
     }
 
-    /// Holds the request against what the binary protocol can carry.
+    /// Refuses options that the binary protocol can't represent.
     static func checkBinary(
         _ options: SendOptions, credential: Credential
     ) throws(BroadsideError) {
@@ -115,7 +116,8 @@ extension Plan {
 }
 
 extension PayloadFiles {
-    /// What a legacy gateway would not take: no row makes a payload smaller than its constant part.
+    /// Problem of a payload above the gateway's limit: no row makes a payload smaller than its
+    /// constant part.
     static func sizeProblem(
         _ template: PayloadTemplate, _ command: BinaryCommand
     ) -> PayloadCheck.Problem? {

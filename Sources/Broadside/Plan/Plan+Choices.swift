@@ -1,31 +1,31 @@
 internal import BroadsidePolicy
 internal import Glibc
 
-/// How many connections and reactors a run begins with, and how many it may grow to.
+/// Initial numbers of connections and reactors, and the limits of their growth.
 struct RunShape: Equatable {
     var connections: Int
-    /// The same as `connections` where the run does not grow by itself.
+    /// Limit on connections; equal to `connections` if the run does not grow.
     var connectionsMost: Int
-    /// Threads; those without connections wait.
+    /// Number of threads; those without connections wait.
     var reactors: Int
     /// Reactors that have connections from the start.
     var reactorsAtFirst: Int
 
-    /// True where the run decides for itself while it goes on.
+    /// Whether the run adds connections by itself.
     var grows: Bool { connectionsMost > connections }
 
-    /// Lists shorter than this are sent on one connection: its handshake is most of the work.
+    /// Size below which a list is sent on one connection: the handshake is most of the work.
     static let smallListByteCount: UInt64 = 65 * 1000
-    /// Lists shorter than this gain nothing from a second reactor.
+    /// Size below which a list gains nothing from a second reactor.
     static let middlingListByteCount: UInt64 = 65 * 200_000
-    /// A reactor's ring, its inbox, its segment of the ledger.
+    /// Descriptors per reactor: its ring, its inbox, its ledger segment.
     static let descriptorsEachReactor = 4
-    /// Standard streams, list, ledger, summary, names being resolved.
+    /// Other descriptors: standard streams, list, ledger, summary, name lookups.
     static let otherDescriptors = 32
 
     /// - Parameters:
-    ///   - cores: Processors of the machine.
-    ///   - descriptors: The most files that the process may open.
+    ///   - cores: Number of the system's processors.
+    ///   - descriptors: Limit on the process's open files.
     init(
         _ options: SendOptions, listByteCount: UInt64, cores: Int, descriptors: UInt64
     ) {
@@ -34,8 +34,9 @@ struct RunShape: Equatable {
         let reactors =
             options.reactors
             ?? Self.chooseReactors(options, listByteCount: listByteCount, cores: cores)
-        // What an operator fixed stays as it is: also the streams, which are the other half of how
-        // much is in flight. The gateway's protocol tells no limits that could hold anything up.
+        // Settings of the operator are not changed. That includes streams, which also determine the
+        // number of requests in flight. The gateway's protocol has no limits that could be a
+        // bottleneck.
         guard options.connections == nil, options.maxStreams == nil,
             options.wireProtocol == .http2, listByteCount >= Self.smallListByteCount
         else {
@@ -44,7 +45,7 @@ struct RunShape: Equatable {
             reactorsAtFirst = self.reactors
             return
         }
-        // One that drains and the one in its place need a descriptor each.
+        // A draining connection and its replacement need a descriptor each.
         let left = descriptors - min(descriptors, UInt64(Self.descriptors(0, reactors: reactors)))
         connectionsMost = max(
             connections, min(ConnectionGrowth.connectionsMost, Int(min(left, 1 << 20)) / 2))
@@ -52,19 +53,19 @@ struct RunShape: Equatable {
         reactorsAtFirst = options.reactors == nil ? 1 : min(reactors, connections)
     }
 
-    /// Files that a run has open.
+    /// Number of files that a run has open.
     static func descriptors(_ connections: Int, reactors: Int) -> Int {
         connections + descriptorsEachReactor * reactors + otherDescriptors
     }
 
-    /// Apple encourages several connections for volume. Four carry more than most campaigns ask.
+    /// Apple encourages several connections for volume. Four are sufficient for most campaigns.
     private static func chooseConnections(_ options: SendOptions, listByteCount: UInt64) -> Int {
         if listByteCount < smallListByteCount { return options.reactors ?? 1 }
         if let rate = options.rate, rate.last <= 500 { return 1 }
         return max(4, options.reactors ?? 1)
     }
 
-    /// One reactor saturates a core; the list's cutter and the kernel want some of the rest.
+    /// One reactor saturates a core; the row splitter and the kernel need some of the others.
     private static func chooseReactors(
         _ options: SendOptions, listByteCount: UInt64, cores: Int
     ) -> Int {
@@ -73,7 +74,7 @@ struct RunShape: Equatable {
         return max(1, min(cores / 2, 8))
     }
 
-    /// For people, behind `connections`.
+    /// Description for people, appended to `connections`.
     func words(_ options: SendOptions) -> String {
         let chosen =
             options.connections != nil

@@ -5,7 +5,7 @@ import BroadsidePayloads
 import BroadsideSupport
 
 extension Plan {
-    /// What will be done, in a few lines that fit the terminal behind a descriptor.
+    /// Description of the run in a few lines that fit the descriptor's terminal.
     func description(
         of list: TokenList, size: ListSize, alert: AlertText?, for descriptor: Int32
     ) -> String {
@@ -45,7 +45,7 @@ extension Plan {
         return folded(text, indent: 13, for: descriptor)
     }
 
-    /// The least time that the rows take at a rising rate; else nothing.
+    /// Minimum time for the rows at a rising rate; empty for others.
     private func rampTime(_ size: ListSize) -> String {
         guard let rate = options.rate, rate.ramp != nil, let rows = size.count, rows > 0 else {
             return ""
@@ -53,12 +53,12 @@ extension Plan {
         return ": at least \(durationText(rate.seconds(for: rows))) for these rows"
     }
 
-    /// Which of Apple's environments the endpoint is.
+    /// Suffix that names Apple's environment; empty for other endpoints.
     private var whose: String {
         appleEnvironment.map { " (Apple, \($0.rawValue))" } ?? ""
     }
 
-    /// Where the results go; nil if there are none.
+    /// Destinations of the results; nil if there are none.
     private var endDescription: String? {
         guard !options.opensNoConnection, let ledger = options.ledger else { return nil }
         var parts = ["each row's outcome is in ledger \(ledger)"]
@@ -74,7 +74,7 @@ extension Plan {
 }
 
 extension PayloadFiles {
-    /// What is sent, for people.
+    /// Sizes of the payloads, for people.
     var description: String {
         guard set.isPersonal else { return "\(set.templates[0].constantCount) bytes" }
         let counts = set.templates.map(\.constantCount)
@@ -88,7 +88,7 @@ extension PayloadFiles {
                 ? "" : "; \(fittedColumns.joined(separator: ", ")) is shortened so that it fits")
     }
 
-    /// The columns whose values are shortened so that their payload fits.
+    /// Columns whose values are shortened so that the payload fits.
     var fittedColumns: [String] {
         var columns: [String] = []
         for case let column? in set.templates.map(\.fittedColumn) where !columns.contains(column) {

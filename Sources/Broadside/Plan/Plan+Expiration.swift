@@ -4,16 +4,16 @@ import BroadsideLedgers
 import BroadsideSupport
 
 extension Plan {
-    /// How long ago an expiration may be that is meant as it stands.
+    /// Age up to which a past expiration is accepted as intended, seconds.
     private static let pastSecondsLimit: UInt64 = 86_400
-    /// Smaller numbers are rather a duration than a date: a year's seconds.
+    /// Limit below which a number is a duration rather than a date: the seconds of a year.
     private static let durationSecondsLimit: UInt64 = 366 * 86_400
 
-    /// Refuses an expiration that has long passed: APNs would try once and store nothing.
+    /// Refuses an expiration far in the past: APNs would try once and store nothing.
     ///
-    /// A campaign that was begun with it can be finished with it.
+    /// A campaign that began with one can be finished with it.
     ///
-    /// - Returns: A warning where it has passed all the same.
+    /// - Returns: A warning if the expiration has passed but is accepted.
     static func checkExpiration(
         _ options: SendOptions, _ now: Now
     ) throws(BroadsideError) -> String? {
@@ -39,7 +39,7 @@ extension Plan {
         throw .usage("expiration", "\(seconds) is \(time), which has passed: \(advice)")
     }
 
-    /// `20261123` as `2026-11-23`; nil where it is not a date.
+    /// Formats `20261123` as `2026-11-23`; nil if it is not a date.
     private static func basicDate(_ value: UInt64) -> String? {
         let digits = String(value)
         guard digits.utf8.count == 8 else { return nil }
@@ -48,8 +48,8 @@ extension Plan {
     }
 }
 
-/// The expiration that an option names: `0`, Unix seconds, `+90s`, or ISO 8601, which counts as the
-/// end of what is written; nil for anything else.
+/// Parses an expiration: `0`, Unix seconds, `+90s`, or ISO 8601, whose last moment counts; nil for
+/// other texts.
 package func expiration(_ text: String) -> Expiration? {
     if let value = Expiration(text) { return value }
     guard text.contains("-"), let time = milliseconds(text), time > 0 else { return nil }

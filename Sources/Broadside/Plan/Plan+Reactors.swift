@@ -7,7 +7,7 @@ internal import BroadsidePayloads
 internal import BroadsidePolicy
 
 extension Plan {
-    /// What the run may change while it goes on; nil where it keeps what it begins with.
+    /// Target number of connections, which the run may change; nil if it keeps its initial ones.
     var connectionTarget: ConnectionTarget? {
         guard shape.grows else { return nil }
         return ConnectionTarget(
@@ -15,7 +15,7 @@ extension Plan {
             active: shape.reactorsAtFirst)
     }
 
-    /// What reactors need to know.
+    /// Settings of the run's reactors.
     func reactorSettings(manifest: Manifest) -> ReactorSettings {
         var settings = ReactorSettings(
             campaign: manifest.campaignNumber, authority: Array(authority.utf8),

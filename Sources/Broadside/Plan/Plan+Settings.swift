@@ -3,8 +3,8 @@ import BroadsideObservability
 import BroadsideSupport
 
 extension Plan {
-    /// What was asked for, for people to read afterwards. Names of files, never what is in them;
-    /// no key, no token, no passphrase.
+    /// Settings of the run, for the report. Includes names of files, never their contents: no key,
+    /// token or passphrase.
     var settings: [Telemetry.Setting] {
         var settings: [Telemetry.Setting] = []
         func add(_ name: String, _ value: String?) {

@@ -7,8 +7,8 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// What a send will do, checked: every file read, every value known. Made before anything is
-/// written or connected, so that a wrong setting costs nothing.
+/// The checked plan of a send: all files are read, all values are known. Created before any output
+/// or connection, so that a wrong setting costs nothing.
 struct Plan {
     var options: SendOptions
     var headers: NotificationHeaders
@@ -17,16 +17,16 @@ struct Plan {
     var credential: Credential
     var shape: RunShape
     var streamsPerConnection: Int
-    /// What is most likely a mistake, though not surely: said, not refused.
+    /// Likely mistakes that are reported but not refused.
     var warnings: [String] = []
 
-    /// Streams a connection where neither the server nor the user says fewer.
+    /// Default limit on streams per connection if the server has none.
     static let streamsLimit = 1000
 
-    /// The most streams that a connection can keep track of.
+    /// Maximum number of streams per connection that the engine supports.
     static let streamsMaximum = 16_384
 
-    /// - Parameter listByteCount: The list's size, by which connections and reactors are chosen.
+    /// - Parameter listByteCount: Size of the list, which determines connections and reactors.
     init(
         _ options: SendOptions, payloads: PayloadFiles, listByteCount: UInt64
     ) throws(BroadsideError) {
@@ -66,10 +66,10 @@ struct Plan {
     /// Whether each row names its own topic.
     var namesTopics: Bool { payloads.set.topic != nil }
 
-    /// The topic, columns and all; nil: the certificate's.
+    /// Topic or its template; nil: the certificate's topic.
     var topicText: String? { namesTopics ? options.topic : headers.topic }
 
-    /// A certificate is for the topics that it names, and connections of several are of no use to it.
+    /// Refuses a topic per row with a certificate, which is valid for its own topics only.
     private static func checkRowTopics(
         _ options: SendOptions, _ credential: Credential
     ) throws(BroadsideError) {
@@ -82,7 +82,7 @@ struct Plan {
         try checkTopicLabels(options)
     }
 
-    /// Labels that the metrics of topics use themselves.
+    /// Refuses labels that the metrics of topics use themselves.
     private static func checkTopicLabels(_ options: SendOptions) throws(BroadsideError) {
         guard let key = ["topic", "outcome"].first(where: { options.labels[$0] != nil }) else {
             return
@@ -93,22 +93,23 @@ struct Plan {
                 + "another key")
     }
 
-    /// The campaign's labels; nil: none.
+    /// Labels of the campaign; nil: none.
     var labels: [String: String]? { options.labels.isEmpty ? nil : options.labels }
 
-    /// Where connections go, for people.
+    /// Destination of connections, for people.
     var hostAndPort: String { Route.hostAndPort(route.host, route.port) }
 
-    /// `:authority`: the port is named where it is not the scheme's own (RFC 9110, section 7.2).
+    /// Value of `:authority`, with the port unless it is the scheme's default (RFC 9110, section
+    /// 7.2).
     var authority: String {
         guard route.port == 443 else { return hostAndPort }
         return route.host.contains(":") ? "[\(route.host)]" : route.host
     }
 
-    /// True where Apple's production devices would get this.
+    /// Whether the campaign goes to Apple's production devices.
     var goesToProduction: Bool { appleEnvironment == .production }
 
-    /// Which of Apple's environments connections go to, however it was named; nil: none of them.
+    /// Apple's environment that connections go to, by option or by host name; nil: none.
     var appleEnvironment: Endpoints.Environment? {
         options.endpoint == nil
             ? options.environment : Endpoints.environment(ofHost: route.host)
@@ -134,7 +135,7 @@ struct Plan {
     }
 }
 
-/// `HOST`, `HOST:PORT`, `[IPv6]`, `[IPv6]:PORT`.
+/// Parses `HOST`, `HOST:PORT`, `[IPv6]` or `[IPv6]:PORT`.
 func parseEndpoint(
     _ text: String, defaultPort: UInt16 = 443
 ) -> (host: String, port: UInt16)? {
@@ -149,7 +150,7 @@ func parseEndpoint(
             port = number
         }
     } else if let colon = text.lastIndex(of: ":") {
-        // An IPv6 address without brackets could end in a port or not: nobody should guess.
+        // An IPv6 address without brackets is ambiguous: its end could be a port.
         guard text.firstIndex(of: ":") == colon,
             let number = UInt16(text[text.index(after: colon)...])
         else { return nil }

@@ -4,7 +4,7 @@ import BroadsideSupport
 import BroadsideTLS
 
 extension ProxyAddress {
-    /// Reads `http://HOST:PORT`.
+    /// Parses `http://HOST:PORT`.
     init(_ url: String) throws(BroadsideError) {
         let scheme = "http://"
         guard url.hasPrefix(scheme) else {
@@ -24,7 +24,7 @@ extension ProxyAddress {
                 "names a user: arguments can be read by every user of this machine, so "
                     + "write user:password into a file and give --proxy-auth-file FILE")
         }
-        // A port that nobody wrote down is 80 to some and 3128 or 1080 to others.
+        // There is no common default port: some programs use 80, others 3128 or 1080.
         let hasPort = rest.last.map { $0.isNumber } == true && rest.contains(":")
         guard hasPort, let (host, port) = parseEndpoint(String(rest)) else {
             throw .usage("proxy", "'\(url)' is not an http://HOST:PORT: write host and port")
@@ -32,25 +32,25 @@ extension ProxyAddress {
         self.init(host: host, port: port)
     }
 
-    /// The variable of the environment by which other programs find a proxy: none is used here, as the
-    /// ways of a campaign are what its options say. nil: none is set.
+    /// Environment variable that names a proxy for other programs; nil: none is set. It is not used
+    /// here, because only options determine how a campaign connects.
     static var unusedVariable: String? {
         ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].first {
             SystemCall.environment($0)?.isEmpty == false
         }
     }
 
-    /// What to say of such a variable where a connection fails without a proxy.
+    /// Hint about such a variable, for a connection that fails without a proxy.
     static func hint(of variable: String) -> String {
         "\(variable) is set, and is used only if --proxy names it"
     }
 
-    /// The URL as it may be shown.
+    /// The URL without user and password, for messages.
     private static func withoutUser(_ url: String) -> Substring {
         url.parts(atLast: "@")?.behind ?? url[...]
     }
 
-    /// The value of Proxy-Authorization for the file's `user:password` (RFC 7617 section 2).
+    /// Value of Proxy-Authorization for the file's `user:password` (RFC 7617 section 2).
     static func authorization(
         file path: String, warnings: inout [String]
     ) throws(BroadsideError) -> SecretBytes {

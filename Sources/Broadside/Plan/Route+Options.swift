@@ -3,7 +3,7 @@ import BroadsideSupport
 import BroadsideTLS
 
 extension Route {
-    /// Reads what the options say of it, and the file that they name.
+    /// Reads the route from the options and the file that they name.
     static func read(
         _ options: SendOptions, warnings: inout [String]
     ) throws(BroadsideError) -> Route {

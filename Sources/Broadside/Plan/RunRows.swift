@@ -3,24 +3,24 @@ import BroadsidePayloads
 import BroadsideRows
 import BroadsideSupport
 
-/// Which rows of its list a run is about, as the options say: looked up once, when first asked for.
+/// Rows of the list that the options select for a run, determined on first use.
 final class RunRows {
     private let plan: Plan
     private let list: TokenList
     private let search: ExclusionScan?
     private var knownPart: ListExtent?
     private var knownSkips: ExclusionIndex?
-    /// The outer nil: not looked for yet.
+    /// The first row to send; the outer nil: not searched yet.
     private var knownFirst: FirstRow??
 
-    /// - Parameter search: Finds the rows that are skipped; nil: none is.
+    /// - Parameter search: Finds the rows to skip; nil: no row is skipped.
     init(_ plan: Plan, _ list: TokenList, skips search: ExclusionScan?) {
         self.plan = plan
         self.list = list
         self.search = search
     }
 
-    /// The part of the list that the shard has: of a plain file it is found by reading up to its end.
+    /// Returns the extent of the shard. For a plain file, the list is read up to the shard's end.
     func part() throws(BroadsideError) -> ListExtent {
         if let knownPart { return knownPart }
         let part = try list.part(of: plan.options.shard)
@@ -28,30 +28,30 @@ final class RunRows {
         return part
     }
 
-    /// Those of part, shard and limit, the skipped ones among them.
+    /// Returns the rows of part, shard and limit, including skipped ones.
     func rows() throws(BroadsideError) -> CampaignRows { plan.rows(of: list, part: try part()) }
 
-    /// All of them, and which ones are skipped: the whole list is read for that.
+    /// Returns the rows and those to skip, which requires reading the whole list.
     func selection() throws(BroadsideError) -> ListSelection {
         let rows = try rows()
         if knownSkips == nil { knownSkips = try search?.listAside(of: list) }
         return ListSelection(rows: rows, skips: knownSkips)
     }
 
-    /// The first row that is sent; nil if the payload is the same for all rows, or none of the first rows
-    /// can be sent.
+    /// Returns the first row to send; nil if the payload is the same for all rows, or if none of
+    /// the first rows can be sent.
     func first() throws(BroadsideError) -> FirstRow? {
         if let knownFirst { return knownFirst }
         guard plan.payloads.set.isPersonal else { return nil }
         var first = try FirstRow.find(plan, list, firstSelection())
-        // Where all of those are skipped, all skips have to be known.
+        // If all of these are skipped, the search needs the skips of the whole list.
         if first == nil, search != nil { first = try FirstRow.find(plan, list, selection()) }
         knownFirst = .some(first)
         return first
     }
 
-    /// As many rows as are looked at for the first one that is sent. No row behind them decides which of
-    /// them are skipped.
+    /// Returns the rows that are searched for the first one to send. Later rows do not affect which
+    /// of them are skipped.
     private func firstSelection() throws(BroadsideError) -> ListSelection {
         var rows = try rows()
         guard let search else { return ListSelection(rows: rows) }
@@ -60,8 +60,7 @@ final class RunRows {
         return ListSelection(rows: rows, skips: try search.listAside(of: list, upTo: rows.end))
     }
 
-    /// Refuses a payload that Apple would refuse once the first row has filled it in, and warns of what is
-    /// strange about it.
+    /// Refuses a template whose first payload violates Apple's rules, and prints its warnings.
     func checkFirstPayload() throws(BroadsideError) {
         guard plan.options.payloadCheck == .error, let first = try first() else { return }
         for warning in try first.warnings(plan) {
@@ -71,7 +70,7 @@ final class RunRows {
 }
 
 extension Plan {
-    /// The rows of a part of a list that a run is about.
+    /// Returns the run's rows within an extent of the list.
     func rows(of list: TokenList, part: ListExtent) -> CampaignRows {
         CampaignRows(of: list, part: part, shard: options.shard, limit: options.limit)
     }

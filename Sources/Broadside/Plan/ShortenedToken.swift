@@ -1,13 +1,13 @@
-/// A row's device token in text for people: shortened, wherever it occurs. A payload or a header may hold
-/// all of it, as `{{token}}` does.
+/// Shortens a row's device token wherever it occurs in text for people. A payload or header may
+/// contain the whole token, for example with `{{token}}`.
 struct ShortenedToken {
-    /// Its digits, in lower case.
+    /// Digits of the token, in lower case.
     private let digits: [UInt8]
 
-    /// Digits that stay.
+    /// Number of digits that remain.
     private static let shownCount = 8
 
-    /// - Parameter digits: The token's, in lower case.
+    /// - Parameter digits: Digits of the token, in lower case.
     init(_ digits: [UInt8]) { self.digits = digits }
 
     /// The shortened token alone.
@@ -17,7 +17,7 @@ struct ShortenedToken {
         String(decoding: digits.prefix(Self.shownCount), as: UTF8.self)
     }
 
-    /// A text with the token shortened, in whatever case its digits are, and blanks between them.
+    /// Returns the text with the token shortened, regardless of case and of spaces between digits.
     func shortened(in text: [UInt8]) -> [UInt8] {
         guard digits.count > 2 * Self.shownCount else { return text }
         var result: [UInt8] = []
@@ -34,7 +34,7 @@ struct ShortenedToken {
         return result
     }
 
-    /// The index behind the token that begins at `start`; nil if none does.
+    /// Returns the index behind a token that begins at `start`; nil if there is none.
     private func end(in text: [UInt8], from start: Int) -> Int? {
         var index = start
         for (position, digit) in digits.enumerated() {
