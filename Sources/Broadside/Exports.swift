@@ -1,4 +1,4 @@
-// A user of the library imports it alone: what its options and results are made of comes along.
+// Importing the library alone also provides the types of its options and results.
 @_exported public import enum BroadsideAPNs.Endpoints
 @_exported public import enum BroadsideAPNs.Expiration
 @_exported public import enum BroadsideAPNs.Priority

@@ -3,15 +3,15 @@ internal import BroadsidePrimitives
 public import BroadsideSupport
 internal import Glibc
 
-/// `broadside control`: sends one line to a running process, and returns its response.
+/// Client of `broadside control`: sends one line to a running process and returns its response.
 public enum ControlClient {
-    /// Asks a process that was started with `--control PATH`.
+    /// Sends a request to a process that was started with `--control PATH`.
     ///
     /// - Parameters:
-    ///   - path: Its socket.
-    ///   - request: One line.
+    ///   - path: Path of the socket.
+    ///   - request: Request, one line.
     /// - Returns: The response, one line of JSON.
-    /// - Throws: Exit code 1 if nothing listens there, or no response comes.
+    /// - Throws: Exit code 1 if no process listens on the socket, or no response comes.
     public static func ask(path: String, request: String) throws(BroadsideError) -> String {
         do throws(UnixLineClient.Failure) {
             return try outcome(UnixLineClient(path, request: request)).get()
@@ -25,13 +25,14 @@ public enum ControlClient {
         }
     }
 
-    /// Asks the run that writes a ledger.
+    /// Sends a request to the run that writes a ledger.
     ///
     /// - Parameters:
-    ///   - path: The ledger's directory.
-    ///   - request: One line.
+    ///   - path: Directory of the ledger.
+    ///   - request: Request, one line.
     /// - Returns: The response, one line of JSON.
-    /// - Throws: Exit code 1 if no run does, or no response comes; 2 if the directory is not a ledger.
+    /// - Throws: Exit code 1 if no run writes the ledger, or no response comes; 2 if the directory
+    ///   is not a ledger.
     public static func ask(ledger path: String, request: String) throws(BroadsideError) -> String {
         let directory = try LedgerDirectory.openToRead(path)
         let socket = try directory.controlPath(limit: unixPathLimit)
@@ -56,13 +57,13 @@ public enum ControlClient {
         }
     }
 
-    /// Asks the runs that write ledgers, at the same time.
+    /// Sends a request to the runs of several ledgers concurrently.
     ///
     /// - Parameters:
-    ///   - paths: The ledgers' directories.
-    ///   - request: One line.
-    ///   - read: Reads a response, one line of JSON.
-    /// - Returns: For each ledger what was read; nil if no run responds.
+    ///   - paths: Directories of the ledgers.
+    ///   - request: Request, one line.
+    ///   - read: Parses a response, one line of JSON.
+    /// - Returns: The parsed response per ledger; nil if no run responds.
     static func ask<Value>(
         ledgers paths: [String], request: String, _ read: (String) -> Value?
     ) -> [Value?] {
@@ -101,7 +102,7 @@ public enum ControlClient {
         return BroadsideError(message, exitCode: 1)
     }
 
-    /// What is wrong with the request, where the answer says so; nil for a good answer.
+    /// Error message of a response; nil if the request succeeded.
     public static func error(in answer: String) -> String? {
         let fields = Self.fields(of: answer)
         if let message = fields.first(where: { $0.name == "error" }) { return message.value }
@@ -109,7 +110,7 @@ public enum ControlClient {
         return isRefused ? "the request was refused" : nil
     }
 
-    /// An answer for people: a line a field.
+    /// Formats a response for people: one line per field.
     public static func text(of answer: String) -> String {
         let fields = Self.fields(of: answer).filter { $0.name != "ok" }
         guard !fields.isEmpty else { return ForeignText.escaped(answer) + "\n" }
@@ -122,7 +123,7 @@ public enum ControlClient {
         return text
     }
 
-    /// The members of the answer's objects in their order, names of inner ones behind the outer's.
+    /// Members of the response's objects in order; names of nested ones follow the outer name.
     private static func fields(of answer: String) -> [(name: String, value: String)] {
         let bytes = Array(answer.utf8)
         var tokenizer = JSONTokenizer()
@@ -151,13 +152,13 @@ public enum ControlClient {
     }
 
     private static func name(_ path: [String], _ key: String) -> String {
-        // The objects of an array stand under the array's name.
+        // Objects of an array have the array's name.
         var words: [String] = []
         for word in path + [key] where word != words.last { words.append(word) }
         return words.joined(separator: " ")
     }
 
-    /// The escapes that our own answers hold.
+    /// Decodes the escapes that Broadside's own responses contain.
     private static func unescaped(_ raw: String) -> String {
         guard raw.contains("\\") else { return raw }
         var text = String.UnicodeScalarView()

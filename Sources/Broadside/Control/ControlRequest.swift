@@ -1,21 +1,21 @@
 import BroadsideObservability
 import BroadsideSupport
 
-/// What the operator of a running send asks for: one line of text.
+/// Request of an operator to a running send: one line of text.
 enum ControlRequest: Equatable, Sendable {
     case status
-    /// Requests a second; nil: unlimited.
+    /// Requests per second; nil: unlimited.
     case rate(SendRate?)
     case pause
     case resume
     case stop
 
-    /// The words of the contract, for messages.
+    /// Documented forms of a request, for messages.
     static let words = "status, rate N, pause, resume or stop"
 
-    /// Reads a line.
+    /// Parses a line.
     ///
-    /// - Throws: One sentence that says what is wrong with it.
+    /// - Throws: One sentence that describes the error.
     init(_ line: String) throws(BroadsideError) {
         let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).map(String.init)
         switch (words.first, words.count) {

@@ -5,22 +5,22 @@ internal import BroadsidePolicy
 public import BroadsideSupport
 import FoundationEssentials
 
-/// What `broadside status` says about one ledger: what its run does now, or how the last one ended.
+/// Status of one ledger, for `broadside status`: the state of its run, or the end of the last one.
 public struct RunStatus: Sendable {
-    /// What a campaign is doing.
+    /// State of a campaign.
     enum State: String {
         case running, paused, stopping
-        /// The ledger is locked, and no run responds: it begins, ends, or only reads.
+        /// The ledger is locked, and no run responds: a process begins, ends, or only reads.
         case busy
-        /// Every row is settled; rows that failed or are unknown are counted beside it.
+        /// Every row is settled; failed and unknown rows are counted separately.
         case complete
-        /// Rows remain, and a resume continues.
+        /// Rows remain, and a resume can continue.
         case stopped
         /// The last run was killed: rows remain, and some may be in doubt.
         case interrupted
-        /// APNs refused the campaign as a whole.
+        /// APNs refused the whole campaign.
         case aborted
-        /// The last run ended by an error of a file, a disk or the network.
+        /// An error of a file, a disk or the network ended the last run.
         case error
         /// The ledger can't be read.
         case unreadable
@@ -33,10 +33,10 @@ public struct RunStatus: Sendable {
     private var labels: [String: String] = [:]
     private var startedAtMilliseconds: UInt64?
     private var progress = Progress()
-    /// Why the ledger can't be read; nil if it can.
+    /// Error that makes the ledger unreadable; nil if it can be read.
     public private(set) var problem: BroadsideError?
 
-    /// The members of a run's response to `status` that are shown.
+    /// Members of a run's response to `status` that are shown.
     private struct Progress: Decodable {
         var phase: String?
         var rows: UInt64?
@@ -56,20 +56,20 @@ public struct RunStatus: Sendable {
         }
     }
 
-    /// Looks at a ledger.
+    /// Reads the status of a ledger.
     ///
-    /// - Parameter path: Its directory.
-    /// - Throws: Only if a signal asks for the end.
+    /// - Parameter path: Directory of the ledger.
+    /// - Throws: Only if a signal requests the end.
     public init(ledger path: String) throws(BroadsideError) {
         self = try Self.all(ledgers: [path])[0]
     }
 
-    /// Looks at ledgers; all runs are asked at the same time, so that those that do not respond cost as
-    /// much time as one of them.
+    /// Reads the status of ledgers. All runs are queried concurrently, so that several unresponsive
+    /// ones take as much time as one.
     ///
-    /// - Parameter paths: Their directories.
+    /// - Parameter paths: Directories of the ledgers.
     /// - Returns: Their states, in the same order.
-    /// - Throws: Only if a signal asks for the end.
+    /// - Throws: Only if a signal requests the end.
     public static func all(ledgers paths: [String]) throws(BroadsideError) -> [RunStatus] {
         let responses = ControlClient.ask(ledgers: paths, request: "status") { response in
             try? JSONDecoder().decode(Progress.self, from: Data(response.utf8))
@@ -81,7 +81,7 @@ public struct RunStatus: Sendable {
         return all
     }
 
-    /// - Parameter running: What a run says that is writing the ledger; nil if none does.
+    /// - Parameter running: Response of the run that writes the ledger; nil if none does.
     private init(ledger path: String, running: Progress?) throws(BroadsideError) {
         self.path = path
         do throws(BroadsideError) {
@@ -95,7 +95,7 @@ public struct RunStatus: Sendable {
         }
     }
 
-    /// The option that such a message begins with is not one of this command's call.
+    /// Removes the option at the start of a message, which is not an option of this command.
     private static func withoutOption(_ message: String) -> String {
         let option = "--ledger "
         return message.starts(withBytes: option) ? String(message.dropFirst(option.count)) : message
@@ -118,7 +118,7 @@ public struct RunStatus: Sendable {
             return
         }
         if reader.isFinished, reader.manifest.epochs.last?.stop?.cause?.isAbort != true {
-            // Its rows are all settled: they need not be counted.
+            // All rows are settled, so counting them is unnecessary.
             state = .complete
             progress.settled = progress.rows
             (progress.failed, progress.unknown) = try reader.openRows()
@@ -133,7 +133,7 @@ public struct RunStatus: Sendable {
 
     // MARK: Output
 
-    /// One line of JSON; what is not known is null.
+    /// One line of JSON; unknown values are null.
     public var json: String {
         var line = JSONLine()
         line.add("ledger", path)
@@ -154,7 +154,7 @@ public struct RunStatus: Sendable {
         return line.object + "\n"
     }
 
-    /// A table for people, a row for each ledger.
+    /// Table for people, one row per ledger.
     public static func table(_ all: [RunStatus]) -> String {
         let head = [
             "ledger", "name", "state", "started", "progress", "per second", "bottleneck", "left",
@@ -198,7 +198,7 @@ public struct RunStatus: Sendable {
         return "\(percentText(share)) of \(about)\(grouped(rows))\(open)"
     }
 
-    /// Rows that failed or are unknown, behind the others; empty if there are none.
+    /// Count of failed or unknown rows, to append; empty if there are none.
     private static func openText(_ count: UInt64?, _ state: String) -> String {
         guard let count, count > 0 else { return "" }
         return ", \(grouped(count)) \(state)"
@@ -206,7 +206,7 @@ public struct RunStatus: Sendable {
 }
 
 extension RunStatus.State {
-    /// - Parameter wasKilled: The last run did not record its end.
+    /// - Parameter wasKilled: Whether the last run did not record its end.
     fileprivate init(_ outcome: Summary.Outcome, wasKilled: Bool) {
         switch outcome {
         case .complete: self = .complete

@@ -6,16 +6,16 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// A look at the first rows of a list before anything is connected: what is not a list of this app's
-/// tokens is refused while that costs nothing.
+/// Checks the first rows of a list before anything is connected, so that a list without tokens of
+/// this app is refused at no cost.
 struct FirstRowsCheck {
     /// The first invalid row.
     struct Sample {
         var line: UInt64
         var finding: RowInspector.Finding
-        /// The beginning of what is in the token's place.
+        /// Beginning of the text in the token's column.
         var text: String
-        /// The beginning of the value for which the row is invalid.
+        /// Beginning of the value that makes the row invalid.
         var value: String
     }
 
@@ -23,17 +23,17 @@ struct FirstRowsCheck {
     private let plan: Plan
     private let rows: CampaignRows
 
-    /// - Parameter rows: Those that the run is about.
+    /// - Parameter rows: Rows of the run.
     init(_ list: TokenList, plan: Plan, rows: CampaignRows) {
         self.list = list
         self.plan = plan
         self.rows = rows
     }
 
-    /// Refuses a list with too many invalid rows among its first 1,000, and one without a valid row.
+    /// Refuses a list with too many invalid rows among its first 1,000, or without a valid row.
     ///
-    /// - Parameter earlier: Rows that earlier runs read: where they were enough, they are checked in
-    ///   place of the list's first ones.
+    /// - Parameter earlier: Rows that earlier runs read: if there are enough, they are checked
+    ///   instead of the list's first rows.
     func check(earlier: InvalidRowsGuard? = nil) throws(BroadsideError) {
         if var rows = earlier, rows.rows >= InvalidRowsGuard.firstCheck,
             rows.invalid < rows.rows
@@ -51,7 +51,7 @@ struct FirstRowsCheck {
     private func checkFirstRows() throws(BroadsideError) {
         var cursor = try RowCursor(
             list, ListSelection(rows: self.rows), rowsAtOnce: Int(InvalidRowsGuard.firstCheck))
-        // Which rows are skipped is found out later: their payloads do not count for the list.
+        // Skipped rows are not known yet, so payloads are not checked if rows may be skipped.
         let payloads = plan.options.mayExcludeRows ? PayloadSet(constant: []) : plan.payloads.set
         var inspector = RowInspector(payloads, layout: list.layout)
         var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
@@ -67,7 +67,7 @@ struct FirstRowsCheck {
             if let verdict = rows.note(finding, row, of: cursor.reader) {
                 throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
             }
-            // Without a limit one valid row is looked for all the same.
+            // Without a limit on invalid rows, the search for one valid row continues.
             if rows.rowCount >= InvalidRowsGuard.firstCheck, rows.invalidCount < rows.rowCount {
                 return
             }
@@ -78,7 +78,7 @@ struct FirstRowsCheck {
         throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
     }
 
-    /// `300 of the first 1,000`, and how many in a hundred that is.
+    /// Formats `300 (30%) of the 1,000`.
     static func share(_ invalid: UInt64, of rows: UInt64) -> String {
         let percent = decimal(Double(invalid) * 100 / Double(max(1, rows)), places: 1)
         return "\(grouped(invalid)) (\(percent)%) of the \(grouped(rows))"
@@ -93,7 +93,7 @@ extension FirstRowsCheck.Sample {
         value = finding.culprit.map { tokenExcerpt(reader.value(reader.field($0.field))) } ?? ""
     }
 
-    /// Which value is wrong, of which column.
+    /// Value that is wrong, with its column.
     private func cause(_ list: TokenList) -> String? {
         guard let culprit = finding.culprit else { return nil }
         let column = "column '\(printable(list.layout.names[culprit.field], limit: 40))'"
@@ -112,7 +112,7 @@ extension FirstRowsCheck.Sample {
         return "'\(value)' in \(column) \(wanted)"
     }
 
-    /// What is wrong with the row, and how to fix lists of such rows.
+    /// Problem of the row, and a fix for lists of such rows.
     fileprivate func words(_ list: TokenList) -> (what: String, advice: String) {
         let column = list.layout.names.first ?? TokenList.defaultTokenColumn
         switch (finding.reason, finding.isPersonal) {
@@ -145,7 +145,8 @@ extension FirstRowsCheck.Sample {
 }
 
 extension FirstRowsCheck.Sample {
-    /// What the payload takes from a column that the row lacks. A header that lacks it was refused before.
+    /// Problem of a payload that uses a column that the row lacks. A header without the column is
+    /// refused earlier.
     private func missingKey(_ list: TokenList) -> (what: String, advice: String) {
         let column = list.layout.names[finding.culprit?.field ?? 0]
         let keys = (try? list.keyAdvice(for: column)) ?? nil
@@ -165,18 +166,18 @@ extension FirstRowsCheck.Sample {
 }
 
 extension InvalidRowsGuard.Verdict {
-    /// True where a part of a list has no row although the list has: of a short list in many parts
-    /// some are empty.
+    /// Whether the shard has no row although the list has: a short list divided into many shards
+    /// leaves some empty.
     func isEmptyPart(of list: TokenList, _ shard: ListShard?) throws(BroadsideError) -> Bool {
         guard self == .noRow, shard != nil else { return false }
         return try list.hasRow()
     }
 
-    /// Why a list is refused before anything is sent.
+    /// Error that refuses a list before anything is sent.
     ///
     /// - Parameters:
-    ///   - sample: Its first invalid row.
-    ///   - percent: `--max-invalid`.
+    ///   - sample: First invalid row of the list.
+    ///   - percent: Value of `--max-invalid`.
     func refusal(
         of list: TokenList, _ sample: FirstRowsCheck.Sample?, _ percent: Double
     ) -> BroadsideError {
@@ -203,7 +204,7 @@ extension InvalidRowsGuard.Verdict {
 }
 
 extension TokenList {
-    /// Whether it has any row.
+    /// Whether the list has any row.
     func hasRow() throws(BroadsideError) -> Bool {
         var rows = try RowCursor(self, rowsAtOnce: 1)
         return try rows.next() != nil

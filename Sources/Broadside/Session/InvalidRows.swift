@@ -4,36 +4,36 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// The invalid rows of a list, for `--max-invalid`: how many there are, the first of them, and what most of
-/// them have in place of a device token.
+/// Invalid rows of a list, for `--max-invalid`: their number, the first of them, and the most
+/// common kind of value in place of a device token.
 struct InvalidRows {
     private var rows: InvalidRowsGuard
     /// The first invalid row.
     private var sample: FirstRowsCheck.Sample?
-    /// Rows with a token of a kind that is known, until there is a verdict.
+    /// Rows per known kind of foreign token, until there is a verdict.
     private var kinds: [ForeignToken: (rows: UInt64, firstLine: UInt64)] = [:]
-    /// Invalid rows of which the kind was looked for.
+    /// Number of invalid rows whose kind was examined.
     private var examined: UInt64 = 0
     private var hasVerdict = false
 
-    /// Invalid rows of which the kind is looked for, at most.
+    /// Limit on the invalid rows whose kind is examined.
     private static let examinedLimit: UInt64 = 20_000
 
-    /// - Parameter maximumPercent: `--max-invalid`.
+    /// - Parameter maximumPercent: Value of `--max-invalid`.
     init(maximumPercent: Double) { rows = InvalidRowsGuard(maximumPercent: maximumPercent) }
 
-    /// Rows so far.
+    /// Number of rows so far.
     var rowCount: UInt64 { rows.rows }
-    /// Invalid rows so far.
+    /// Number of invalid rows so far.
     var invalidCount: UInt64 { rows.invalid }
 
-    /// Takes note of a row that is not invalid.
+    /// Counts a valid row.
     mutating func noteValid() { _ = note(isInvalid: false) }
 
-    /// Takes note of the row that was read last.
+    /// Counts the row that was read last.
     ///
-    /// - Parameter finding: Why it is invalid; nil if it is not.
-    /// - Returns: What is wrong with the list, once, when it is found.
+    /// - Parameter finding: Reason why the row is invalid; nil if it is valid.
+    /// - Returns: Verdict on the list, once, when it is reached.
     mutating func note(
         _ finding: RowInspector.Finding?, _ row: RowReader.Row, of reader: borrowing RowReader
     ) -> InvalidRowsGuard.Verdict? {
@@ -60,14 +60,14 @@ struct InvalidRows {
         kinds[kind, default: (0, row.line)].rows += 1
     }
 
-    /// The list is at its end.
+    /// Checks the counts at the end of the list.
     ///
-    /// - Returns: What is wrong with it, also if that was found before.
+    /// - Returns: Verdict on the list, even if it was returned before.
     mutating func finish() -> InvalidRowsGuard.Verdict? { rows.finish() }
 
-    /// Why a list is refused before anything is sent.
+    /// Error that refuses a list before anything is sent.
     ///
-    /// - Parameter percent: `--max-invalid`.
+    /// - Parameter percent: Value of `--max-invalid`.
     func refusal(
         _ verdict: InvalidRowsGuard.Verdict, of list: TokenList, _ percent: Double
     ) -> BroadsideError {
@@ -97,7 +97,7 @@ struct InvalidRows {
             let good = count - invalid
             text += "; \(grouped(good)) \(good == 1 ? "has a device token" : "have device tokens")"
         } else if let line = (try? list.firstTokenLine())?.line {
-            // A pipe that passed by is not read again.
+            // A pipe can't be read again, so it has no line.
             text += "; the first device token is on line \(grouped(line))"
         }
         let shown = decimal(percent, places: percent == percent.rounded() ? 0 : 1)

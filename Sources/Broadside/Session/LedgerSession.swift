@@ -9,32 +9,32 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// A campaign and its ledger, taken up by this process: begun, or gone on with.
+/// A campaign and its ledger in this process: a new campaign, or one that continues.
 final class LedgerSession {
     let directory: LedgerDirectory
     private(set) var manifest: Manifest
     let epoch: UInt32
-    /// What earlier runs left; nil for a new campaign.
+    /// State left by earlier runs; nil for a new campaign.
     private let index: LedgerIndex?
-    /// What the ledger said at the start.
+    /// Counts of the ledger at the start.
     let earlier: LedgerSummary
     let isFinishedAlready: Bool
     private let plan: Plan
-    /// Only rows with smaller numbers are looked at; nil: all.
+    /// Limit on row numbers: only smaller ones are processed; nil: all.
     let rowsLimit: UInt64?
-    /// What is wrong with the ledger's claim, although the run continues; nil: nothing.
+    /// Problem of the ledger's claim that does not prevent the run; nil: none.
     let claimWarning: String?
     /// Rows that are settled without being sent.
     let skips: ExclusionIndex?
 
     var campaign: UInt64 { manifest.campaignNumber }
-    /// The number in the headers of its segments.
+    /// Campaign number in the headers of its segments.
     var segmentNumber: UInt64 { manifest.segmentNumber }
     var isResumed: Bool { index != nil }
 
     /// - Parameters:
-    ///   - part: The part of the list that a new campaign is about; nil: not looked up yet.
-    ///   - directory: The ledger's, locked.
+    ///   - part: Part of the list for a new campaign; nil: not determined yet.
+    ///   - directory: Directory of the ledger, locked.
     init(
         _ plan: Plan, list: TokenList, part: ListExtent?, skips search: ExclusionScan?,
         directory: LedgerDirectory, now: Now
@@ -43,7 +43,7 @@ final class LedgerSession {
         self.directory = directory
         let identity = Self.identity(plan, list: list, skips: search)
         guard try directory.hasManifest else {
-            // New, or killed before its first row: nothing was sent.
+            // The campaign is new, or was killed before its first row: nothing was sent.
             index = nil
             earlier = LedgerSummary()
             isFinishedAlready = false
@@ -60,12 +60,13 @@ final class LedgerSession {
             do throws(BroadsideError) {
                 manifest.headerHash = try list.headerHash()
                 skips = try Self.skips(search, manifest, directory, list, isNew: true)
-                // What was found in the whole list, or is counted in it, holds for no other.
+                // Skips and parts were determined from the whole list, so they are valid for this
+                // list only.
                 if search != nil || part != .wholeList {
                     manifest.listHash = try list.contentHash()
                 }
             } catch {
-                // Begun, though nothing was sent: the campaign is known, and a resume takes it up.
+                // The campaign has begun, though nothing was sent: a resume can continue it.
                 if error.exitCode == 3 { try directory.save(manifest) }
                 throw error
             }
@@ -79,8 +80,8 @@ final class LedgerSession {
         }
         let rows = plan.rows(of: list, part: manifest.part ?? .wholeList)
         rowsLimit = rows.limit
-        // Before segments are read: what another attempt reserved until then is seen, and it reserves
-        // no more. Where nothing can be left to send, nothing is claimed.
+        // Claims before segments are read: reservations of another attempt up to now are visible,
+        // and it makes no more. If nothing can remain to be sent, no claim is made.
         let isOver = manifest.isFinished && !manifest.extendsBeyond(limit: rowsLimit)
         let sendsNothing = isOver && plan.options.retry.isEmpty
         claimWarning = sendsNothing ? nil : try Self.claim(directory, manifest)
@@ -94,7 +95,7 @@ final class LedgerSession {
             var earlier = try LedgerSummary(index)
             isFinishedAlready = isOver && !Self.reopensAny(plan, earlier)
             if !isFinishedAlready, index.rows.limit != rowsLimit {
-                // Rows beyond a limit are counted apart: by this run's.
+                // Rows beyond a limit are counted separately, by this run's limit.
                 index.rows.limit = rowsLimit
                 earlier = try LedgerSummary(index)
             }
@@ -127,20 +128,20 @@ final class LedgerSession {
                 isInListOrder: plan.options.canary == nil || manifest.canaryPassed,
                 segmentCount: plan.shape.reactors)
         }
-        // Without a canary this run reserves any rows.
+        // Without a canary this run may reserve any rows.
         if plan.options.canary == nil { manifest.canaryRowCount = nil }
         guard !isFinishedAlready else {
             skips = nil
             return
         }
-        // Rows that were found in a list whose content is not known are looked for once more.
+        // Rows found in a list whose content is not known are searched for again.
         skips = try Self.skips(
             search, manifest, directory, list, isNew: manifest.listHash == nil)
         if search != nil, manifest.listHash == nil { manifest.listHash = try list.contentHash() }
         try directory.save(manifest)
     }
 
-    /// The rows that are skipped. What earlier ledgers say of them holds for the campaign's first start.
+    /// Rows to skip. Reports of earlier ledgers are those of the campaign's first start.
     private static func skips(
         _ search: ExclusionScan?, _ manifest: Manifest, _ directory: LedgerDirectory,
         _ list: TokenList, isNew: Bool
@@ -158,10 +159,10 @@ final class LedgerSession {
         return warning
     }
 
-    /// Claims the next attempt once more at the end: a copy of the ledger that was made while this run was
-    /// sending is an old one from now on. What was recorded stays true if that is not possible.
+    /// Claims the next attempt once more at the end, so that a copy of the ledger made during this
+    /// run counts as old. If that fails, the recorded verdicts remain true.
     ///
-    /// - Returns: What is wrong with the new claim; nil if all is well.
+    /// - Returns: Description of the failure; nil if the claim was made.
     func claimEnd() -> String? {
         do throws(BroadsideError) {
             return try directory.claimAttempt(manifest)
@@ -170,10 +171,11 @@ final class LedgerSession {
         }
     }
 
-    /// Whether there is something to be claimed at the end.
+    /// Whether there is a claim to renew at the end.
     var hasClaim: Bool { !isFinishedAlready && directory.claim != nil }
 
-    /// Says of a ledger what a run would say of it before it reads its segments; makes and locks nothing.
+    /// Makes the checks of a run that precede reading the segments, without creating or locking
+    /// anything.
     static func checkBeforehand(
         _ ledger: String, _ plan: Plan, list: TokenList, skips: ExclusionScan?
     ) throws(BroadsideError) {
@@ -196,8 +198,8 @@ final class LedgerSession {
                 + "or resume with what it was begun with")
     }
 
-    /// The list is the one that was begun with: its size, its header, and all of it where that was
-    /// read once, else each part that was begun.
+    /// Checks that the list is the campaign's: its size, its header, and its whole content if that
+    /// was read once, otherwise each part that was begun.
     private static func check(
         _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex, _ directory: LedgerDirectory
     ) throws(BroadsideError) {
@@ -214,7 +216,7 @@ final class LedgerSession {
         if isSame == false {
             throw otherCampaign(directory, "the list's content is another one")
         }
-        // A packed list tells its size only at its end.
+        // The size of a compressed list is known only at its end.
         guard let known = manifest.identity.listByteCount, list.byteCount == nil else { return }
         let found = try list.bytes.measure()
         if found != known {
@@ -229,11 +231,11 @@ final class LedgerSession {
         }
     }
 
-    /// Rows that earlier runs settled and that this one does not open again: with what this run counts, what
-    /// became of the campaign so far.
+    /// Verdicts of earlier runs that this one does not reopen; together with this run's counts,
+    /// they are the campaign's.
     var kept: RowCounts { earlier.kept(reopening: plan.options.retry) }
 
-    /// Rows that earlier runs read and that this one does not read again, for `--max-invalid`.
+    /// Rows that earlier runs read and this one does not read again, for `--max-invalid`.
     var rowsRead: InvalidRowsGuard { Self.rowsRead(earlier, plan) }
 
     private static func rowsRead(_ earlier: LedgerSummary, _ plan: Plan) -> InvalidRowsGuard {
@@ -286,14 +288,14 @@ final class LedgerSession {
                 ? CampaignIdentity.binaryProtocol : nil)
     }
 
-    /// The work that earlier runs left; nil where this is the first.
+    /// Work that earlier runs left; nil if this is the first.
     func resumePlan() -> ResumePlan? {
         guard let index else { return nil }
         return ResumePlan(
             index: index, lostRows: plan.options.onLost, reopens: plan.options.retry)
     }
 
-    /// Notes in the manifest that every segment of this run is on disk.
+    /// Records in the manifest that every segment of this run is on disk.
     func recordCreatedSegments() throws(BroadsideError) {
         assert(manifest.epochs.last?.number == epoch, "the run that continues was begun")
         manifest.recordCreatedSegments()
@@ -302,10 +304,10 @@ final class LedgerSession {
 
     // MARK: Canary
 
-    /// The canary of this run; nil where none is asked for, or one has passed already.
+    /// Canary of this run; nil if none is requested, or one has passed already.
     func canaryGate() -> CanaryGate? {
         guard let rows = plan.options.canary, !manifest.canaryPassed else { return nil }
-        // Where no others were reserved than rows of a canary, their answers count for it.
+        // If only rows of a canary were reserved, their responses count for it.
         let isSame = manifest.canaryRowCount != nil
         let rejected = earlier.count(.rejected)
         let invalid = earlier.count(.invalid)
@@ -316,7 +318,7 @@ final class LedgerSession {
             refused: isSame ? rejected - earlier.goneCount + invalid : 0)
     }
 
-    /// Notes in the manifest that the canary has passed.
+    /// Records in the manifest that the canary has passed.
     func recordPassedCanary() throws(BroadsideError) {
         guard !manifest.canaryPassed else { return }
         manifest.canaryPassed = true
@@ -325,7 +327,7 @@ final class LedgerSession {
 
     // MARK: End
 
-    /// Notes in the manifest what this run left.
+    /// Records the end of this run in the manifest.
     func end(
         lengths: [SegmentLength], rows: UInt64?, listByteCount: UInt64?, listHash: String?,
         isFinished: Bool,
@@ -344,15 +346,14 @@ final class LedgerSession {
         try directory.save(manifest)
     }
 
-    /// How many rows the campaign has, where a run has looked at those before `end`; nil where that
-    /// is not known.
+    /// Number of the campaign's rows, if a run has read those before `end`; nil if unknown.
     func rowCount(with ledger: LedgerSummary, upTo end: UInt64?) -> UInt64? {
         end.flatMap { manifest.rowCount(with: ledger, upTo: $0) }
     }
 
-    /// The ledger as it is now, counted again.
+    /// Counts the ledger again in its current state.
     ///
-    /// - Parameter ofOwnRuns: Without the segments of runs that this one does not know.
+    /// - Parameter ofOwnRuns: Whether to ignore segments of runs that this one does not know.
     func count(ofOwnRuns: Bool = false) throws(BroadsideError) -> LedgerSummary {
         do {
             let known = Set(manifest.epochs.map(\.number))

@@ -3,17 +3,17 @@ import BroadsideEngine
 import BroadsidePayloads
 import BroadsideRows
 
-/// What `send` would make of the rows of a list, without sending them.
+/// Determines what `send` would do with the rows of a list, without sending them.
 struct RowInspector: ~Copyable {
-    /// Why a row is invalid.
+    /// Reason why a row is invalid.
     struct Finding: Equatable {
         var reason: Reason
-        /// The token is good; what the campaign makes of the row's other columns is not.
+        /// Whether the token is valid and the row's other columns cause the problem.
         var isPersonal: Bool
-        /// The value for which the row is invalid; nil if it is not for one alone.
+        /// Value that makes the row invalid; nil if it is not a single one.
         var culprit: PayloadRenderer.Culprit?
 
-        /// The row's topic is wrong.
+        /// Whether the row's topic is invalid.
         var isOfTopic: Bool { culprit?.use == .topic || culprit?.use == .topicBeyondLimit }
     }
 
@@ -26,21 +26,21 @@ struct RowInspector: ~Copyable {
         isPersonal = payloads.isPersonal
     }
 
-    /// Rows whose value has no payload of its own.
+    /// Counts of rows whose value has no payload of its own.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
-    /// Rows whose payload has a value that was shortened.
+    /// Number of rows whose payload contains a shortened value.
     var shortenedRows: UInt64 { renderer.shortenedRows }
 
-    /// The digits of the token of the row that was inspected last, which has one.
+    /// Number of digits in the token of the last inspected row, which has one.
     var tokenDigitCount: Int { digits.bytes.byteCount }
 
-    /// Why the row that was read last is invalid, which holds no token.
+    /// Reason why the row that was read last, which has no token, is invalid.
     static func tokenFinding(in reader: borrowing RowReader) -> Finding {
         Finding(reason: reader.refusal(of: reader.field(0)), isPersonal: false)
     }
 
-    /// Why the row that was read last is invalid; nil where it is not.
+    /// Reason why the row that was read last is invalid; nil if it is valid.
     mutating func finding(in reader: borrowing RowReader) -> Finding? {
         let refusal = digits.write { reader.readToken(reader.field(0), into: &$0) }
         if let refusal { return Finding(reason: refusal, isPersonal: false) }
