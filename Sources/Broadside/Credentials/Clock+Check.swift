@@ -1,9 +1,9 @@
 import BroadsideSupport
 
 extension Clock {
-    /// Refuses to date provider tokens and ledgers by a clock that was never set.
+    /// Refuses to date provider tokens and ledgers with a clock that was never set.
     ///
-    /// - Throws: Exit code 5, if it says a time before 2001.
+    /// - Throws: Exit code 5 if its time is before 2001.
     static func checkThatItIsSet() throws(BroadsideError) {
         let wall = now().wallMilliseconds
         guard wall / 1000 < earliestSeconds else { return }
@@ -13,6 +13,6 @@ extension Clock {
                 + "then try again", exitCode: ExitCode.disk)
     }
 
-    /// No clock that is set says less, seconds since 1970: 2001.
+    /// Earliest time of a clock that is set, seconds since 1970: 2001.
     private static let earliestSeconds: UInt64 = 978_307_200
 }

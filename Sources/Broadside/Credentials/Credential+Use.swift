@@ -4,16 +4,16 @@ import BroadsideSupport
 import BroadsideTLS
 
 extension Credential {
-    /// What `authorization` a run begins with, and how it is renewed.
+    /// Initial `authorization` of a run, and its renewal.
     struct Authorization: Sendable {
         /// `bearer ...`; nil with a certificate.
         var value: [UInt8]?
         var issuedAtSeconds: UInt64 = 0
-        /// Makes a new value for an issue time; nil where there is nothing to sign with.
+        /// Signs a value for an issue time; nil if there is no key to sign with.
         var sign: RunCoordinator.Signer?
     }
 
-    /// Which rules hold for the request's headers.
+    /// Kind of the credential, which determines the rules for request headers.
     var kind: NotificationHeaders.Credential {
         switch self {
         case .key, .suppliedToken: .providerToken
@@ -21,25 +21,25 @@ extension Credential {
         }
     }
 
-    /// What the handshake shows.
+    /// TLS identity for the handshake; nil with a provider token.
     var identity: TLSIdentity? {
         if case .certificate(let identity, _) = self { return identity }
         return nil
     }
 
-    /// The topic that APNs takes where a request names none.
+    /// Topic that APNs applies to requests without one; nil if there is none.
     var onlyTopic: String? {
         if case .certificate(_, let scope) = self { return scope.onlyTopic }
         return nil
     }
 
-    /// The topics that a certificate is for; none with a provider token.
+    /// Topics of a certificate; empty with a provider token.
     var topics: [String] {
         if case .certificate(_, let scope) = self { return scope.topics }
         return []
     }
 
-    /// What it is, for people; nothing secret.
+    /// Description for people, without secrets.
     var summary: String {
         switch self {
         case .key(let key, let keyID, let teamID):
@@ -55,9 +55,9 @@ extension Credential {
         }
     }
 
-    /// The `authorization` of this moment; nil with a certificate.
+    /// Current value of `authorization`; nil with a certificate.
     ///
-    /// - Parameter shiftSeconds: Dates a token that is made here otherwise.
+    /// - Parameter shiftSeconds: Shift of the issue time of a token that is signed here.
     func freshAuthorization(shiftSeconds: Int64 = 0) throws(BroadsideError) -> [UInt8]? {
         switch self {
         case .certificate: return nil
@@ -69,13 +69,13 @@ extension Credential {
         }
     }
 
-    /// Holds the campaign against what the certificate is for, so that APNs need not.
+    /// Checks the campaign against the certificate, so that APNs does not have to refuse it.
     func check(_ headers: NotificationHeaders, _ options: SendOptions) throws(BroadsideError) {
         guard case .certificate(_, let scope) = self else { return }
         if let problem = scope.topicProblem(headers.topic, pushType: headers.pushType) {
             throw .usage("topic", problem.message)
         }
-        // What environment another endpoint has is its own affair.
+        // The environment of another endpoint is unknown.
         if options.endpoint == nil, !scope.environments.isEmpty,
             !scope.environments.contains(options.environment)
         {
@@ -87,7 +87,7 @@ extension Credential {
         }
     }
 
-    /// The provider token of a run.
+    /// Returns the initial authorization of a run.
     ///
     /// - Parameter nowSeconds: Seconds since 1970.
     func authorization(nowSeconds: UInt64) throws(BroadsideError) -> Authorization {
@@ -106,7 +106,8 @@ extension Credential {
         }
     }
 
-    /// Whether a run may go on with this one in another's place: the campaign stays the same.
+    /// Checks that a run can continue with this credential in place of another, without changing
+    /// the campaign.
     func checkSuccession(
         of other: Credential, headers: NotificationHeaders
     ) throws(BroadsideError) {

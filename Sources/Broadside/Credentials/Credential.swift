@@ -3,24 +3,25 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// How the sender proves who it is: exactly one of the kinds, read and checked.
+/// Credential of the sender: exactly one of the kinds, read and checked.
 enum Credential: Sendable {
-    /// A key that provider tokens are signed with.
+    /// Key that signs provider tokens.
     case key(SigningKey, keyID: String, teamID: String)
-    /// A provider token that was made elsewhere: in a file that may be replaced, or by a command.
+    /// Provider token that another program makes: in a file that may be replaced, or from a
+    /// command.
     case suppliedToken(ExternalProviderToken)
-    /// A client certificate, shown in the handshake; requests carry no `authorization`.
+    /// Client certificate for the handshake; requests have no `authorization`.
     case certificate(TLSIdentity, CertificateScope)
 
-    /// A certificate that ends within so many seconds is worth a word.
+    /// Remaining lifetime of a certificate below which a warning appears, seconds.
     private static let expiryNoticeSeconds: Int64 = 30 * 86_400
 
-    /// Reads the files that the options name, or has the command run.
+    /// Reads the files that the options name, or runs the command.
     ///
     /// - Parameters:
-    ///   - options: Name one credential.
-    ///   - warnings: What is most likely a mistake is appended.
-    ///   - printed: What the options' command has printed; nil: it is run.
+    ///   - options: Options with one credential.
+    ///   - warnings: Receives likely mistakes.
+    ///   - printed: Output of the options' command; nil: the command is run.
     static func read(
         _ options: SendOptions, warnings: inout [String], printed: SecretBytes? = nil
     ) throws(BroadsideError) -> Credential {
@@ -58,7 +59,8 @@ enum Credential: Sendable {
         return try readKey(options, printed, &warnings)
     }
 
-    /// Options that belong to another kind were meant for something: better asked than ignored.
+    /// Refuses options of another kind of credential, whose purpose is unclear, instead of ignoring
+    /// them.
     private static func refuseStrangers(
         _ options: SendOptions, kind: String
     ) throws(BroadsideError) {
@@ -108,7 +110,7 @@ enum Credential: Sendable {
             try readKey(source, printed, &warnings), keyID: keyID, teamID: teamID)
     }
 
-    /// The most bytes of a key, in whatever form.
+    /// Limit on the size of a key in any format, bytes.
     static let keyByteLimit = 1 << 16
 
     private static func readKey(
@@ -145,9 +147,9 @@ enum Credential: Sendable {
         }
     }
 
-    /// Reads a key's text, and overwrites it.
+    /// Parses a key's text, and overwrites the text.
     ///
-    /// - Parameter location: What a message has before the problem.
+    /// - Parameter location: Prefix of error messages.
     private static func key(
         taking text: inout [UInt8], _ source: KeySource, _ location: String
     ) throws(BroadsideError) -> SigningKey {
@@ -158,7 +160,7 @@ enum Credential: Sendable {
             guard source.path == nil else {
                 throw .usage(source.option, "\(location)\(error.message)")
             }
-            // What to do about a file is no help here.
+            // Omits the message's advice about files, which does not apply here.
             let problem = (error.message.parts(atFirst: ":")?.before ?? error.message[...])
                 .replacing("the file holds", with: "it holds")
             throw .usage(
@@ -169,7 +171,7 @@ enum Credential: Sendable {
         }
     }
 
-    /// The ID in the name that Apple gives to key files, `AuthKey_ABC123DEFG.p8`.
+    /// ID in Apple's name of a key file, `AuthKey_ABC123DEFG.p8`.
     private static func keyIDInName(_ path: String) -> String? {
         let name = path.pieces(at: "/").last ?? ""
         guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }

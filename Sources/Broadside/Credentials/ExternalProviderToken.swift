@@ -5,15 +5,15 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// A provider token that was made elsewhere, and where it comes from: a file in which whoever makes it writes
-/// a new one before the old one is an hour old, or a command that prints one.
+/// A provider token from another program, with its source: a file, replaced by that program before
+/// the token is an hour old, or a command that prints a token.
 struct ExternalProviderToken: Sendable {
-    /// Where it comes from.
+    /// Source of the token.
     enum Source: Sendable {
         case file(String)
         case command(String)
 
-        /// The option that names it.
+        /// Option that names the source.
         var option: String {
             switch self {
             case .file: "auth-token-file"
@@ -21,7 +21,7 @@ struct ExternalProviderToken: Sendable {
             }
         }
 
-        /// An error about what was read.
+        /// Error about the content of the source.
         fileprivate func error(_ problem: String) -> BroadsideError {
             switch self {
             case .file(let path): .usage(option, "\(path): \(problem)")
@@ -29,7 +29,7 @@ struct ExternalProviderToken: Sendable {
             }
         }
 
-        /// The token, as the beginning of a warning.
+        /// Subject of warnings about the token.
         fileprivate var subject: String {
             switch self {
             case .file(let path): "--\(option) \(path)"
@@ -38,14 +38,14 @@ struct ExternalProviderToken: Sendable {
         }
     }
 
-    /// What tells one state of the file from the next.
+    /// Identifies one state of the file.
     struct Mark: Equatable, Sendable {
         private var inode: UInt64
         private var size: Int
         private var seconds: Int
         private var nanoseconds: Int
 
-        /// nil where there is no such file.
+        /// nil if the file does not exist.
         init?(path: String) {
             guard let status = SystemCall.status(path) else { return nil }
             inode = UInt64(status.st_ino)
@@ -56,18 +56,18 @@ struct ExternalProviderToken: Sendable {
     }
 
     let source: Source
-    /// The file's state before it was read; nil if it comes from a command.
+    /// State of the file before it was read; nil if the token comes from a command.
     let mark: Mark?
     let claims: ProviderTokenClaims
     /// `bearer ...`.
     let authorization: [UInt8]
 
-    /// The most bytes of a file, or of what a command prints.
+    /// Size limit of the file or the command's output, bytes.
     static let byteLimit = 8_192
 
-    /// Reads the file and checks what can be checked without the key.
+    /// Reads the file and makes all checks that need no key.
     ///
-    /// - Parameter warnings: What is most likely a mistake is appended.
+    /// - Parameter warnings: Receives likely mistakes.
     static func read(
         _ path: String, nowSeconds: UInt64, warnings: inout [String]
     ) throws(BroadsideError) -> ExternalProviderToken {
@@ -77,15 +77,15 @@ struct ExternalProviderToken: Sendable {
         return try parse(bytes, .file(path), mark, nowSeconds: nowSeconds, warnings: &warnings)
     }
 
-    /// Runs the command and checks what it prints.
+    /// Runs the command and checks its output.
     ///
     /// - Parameters:
-    ///   - command: The command line.
-    ///   - printed: What it has printed; nil: it is run.
-    ///   - shell: Runs it.
-    ///   - heedsSignals: Whether nothing else takes signals meanwhile.
+    ///   - command: Command line.
+    ///   - printed: Output of the command; nil: the command is run.
+    ///   - shell: Runs the command.
+    ///   - heedsSignals: Whether the command is the only one to take signals while it runs.
     ///   - nowSeconds: Seconds since 1970.
-    ///   - warnings: What is most likely a mistake is appended.
+    ///   - warnings: Receives likely mistakes.
     static func run(
         _ command: String, printed: SecretBytes? = nil, by shell: ShellCommand = ShellCommand(),
         heedsSignals: Bool = true, nowSeconds: UInt64, warnings: inout [String]
@@ -138,8 +138,8 @@ struct ExternalProviderToken: Sendable {
             authorization: ProviderTokenClaims.authorization(text))
     }
 
-    /// Checks that a run may continue with this one: "One connection, one team", and the campaign's topic is
-    /// the first team's.
+    /// Checks that a run may continue with this token: "One connection, one team", and the
+    /// campaign's topic belongs to the first team.
     func checkTeam(of other: ExternalProviderToken) throws(BroadsideError) {
         guard claims.teamID == other.claims.teamID else {
             switch source {
@@ -152,7 +152,8 @@ struct ExternalProviderToken: Sendable {
 }
 
 extension ExternalProviderToken {
-    /// What a file is that is near to a provider token; nil if it is none of those.
+    /// Description of a file that is easily mistaken for a provider token; nil if it is none of
+    /// those.
     private static func otherKind(_ text: [UInt8]) -> String? {
         let words = String(decoding: text.prefix(64), as: UTF8.self)
         if words.contains("PRIVATE KEY-----") {
@@ -165,33 +166,35 @@ extension ExternalProviderToken {
     }
 }
 
-/// Looks once a second whether the file has a new token, or whether the command has to be run again, and gives
-/// what is found to the run.
+/// Checks once per second whether the file has a new token or the command is due, and passes the
+/// result to the run.
 ///
-/// A command is run when its token has reached an age at which APNs takes another one and soon wants one, or
-/// when APNs has called it expired: no more often than the rules of Apple allow.
+/// A command is due when its token has reached an age at which APNs accepts a new one and will soon
+/// require it, or when APNs has reported the token as expired: never more often than Apple's rules
+/// allow.
 struct ExternalProviderTokenWatch {
-    /// What was found where the file changed, or the command was run.
+    /// Result of reading a changed file or running the command.
     struct Reading: Sendable {
-        /// nil: a command's.
+        /// State of the file; nil for a command.
         let mark: ExternalProviderToken.Mark?
-        /// nil: it can't be read, which the last warning says.
+        /// nil if the token can't be read; the last warning has the cause.
         var token: ExternalProviderToken?
         var warnings: [String] = []
     }
 
-    /// From this age of its token on a command is run again, in seconds: five minutes remain for tries.
+    /// Age of its token from which the command is run again, in seconds; leaves five minutes for
+    /// retries.
     static let renewalAge = ProviderTokenAge.usableSeconds - ProviderTokenAge.changeSeconds
-    /// So many runs of the command bring no other token in place of one that has expired: then the run ends.
+    /// Number of command runs without a new token for an expired one, after which the run ends.
     static let expiredTriesLimit = 3
 
     private(set) var token: ExternalProviderToken
     private(set) var lastMark: ExternalProviderToken.Mark?
     private var nextCheck: UInt64
-    /// Runs of the command since APNs called its token expired.
+    /// Number of command runs since APNs reported the token as expired.
     private var expiredTries = 0
 
-    /// nil where the credential is of another kind.
+    /// nil if the credential is of another kind.
     init?(_ credential: Credential, now: Now) {
         guard case .suppliedToken(let token) = credential else { return nil }
         self.token = token
@@ -205,26 +208,28 @@ struct ExternalProviderTokenWatch {
         return false
     }
 
-    /// Whether it is time to look at the file, or to run the command.
+    /// Whether to check the file, or run the command, now.
     ///
-    /// - Parameter isStale: APNs has called the token expired, and nothing is sent before there is another.
+    /// - Parameter isStale: Whether APNs reported the token as expired, so that sending waits for a
+    ///   new one.
     func isDue(_ now: Now, isStale: Bool) -> Bool {
         guard now.nanoseconds >= nextCheck else { return false }
         return !isFromCommand || isStale
             || now.wallMilliseconds / 1000 >= token.claims.issuedAtUnixSeconds + Self.renewalAge
     }
 
-    /// A look has begun: the next one is due in a second, or after a pause if it is a command that is run.
+    /// Schedules the next check: in a second for a file, after a longer pause for a command.
     mutating func wait(_ now: Now, isStale: Bool) {
         nextCheck = now.nanoseconds + (isFromCommand ? isStale ? 5 : 60 : 1) * second
     }
 
-    /// A file that is being replaced may be missing or half for a moment: the token in use stays.
+    /// Applies a reading. A file that is being replaced may be missing or incomplete for a moment:
+    /// the token in use remains.
     ///
     /// - Parameters:
-    ///   - reading: What was found.
-    ///   - now: The time.
-    ///   - coordinator: Whose requests carry the token.
+    ///   - reading: Result of the check.
+    ///   - now: Current time.
+    ///   - coordinator: Coordinator of the run that uses the token.
     mutating func take(_ reading: Reading, _ now: Now, coordinator: RunCoordinator) {
         lastMark = reading.mark
         if let found = reading.token {
@@ -247,14 +252,14 @@ struct ExternalProviderTokenWatch {
 }
 
 extension ExternalProviderTokenWatch.Reading? {
-    /// Reads the file if it changed, or runs the command; may wait for a disk or for the command. A pipe is
-    /// read at the start only.
+    /// Reads the file if it changed, or runs the command; may wait for a disk or for the command. A
+    /// pipe is read at the start only.
     ///
     /// - Parameters:
-    ///   - token: The one in use.
-    ///   - lastMark: The file's state before it was read last.
+    ///   - token: Token in use.
+    ///   - lastMark: State of the file before the last read.
     ///   - shell: Runs a command.
-    /// - Returns: nil where the file is as it was, or missing.
+    /// - Returns: nil if the file is unchanged or missing.
     static func read(
         _ token: ExternalProviderToken, since lastMark: ExternalProviderToken.Mark?,
         by shell: ShellCommand
@@ -290,7 +295,7 @@ extension ExternalProviderTokenWatch.Reading? {
     }
 }
 
-/// Minutes, and days of an age that nobody counts in minutes.
+/// Formats an age in minutes, or in days from two days on.
 private func ageText(_ seconds: UInt64) -> String {
     let minutes = seconds / 60
     return minutes < 2 * 24 * 60

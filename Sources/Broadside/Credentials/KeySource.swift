@@ -2,21 +2,21 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Synchronization
 
-/// Where a signing key comes from.
+/// Source of a signing key.
 enum KeySource: Equatable, Sendable {
     case file(String)
-    /// A variable of the environment holds the key's text.
+    /// Environment variable that contains the key's text.
     case environment(String)
-    /// It stays in a PKCS#11 token; a URI (RFC 7512) says which.
+    /// Key in a PKCS#11 token, identified by a URI (RFC 7512).
     case token(TokenURI)
-    /// A command prints it.
+    /// Command that prints the key.
     case command(String)
 
-    /// What a value of `--auth-key` begins with that names no file.
+    /// Prefixes of `--auth-key` values that are not file names.
     static let prefixes = [environmentPrefix, TokenURI.prefix]
     private static let environmentPrefix = "env:"
 
-    /// What the options say; nil: they name no key.
+    /// Reads the source from the options; nil: they name no key.
     init?(_ options: SendOptions) {
         if let command = options.authKeyCommand {
             self = .command(command)
@@ -27,7 +27,7 @@ enum KeySource: Equatable, Sendable {
         }
     }
 
-    /// What a value of `--auth-key` says.
+    /// Parses a value of `--auth-key`.
     init(_ value: String) {
         if value.starts(withBytes: TokenURI.prefix) {
             self = .token(TokenURI(value))
@@ -38,19 +38,19 @@ enum KeySource: Equatable, Sendable {
         }
     }
 
-    /// The option that names it.
+    /// Option that names the source.
     var option: String {
         if case .command = self { return "auth-key-command" }
         return "auth-key"
     }
 
-    /// The file, where it is one.
+    /// Path of a file; nil for other sources.
     var path: String? {
         if case .file(let path) = self { return path }
         return nil
     }
 
-    /// Refuses what can't be a source, and shows nothing of what may be a secret.
+    /// Refuses an invalid source, without showing a text that may be a secret.
     func check() throws(BroadsideError) {
         switch self {
         case .file: break
@@ -68,15 +68,15 @@ enum KeySource: Equatable, Sendable {
 }
 
 extension SendOptions {
-    /// What a value of `--auth-key` begins with that names no file.
+    /// Prefixes of `--auth-key` values that are not file names.
     package static var keyPrefixes: [String] { KeySource.prefixes }
 
-    /// Refuses a value of `--auth-key` that can't be a source; nothing is read.
+    /// Refuses an invalid value of `--auth-key` without reading anything.
     package static func checkKey(_ value: String) throws(BroadsideError) {
         try KeySource(value).check()
     }
 
-    /// Refuses a secret, or nothing, where a command is meant; nothing is run.
+    /// Refuses a secret or an empty text in place of a command, without running anything.
     package static func checkSecretCommand(
         _ command: String, option: String
     ) throws(BroadsideError) {
@@ -84,13 +84,13 @@ extension SendOptions {
     }
 }
 
-/// Keys that are read once per process: their source has nothing to read them from again.
+/// Keys that are read once per process because their source can't be read again.
 enum HeldKeys {
     private static let keys = Mutex<[String: SigningKey]>([:])
-    /// Sources of one process: a program that uses the library may have several.
+    /// Limit on sources per process: a program that uses the library may have several.
     private static let countMax = 64
 
-    /// The key of a source; it is read where that was not done before.
+    /// Returns the key of a source, and reads it on first use.
     static func key(
         _ source: String, _ read: () throws(BroadsideError) -> SigningKey
     ) throws(BroadsideError) -> SigningKey {

@@ -4,16 +4,16 @@ import BroadsideLedgers
 import BroadsideSupport
 import BroadsideTLS
 
-/// Makes the provider tokens of a signing key. The same key and date make the same bytes on every
-/// machine (RFC 6979), so nothing of them is kept anywhere.
+/// Signs provider tokens with a key. The same key and issue time result in the same bytes on every
+/// machine (RFC 6979), so tokens are not stored.
 struct ProviderTokenSigner: Sendable {
     let key: SigningKey
     let keyID: String
     let teamID: String
 
-    /// `bearer ...` for an issue time; nil where the key can't sign.
+    /// Returns `bearer ...` for an issue time; nil if the key can't sign.
     ///
-    /// - Parameter issuedAtSeconds: `iat`: seconds since 1970.
+    /// - Parameter issuedAtSeconds: Value of `iat`, seconds since 1970.
     func sign(issuedAtSeconds: UInt64) -> [UInt8]? {
         let claims = ProviderTokenClaims(
             keyID: keyID, teamID: teamID, issuedAtUnixSeconds: issuedAtSeconds)
@@ -23,11 +23,11 @@ struct ProviderTokenSigner: Sendable {
             ProviderTokenClaims.compactToken(signingInput: input, signature: signature))
     }
 
-    /// The token that is used at a time.
+    /// Returns the token to use at a time.
     ///
     /// - Parameters:
     ///   - nowSeconds: Seconds since 1970.
-    ///   - shiftSeconds: Dates it otherwise.
+    ///   - shiftSeconds: Shift of the issue time.
     func token(
         nowSeconds: UInt64, shiftSeconds: Int64 = 0
     ) throws(BroadsideError) -> ProviderTokenLife.Token {
@@ -41,8 +41,8 @@ struct ProviderTokenSigner: Sendable {
 }
 
 extension LedgerDirectory {
-    /// Takes away the provider tokens that earlier versions left in a ledger: they are secrets, and
-    /// nobody reads them any more.
+    /// Removes the provider tokens that earlier versions stored in a ledger: they are secrets and
+    /// no longer used.
     func removeEarlierProviderTokens() {
         removeFile("provider-token")
         removeFile(".provider-token.new")

@@ -1,15 +1,15 @@
 import BroadsideEngine
 import BroadsideSupport
 
-/// A provider token as a text, for a program that takes it in a header.
+/// A provider token as text, for programs that send it in a header.
 package enum ProviderTokenText {
-    /// The value of `authorization` now, for a signing key.
+    /// Returns the current value of `authorization` for a signing key.
     ///
     /// - Parameters:
-    ///   - key: The path of the key (.p8).
-    ///   - keyID: Of the key.
-    ///   - teamID: Its owner's.
-    /// - Throws: Where the key can't be read, or does not sign.
+    ///   - key: Path of the key (.p8).
+    ///   - keyID: ID of the key.
+    ///   - teamID: ID of the key's team.
+    /// - Throws: If the key can't be read or can't sign.
     package static func authorization(
         key: String, keyID: String, teamID: String
     ) throws(BroadsideError) -> String {

@@ -1,14 +1,14 @@
 import BroadsideSupport
 import BroadsideTLS
 
-/// Commands that print a key or a provider token: what they print reaches nobody else.
+/// Runs commands that print a key or a provider token, and keeps their output secret.
 enum SecretCommand {
-    /// The longest time that one may take.
+    /// Time limit of a command, seconds.
     static let secondsLimit: UInt64 = 30
-    /// The longest line of its errors that a message repeats, in characters.
+    /// Limit on the line of the command's errors that a message repeats, in characters.
     private static let excerptCountMax = 200
 
-    /// Refuses a secret, or nothing, where a command is meant.
+    /// Refuses a secret or an empty text in place of a command.
     static func check(_ command: String, option: String) throws(BroadsideError) {
         guard command.unicodeScalars.contains(where: { $0.value > 0x20 }) else {
             throw .usage(
@@ -31,8 +31,8 @@ enum SecretCommand {
     /// Runs the options' command once more.
     ///
     /// - Parameters:
-    ///   - options: Name one.
-    ///   - shell: Runs it.
+    ///   - options: Options with one command.
+    ///   - shell: Runs the command.
     static func print(
         _ options: SendOptions, by shell: ShellCommand
     ) throws(BroadsideError) -> [UInt8] {
@@ -49,14 +49,14 @@ enum SecretCommand {
             by: shell, heedsSignals: false)
     }
 
-    /// Runs a command and takes what it prints. Who gets that overwrites it.
+    /// Runs a command and returns its output, which the caller must overwrite.
     ///
     /// - Parameters:
-    ///   - command: The command line.
-    ///   - option: The option that says it.
-    ///   - limit: The most bytes that it may print.
-    ///   - shell: Runs it.
-    ///   - heedsSignals: Whether nothing else takes signals meanwhile.
+    ///   - command: Command line.
+    ///   - option: Option that contains the command.
+    ///   - limit: Limit on the output, bytes.
+    ///   - shell: Runs the command.
+    ///   - heedsSignals: Whether the command is the only one to take signals while it runs.
     static func run(
         _ command: String, option: String, limit: Int, by shell: ShellCommand = ShellCommand(),
         heedsSignals: Bool = true
@@ -96,13 +96,13 @@ enum SecretCommand {
         }
     }
 
-    /// The last line of a command's errors, in brackets, without what looks like a secret; empty if there is
-    /// none.
+    /// Last line of a command's errors, in parentheses, without text that may be a secret; empty if
+    /// there is none.
     static func excerpt(of end: ShellCommand.End) -> String {
         let text = SecretText.masked(String(decoding: end.errors, as: UTF8.self))
         guard let line = text.split(whereSeparator: \.isNewline).last(where: { !isBlank($0) })
         else { return "" }
-        // What it printed may be repeated there, by set -x for example.
+        // The errors may repeat the output, for example with set -x.
         let printed = String(decoding: end.output, as: UTF8.self)
             .split(whereSeparator: \.isNewline).filter { $0.utf8.count >= 8 }
         guard !printed.contains(where: { String(line).contains(String($0)) }) else {
@@ -116,7 +116,7 @@ enum SecretCommand {
         line.unicodeScalars.allSatisfy { $0.value <= 0x20 }
     }
 
-    /// Whether a word may be a line of a key: long, of base64's digits, and no path.
+    /// Whether a word may be a line of a key: long, in base64 digits, and not a path.
     private static func isLikeSecret(_ word: Substring) -> Bool {
         let bytes = word.utf8
         guard bytes.count >= 32, bytes.first != UInt8(ascii: "/") else { return false }

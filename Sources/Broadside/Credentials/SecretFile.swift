@@ -2,8 +2,8 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// A file that nobody else should be able to read, whole. Its bytes are read into one array and
-/// nowhere else: whoever gets it cleanses it.
+/// Reads a whole file that other users should not be able to read. Its bytes are in the returned
+/// array only, which the caller must cleanse.
 func readSecret(
     _ path: String, option: String, limit: Int, _ warnings: inout [String]
 ) throws(BroadsideError) -> [UInt8] {
@@ -42,7 +42,7 @@ func readSecret(
     return bytes
 }
 
-/// Whether a path leads to a pipe or a socket.
+/// Whether a path refers to a pipe or a socket.
 func isPipe(_ path: String) -> Bool {
     guard let mode = SystemCall.status(path)?.st_mode else { return false }
     return mode & S_IFMT == S_IFIFO || mode & S_IFMT == S_IFSOCK

@@ -2,7 +2,8 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// The URI of a key in a PKCS#11 token (RFC 7512): `pkcs11:token=apns;object=push?pin-source=/etc/apns/pin`.
+/// URI of a key in a PKCS#11 token (RFC 7512):
+/// `pkcs11:token=apns;object=push?pin-source=/etc/apns/pin`.
 struct TokenURI: Equatable, Sendable {
     static let prefix = "pkcs11:"
 
@@ -10,12 +11,12 @@ struct TokenURI: Equatable, Sendable {
 
     init(_ text: String) { self.text = text }
 
-    /// The longest URI.
+    /// Limit on the length of a URI.
     private static let countMax = 1_024
-    /// The most bytes of a PIN's file.
+    /// Size limit of a PIN's file, bytes.
     private static let pinByteLimit = 256
 
-    /// Which key it is, without what is needed to open it: fit to be shown.
+    /// Part of the URI that identifies the key, without attributes for opening it; safe to show.
     var key: String { String(text.parts(atFirst: "?")?.before ?? text[...]) }
 
     private var attributes: [(name: Substring, value: Substring)] {
@@ -25,7 +26,7 @@ struct TokenURI: Equatable, Sendable {
         }
     }
 
-    /// Refuses a PIN in the URI, and shows nothing of it.
+    /// Refuses a PIN in the URI, without showing it.
     func check(option: String) throws(BroadsideError) {
         guard !attributes.contains(where: { $0.name == "pin-value" }) else {
             throw .usage(
@@ -71,7 +72,7 @@ struct TokenURI: Equatable, Sendable {
         }
         var uri = Array(key.utf8)
         defer { uri.cleanse() }
-        // Room for the PIN: what is left behind when an array grows is not overwritten.
+        // Reserves room for the PIN: the old memory of an array that grows is not overwritten.
         uri.reserveCapacity(uri.count + 64 + 3 * Self.pinByteLimit)
         if !key.contains(";type=") && !key.contains(":type=") { uri += Array(";type=private".utf8) }
         if let pin { Self.append(pin, to: &uri) }
@@ -91,7 +92,7 @@ struct TokenURI: Equatable, Sendable {
         }
     }
 
-    /// The text of a percent-encoded value (RFC 3986, 2.1); nil if it is none.
+    /// Decodes a percent-encoded value (RFC 3986, 2.1); nil if it is invalid.
     private static func decoded(_ value: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(value.utf8)[...]
