@@ -4,20 +4,21 @@ internal import BroadsidePolicy
 import BroadsideSupport
 internal import Glibc
 
-/// The folder of one campaign's nights: a ledger for each date, the notes about them, and the page about all.
+/// Folder of one campaign's nights: a ledger per date, the notes about the nights, and the page
+/// about all of them.
 struct NightFolder {
     /// The campaign's name, which is the folder's.
     let name: String
     let path: String
-    /// The folder of all campaigns.
+    /// Folder of all campaigns.
     private let parent: String
 
-    /// Names that a warning lists.
+    /// Limit on the names that a warning lists.
     private static let namedLimit = 5
-    /// The most bytes of a folder's name (NAME_MAX).
+    /// Limit on the length of a folder's name, bytes (NAME_MAX).
     private static let nameByteLimit = 255
 
-    /// Makes nothing.
+    /// Resolves the folder without creating it.
     init(_ options: NightOptions) throws(BroadsideError) {
         guard let ledgers = options.ledgers else {
             throw .usage(
@@ -55,7 +56,8 @@ struct NightFolder {
         }
     }
 
-    /// The campaign's name as that of a folder. No character is replaced: two campaigns would have one folder.
+    /// Name of the campaign's folder. Invalid characters are refused, not replaced: otherwise two
+    /// campaigns could share a folder.
     private static func name(_ options: NightOptions) throws(BroadsideError) -> String {
         if let name = options.send.name {
             guard isFolderName(name) else {
@@ -72,7 +74,7 @@ struct NightFolder {
             name = name.dropLast(suffix.count)
             break
         }
-        // What a shell's <(...) is called differs from start to start.
+        // The name of a shell's <(...) differs with each start.
         let isFile = FileIdentity(path: options.campaign)?.isRegular == true
         guard isFile, isFolderName(String(name)) else {
             throw .usage(
@@ -102,7 +104,7 @@ struct NightFolder {
 
     // MARK: The other nights
 
-    /// The dates that have a ledger here, oldest first.
+    /// Dates that have a ledger in this folder, oldest first.
     func ledgerDates() throws(BroadsideError) -> [NightDate] {
         guard let names = SystemCall.names(inDirectory: path) else {
             if errno == ENOENT { return [] }
@@ -118,8 +120,8 @@ struct NightFolder {
         return dates.sorted()
     }
 
-    /// Refuses to begin a night that seems to have its ledger in the folder of all campaigns: there a script put it
-    /// that named its ledger after the date.
+    /// Refuses to begin a night whose ledger seems to be in the folder of all campaigns, created by
+    /// a script that named its ledgers after the date.
     func refuseElsewhere(_ date: NightDate) throws(BroadsideError) {
         let other = parent == "/" ? "/\(date)" : "\(parent)/\(date)"
         guard try LedgerDirectory.isBegunLedger(other, ifThere: true),
@@ -131,8 +133,8 @@ struct NightFolder {
                 + "is this campaign's, or name another folder")
     }
 
-    /// Looks at the ledgers of other nights: none may be at work, and those of earlier ones that have rows left are
-    /// named.
+    /// Checks the ledgers of other nights: refuses to begin while one of them is sending, and warns
+    /// about earlier ones with remaining rows.
     func checkOthers(than date: NightDate) throws(BroadsideError) {
         var unfinished: [NightDate] = []
         for other in try ledgerDates() where other != date {
@@ -166,9 +168,9 @@ struct NightFolder {
 
     // MARK: Pages
 
-    /// Writes the page about a night into its ledger. The exit code does not depend on it.
+    /// Writes the page about a night into its ledger. A failure does not affect the exit code.
     ///
-    /// - Parameter page: What the run left; nil: the page is made from the ledger, unless there is one.
+    /// - Parameter page: Page of the run; nil: the page is made from the ledger unless it exists.
     func writePage(of date: NightDate, _ page: [UInt8]?) {
         let path = ledger(date)
         do throws(BroadsideError) {
@@ -195,27 +197,28 @@ struct NightFolder {
     }
 
     private func warn(_ error: BroadsideError) {
-        // A second signal to stop: the page can wait, its sender does not.
+        // After a second stop signal the page is left out without a warning.
         guard error.exitCode != ExitCode.rowsRemain else { return }
         standardErrorLine("broadside: warning: a page is not written: \(error.message)")
     }
 
     // MARK: What is kept
 
-    /// The name under which a ledger waits for its removal.
+    /// Name of a ledger that awaits its removal.
     private func hidden(_ date: NightDate) -> String { "\(path)/.\(date).removed" }
 
-    /// Removes the ledgers of finished nights beyond the newest ones. What can't be removed is a warning.
+    /// Removes the ledgers of finished nights beyond the newest ones. Warns about those that can't
+    /// be removed.
     ///
     /// - Parameters:
-    ///   - count: How many dates keep their ledgers, whatever their outcome.
-    ///   - sent: The night that was sent now: its ledger stays until another one was.
+    ///   - count: Number of dates that keep their ledgers, regardless of their outcome.
+    ///   - sent: Night that was sent now, whose ledger remains until another night was sent.
     func removeOld(keeping count: Int, sent: NightDate, _ notes: NightNotes) {
         assert(count > 0, "the newest is never removed")
         do throws(BroadsideError) {
             let dates = try ledgerDates()
             for date in dates.dropLast(max(1, count)) {
-                // Files of others stay.
+                // Ledgers without a note remain: they are not this command's.
                 guard date != sent, notes.history[date]?.state == .begun else { continue }
                 let refusal = try LedgerDirectory.hideFinished(ledger(date), as: hidden(date))
                 guard refusal == nil else {
@@ -233,7 +236,7 @@ struct NightFolder {
         }
     }
 
-    /// Continues removals in which a process was killed.
+    /// Continues removals that were interrupted because the process was killed.
     func finishRemovals(_ notes: NightNotes) {
         for name in SystemCall.names(inDirectory: path) ?? [] {
             guard name.hasPrefix("."), name.hasSuffix(".removed"),
@@ -247,8 +250,8 @@ struct NightFolder {
         }
     }
 
-    /// Removes a hidden ledger. The note comes first: a night without its ledger that is not noted as removed is a lost
-    /// one.
+    /// Removes a hidden ledger, after the note about it: a night without ledger and without that
+    /// note counts as lost.
     private func finishRemoval(of date: NightDate, _ notes: NightNotes) throws(BroadsideError) {
         if notes.history[date]?.state != .removed {
             try notes.add(.removed, of: date, at: Clock.now().wallMilliseconds)

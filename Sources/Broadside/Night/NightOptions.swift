@@ -1,27 +1,28 @@
 import BroadsideSupport
 
-/// What `broadside night` is asked to do.
+/// Options of `broadside night`.
 public struct NightOptions: Sendable {
-    /// What is sent; its ledger and how that is used are the night's to say.
+    /// Options of the send, except for the ledger and its use, which the night determines.
     public var send = SendOptions()
-    /// The campaign's file.
+    /// Path of the campaign's file.
     public var campaign = ""
-    /// The folder of all campaigns' ledgers.
+    /// Folder of all campaigns' ledgers.
     public var ledgers: String?
-    /// The night's date, `2026-11-20`; nil: today's, or that of the night that continues.
+    /// Date of the night, `2026-11-20`; nil: today, or the date of the night that continues.
     public var date: String?
-    /// How long after its start a night continues on the next day, in nanoseconds.
+    /// Time after its start during which a night continues on the next day, nanoseconds.
     public var nightLength = defaultNightLength
-    /// How many ledgers are kept; nil: all.
+    /// Number of ledgers to keep; nil: all.
     public var keep: Int?
 
-    /// The defaults of the contract.
+    /// Creates options with the documented defaults.
     public init() {}
 
-    /// `--night-length` if none is given.
+    /// Default of `--night-length`.
     public static var defaultNightLength: UInt64 { 12 * 3_600 * second }
-    /// The longest night: the next one may begin 23 hours after it, when the clocks are set forward.
+    /// Limit on `--night-length`: the next night may begin after 23 hours when clocks are set
+    /// forward.
     public static var nightLengthLimit: UInt64 { 20 * 3_600 * second }
-    /// The most ledgers that can be kept.
+    /// Limit on `--keep`.
     public static var keepLimit: Int { 4_096 }
 }

@@ -3,17 +3,18 @@ import BroadsideObservability
 internal import BroadsidePolicy
 public import BroadsideSupport
 
-/// `broadside night`: the night of a campaign that is due, begun, continued or left alone.
+/// Runs `broadside night`: begins or continues the night that is due, or finds it finished.
 ///
-/// What keeps a date from a second campaign, in the order in which it is durable: the folder's notes are locked; the
-/// night is noted as intended; its ledger is made; the night is noted as begun; the first request follows. A process
-/// that is killed at any of these points leaves a night that begins, or one that continues. A night that is noted as
-/// begun and has no ledger was lost, and does not begin again.
+/// These steps prevent a second campaign for a date, in the order in which they become durable: the
+/// folder's notes are locked; the night is noted as intended; its ledger is created; the night is
+/// noted as begun; the first request follows. A process that is killed between any two of them
+/// leaves a night that can begin or continue. A night that is noted as begun but has no ledger was
+/// lost, and does not begin again.
 public enum NightRun {
-    /// Does what the options ask.
+    /// Runs the night with the options.
     ///
     /// - Returns: The documented exit code.
-    /// - Throws: What made it impossible, with the exit code for it; nothing was sent then.
+    /// - Throws: The cause if the night could not begin, with its exit code; nothing was sent then.
     public static func run(_ options: NightOptions) throws(BroadsideError) -> Int32 {
         try run(options, now: Clock.now().wallMilliseconds)
     }
@@ -34,7 +35,7 @@ struct NightCall {
     private let options: NightOptions
     private let now: UInt64
     private let today: NightDate
-    /// The date that was given; nil: none.
+    /// Date from the options; nil: none.
     private let given: NightDate?
 
     init(_ options: NightOptions, now: UInt64) throws(BroadsideError) {
@@ -78,14 +79,15 @@ struct NightCall {
         }
     }
 
-    /// The date that this call is about.
+    /// Date of the night for this call.
     func date(_ history: NightHistory) throws(BroadsideError) -> NightDate {
         if let given { return given }
         return try history.night(
             at: now, today: today, length: options.nightLength / millisecond)
     }
 
-    /// The campaign's file, as it is noted. Links are not followed: a ConfigMap's lead elsewhere after each change.
+    /// Path of the campaign's file for the notes. Links are not resolved: those of a ConfigMap
+    /// change their targets with each update.
     private var campaign: String {
         let path = options.campaign
         let isAbsolute = path.starts(withBytes: "/")
@@ -95,11 +97,11 @@ struct NightCall {
 
     // MARK: Without writing
 
-    /// `--dry-run` and `--preview`: says which night would be sent.
+    /// Checks the night that would be sent, for `--dry-run` and `--preview`.
     func check() throws(BroadsideError) -> Int32 {
         let history = try NightNotes.history(folder: folder.path) ?? NightHistory()
         var date = try date(history)
-        // By day, the check is for the next night, not for the one that is over.
+        // During the day the check applies to the next night, not to the finished one.
         if given == nil, isOver(date, history) { date = today }
         let ledger = folder.ledger(date)
         try refuseLost(date, history)
@@ -125,7 +127,7 @@ struct NightCall {
 
     // MARK: The night
 
-    /// - Parameter notes: Locked.
+    /// - Parameter notes: Notes of the folder, locked.
     func run(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) -> Int32 {
         let ledger = folder.ledger(date)
         let history = notes.history
@@ -138,7 +140,8 @@ struct NightCall {
         try refuseLost(date, history)
         try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
-        // A start that is refused while another night is at work is one, too: after midnight it is still of this date.
+        // A start that is refused because another night is running counts as a start: after
+        // midnight it still belongs to this date.
         try noteIntention(date, notes)
         try folder.checkOthers(than: date)
         if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {
@@ -147,7 +150,7 @@ struct NightCall {
             )
         }
         if let code = try finished(ledger, date, history) {
-            // Of a ledger that a send began here.
+            // The ledger may come from a send, which makes no note.
             if history[date]?.state != .begun { try notes.add(.begun, of: date, at: now) }
             end(date, code, page: nil, notes)
             return code
@@ -165,7 +168,7 @@ struct NightCall {
         } catch {
             end(date, error.exitCode, page: record.takePage(), notes)
             guard error.exitCode == ExitCode.rowsRemain else { throw error }
-            // It advises a send to resume.
+            // The original message would advise a resume by `send`.
             throw BroadsideError(
                 "interrupted before the first row was sent: the same command with --date \(date) continues",
                 exitCode: error.exitCode)
@@ -174,7 +177,7 @@ struct NightCall {
         return code
     }
 
-    /// A night that was begun and has no ledger any more sends nothing.
+    /// Refuses a night that was begun but has no ledger any more, so that nothing is sent.
     private func refuseLost(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
@@ -188,7 +191,7 @@ struct NightCall {
                 + "it may have been: put the ledger back")
     }
 
-    /// Two campaigns of one name are not one: the second would seem to be sent.
+    /// Refuses another campaign of the same name, which would seem to be sent already.
     private func refuseOtherCampaign(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
@@ -204,7 +207,7 @@ struct NightCall {
 
     private func noteIntention(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) {
         let known = notes.history[date]
-        // A night that continues after midnight, or has begun, keeps its age.
+        // A night that continues after midnight, or has begun, keeps its start time.
         guard
             known == nil
                 || known?.state == .intended && (date == today || known?.campaign != campaign)
@@ -213,13 +216,13 @@ struct NightCall {
             date == today ? .intended : .ordered, of: date, at: now, campaign: campaign)
     }
 
-    /// The send that the night is.
+    /// Options of the night's send.
     private func sending(
         _ date: NightDate, _ record: NightRecord, isBegun: Bool
     ) -> SendOptions {
         var send = options.send
         send.ledger = folder.ledger(date)
-        // What was begun is never begun again, whatever becomes of its ledger meanwhile.
+        // A night that has begun never begins again, even if its ledger disappears.
         send.ledgerUse = isBegun ? .resume : .resumeOrBegin
         send.name = folder.name
         send.command = send.command?.night(of: date.description)
@@ -227,9 +230,9 @@ struct NightCall {
         return send
     }
 
-    /// What every night ends with, however it ended.
+    /// Writes the pages and removes old ledgers at the end of a night, regardless of its outcome.
     private func end(_ date: NightDate, _ code: Int32, page: [UInt8]?, _ notes: NightNotes) {
-        // Another process has the ledger.
+        // Another process uses the ledger.
         guard code != ExitCode.inUse else { return }
         folder.writePage(of: date, page)
         if let keep = options.keep, code == ExitCode.complete || code == ExitCode.openRows {
@@ -240,10 +243,10 @@ struct NightCall {
 
     // MARK: A finished night
 
-    /// Says of a night that is finished that it is; its list and its payload may be the next night's by now, and are
-    /// not read.
+    /// Reports a finished night without reading its list and payload, which may be those of the
+    /// next night by now.
     ///
-    /// - Returns: The exit code; nil if there is something to do, or to judge.
+    /// - Returns: The exit code; nil if rows remain or have to be checked.
     private func finished(
         _ ledger: String, _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) -> Int32? {
@@ -277,7 +280,7 @@ struct NightCall {
 }
 
 extension LedgerDirectory {
-    /// The same for a path at which nothing may be.
+    /// Whether a path, which may not exist, is a ledger that has begun.
     static func isBegunLedger(
         _ path: String, ifThere: Bool
     ) throws(BroadsideError) -> Bool {

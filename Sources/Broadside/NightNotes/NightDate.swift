@@ -1,10 +1,10 @@
 import BroadsideSupport
 
-/// A day of the calendar, as a night's ledger is called: `2026-11-20`.
+/// A calendar day, the name of a night's ledger: `2026-11-20`.
 struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
     let description: String
 
-    /// - Parameter text: Ten characters, of a day that exists; nil for anything else.
+    /// - Parameter text: Ten characters that form a valid date; nil for other texts.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard bytes.count == 10, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-") else {
@@ -17,7 +17,7 @@ struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
         description = text
     }
 
-    /// The day at this machine's place; nil if its calendar has none.
+    /// Local day of a time; nil if it can't be determined.
     init?(localDayOf milliseconds: UInt64) {
         guard let text = localDate(milliseconds) else { return nil }
         self.init(text)

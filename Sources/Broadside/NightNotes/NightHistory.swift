@@ -1,25 +1,25 @@
 import BroadsideSupport
 
-/// Which nights of a campaign were begun, by the notes about them.
+/// Nights of a campaign and their states, from the notes about them.
 ///
 ///     (none) ──intended, ordered──> intended ──begun──> begun ──removed──> removed
 ///                                      ▲                  │
 ///                                      └────withdrawn─────┘
 ///
-/// A night that is intended has sent nothing, so that it may begin. One that is begun may have, whether its ledger
-/// is still there or not.
+/// A night that is intended has sent nothing, so it may begin. A night that has begun may have sent
+/// rows, whether or not its ledger still exists.
 struct NightHistory: Sendable {
-    /// What is noted.
+    /// Kind of note.
     enum Note: String, CaseIterable, Sendable {
-        /// A start of the night on its own day.
+        /// Start of the night on its own day.
         case intended
-        /// A start of the night on another day, whose date was given.
+        /// Start of the night on another day, with the date as an option.
         case ordered
-        /// Its ledger is durable, and its first request may follow.
+        /// The night's ledger is durable, and the first request may follow.
         case begun
-        /// Nothing was sent, and its ledger is discarded.
+        /// Nothing was sent, and the ledger is being discarded.
         case withdrawn
-        /// It is finished, and its ledger was removed because newer ones were enough.
+        /// The night is finished, and its ledger was removed because enough newer ones exist.
         case removed
     }
 
@@ -27,30 +27,30 @@ struct NightHistory: Sendable {
         case intended, begun, removed
     }
 
-    /// A night, and what is known of it.
+    /// State of a night.
     struct Night: Sendable {
         let date: NightDate
         fileprivate(set) var state = State.intended
-        /// The latest start on its own day before it had begun; nil if there was none: a night that was only ordered
-        /// continues only if its date is given again.
+        /// Latest start on its own day before it had begun. nil if there was none: a night that was
+        /// only ordered continues only if its date is an option again.
         fileprivate(set) var startedAtMilliseconds: UInt64?
-        /// When the latest of its notes was made.
+        /// Time of its latest note.
         fileprivate(set) var notedAtMilliseconds: UInt64
-        /// The campaign's file, by its absolute path in quotation marks.
+        /// Absolute path of the campaign's file, in quotation marks.
         fileprivate(set) var campaign = ""
     }
 
-    /// Each date once, in the order of their first notes.
+    /// All nights in the order of their first notes.
     private(set) var nights: [Night] = []
     private var indexes: [NightDate: Int] = [:]
-    /// The night that the latest note is about.
+    /// Night of the latest note.
     private(set) var latest: NightDate?
 
     subscript(date: NightDate) -> Night? { indexes[date].map { nights[$0] } }
 
-    /// Takes a note.
+    /// Applies a note.
     ///
-    /// - Parameter campaign: The campaign's file, of an intention.
+    /// - Parameter campaign: Path of the campaign's file, for `intended` and `ordered`.
     mutating func take(
         _ note: Note, of date: NightDate, at milliseconds: UInt64, campaign: String = ""
     ) {
@@ -66,7 +66,7 @@ struct NightHistory: Sendable {
         nights[index].notedAtMilliseconds = milliseconds
         switch note {
         case .intended, .ordered:
-            // What was begun stays so.
+            // A night that has begun keeps its state.
             guard nights[index].state == .intended else { return }
             nights[index].campaign = campaign
             if note == .intended { nights[index].startedAtMilliseconds = milliseconds }
@@ -79,14 +79,15 @@ struct NightHistory: Sendable {
 
     // MARK: Which night
 
-    /// The night that a start without a date is about: the latest one if that began less than `length` ago,
-    /// else today's.
+    /// Night for a start without a date: the latest one if it began less than `length` ago,
+    /// otherwise today's.
     ///
     /// - Parameters:
-    ///   - now: The time, in milliseconds.
-    ///   - today: The day at that time.
-    ///   - length: How long a night is, in milliseconds.
-    /// - Throws: Exit code 1 if the clock is far behind the latest night: it would be begun again under another date.
+    ///   - now: Current time, in milliseconds.
+    ///   - today: Day at that time.
+    ///   - length: Length of a night, in milliseconds.
+    /// - Throws: Exit code 1 if the clock is far behind the latest night, which would otherwise
+    ///   begin again under another date.
     func night(
         at now: UInt64, today: NightDate, length: UInt64
     ) throws(BroadsideError) -> NightDate {
@@ -111,14 +112,14 @@ struct NightHistory: Sendable {
 // MARK: As text
 
 extension NightHistory {
-    /// The first line of the file.
+    /// First line of the file.
     static let header = "broadside nights 1\n"
     /// The last millisecond of the year 9999.
     private static let latestTime: UInt64 = 253_402_300_799_999
 
-    /// A note as a line.
+    /// Formats a note as a line.
     ///
-    /// - Parameter campaign: Without line breaks.
+    /// - Parameter campaign: Path without line breaks.
     static func line(
         _ note: Note, of date: NightDate, at milliseconds: UInt64, campaign: String
     ) -> String {
@@ -127,11 +128,11 @@ extension NightHistory {
         return "\(date) \(note.rawValue) \(milliseconds)\(file)\n"
     }
 
-    /// Reads the lines behind the header.
+    /// Parses the lines behind the header.
     ///
     /// - Parameters:
-    ///   - text: Whole lines.
-    ///   - path: The file's.
+    ///   - text: Complete lines.
+    ///   - path: Path of the file.
     /// - Throws: Exit code 5 for a line that was not written by `line`.
     init(_ text: Substring, path: String) throws(BroadsideError) {
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false)

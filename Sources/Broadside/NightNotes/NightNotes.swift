@@ -2,14 +2,14 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// The file in a campaign's folder that says which of its nights were begun. A note is durable before what it says
-/// happens. The file is locked for as long as a night is at work: there is one at a time.
+/// File in a campaign's folder that records which nights have begun. A note is durable before the
+/// step that it announces. The file is locked while a night runs, so there is only one at a time.
 final class NightNotes: Sendable {
-    /// The file's name.
+    /// Name of the file.
     static let name = "nights"
-    /// The most bytes of it: some tens of thousands of nights.
+    /// Size limit, bytes: tens of thousands of nights.
     private static let byteLimit = 1 << 22
-    /// So often the file is opened again because it was replaced at that moment.
+    /// Limit on attempts to open the file if it is replaced at that moment.
     private static let openingsLimit = 16
 
     private struct Content {
@@ -24,10 +24,10 @@ final class NightNotes: Sendable {
 
     var history: NightHistory { content.withLock { $0.history } }
 
-    /// Opens the file of a folder, and locks it; makes it if there is none.
+    /// Opens and locks the file of a folder, and creates it if it does not exist.
     ///
-    /// - Throws: Exit code 7 if another process has it locked; 5 if it can't be used or is damaged; 2 if it is another
-    ///   program's.
+    /// - Throws: Exit code 7 if another process has locked it; 5 if it can't be used or is damaged;
+    ///   2 if it belongs to another program.
     init(folder: String) throws(BroadsideError) {
         self.folder = folder
         path = "\(folder)/\(Self.name)"
@@ -42,7 +42,7 @@ final class NightNotes: Sendable {
 
     deinit { close(descriptor) }
 
-    /// What the notes of a folder say, without a lock; nil if there are none.
+    /// Reads the notes of a folder without a lock; nil if there are none.
     static func history(folder: String) throws(BroadsideError) -> NightHistory? {
         let path = "\(folder)/\(name)"
         guard try fileExists(path) else { return nil }
@@ -50,9 +50,9 @@ final class NightNotes: Sendable {
         return try parse(bytes, path).history
     }
 
-    /// Adds a note, which is durable then.
+    /// Adds a note durably.
     ///
-    /// - Parameter campaign: The campaign's file, of an intention.
+    /// - Parameter campaign: Path of the campaign's file, for `intended` and `ordered`.
     func add(
         _ note: NightHistory.Note, of date: NightDate, at milliseconds: UInt64,
         campaign: String = ""
@@ -96,7 +96,7 @@ final class NightNotes: Sendable {
                     option: "ledgers", "\(path): \(words ?? describe(errno: code))",
                     exitCode: ExitCode.disk)
             }
-            // The one that the next start will find.
+            // Checks that it is the file that the next start will open.
             let own = FileIdentity(descriptor: descriptor)
             if let own, own.isRegular, own == FileIdentity(path: path) { return descriptor }
             close(descriptor)
@@ -106,7 +106,7 @@ final class NightNotes: Sendable {
             exitCode: ExitCode.disk)
     }
 
-    /// - Returns: The number of the error; nil: it is locked.
+    /// - Returns: The error number; nil if the file is locked now.
     private static func lock(_ descriptor: Int32) -> Int32? {
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EINTR else { return errno }
@@ -123,8 +123,8 @@ final class NightNotes: Sendable {
             exitCode: ExitCode.inUse)
     }
 
-    /// Reads the file, makes its first line if it has none, and cuts off a note that was not whole: nothing of what
-    /// it was to say has happened.
+    /// Reads the file, creates its first line if it is empty, and removes an incomplete note, whose
+    /// step has not happened.
     private static func read(
         _ descriptor: Int32, _ path: String, folder: String
     ) throws(BroadsideError) -> Content {
@@ -145,7 +145,7 @@ final class NightNotes: Sendable {
         return content
     }
 
-    /// Reads whole lines.
+    /// Parses complete lines.
     private static func parse(_ bytes: [UInt8], _ path: String) throws(BroadsideError) -> Content {
         let header = Array(NightHistory.header.utf8)
         guard bytes.starts(with: header) else {

@@ -1,7 +1,7 @@
 import BroadsideSupport
 internal import Synchronization
 
-/// What a run notes of the night that it sends, and the page that it leaves.
+/// Notes of a run about its night, and its page.
 final class NightRecord: Sendable {
     private let notes: NightNotes
     private let date: NightDate
@@ -12,15 +12,16 @@ final class NightRecord: Sendable {
         self.date = date
     }
 
-    /// Notes that requests may follow; the ledger is durable.
+    /// Records that requests may follow; the ledger is durable.
     func noteBegun() throws(BroadsideError) {
         guard notes.history[date]?.state != .begun else { return }
         try notes.add(.begun, of: date, at: Clock.now().wallMilliseconds)
     }
 
-    /// Notes that nothing was sent, before the ledger is discarded.
+    /// Records that nothing was sent, before the ledger is discarded.
     ///
-    /// - Returns: Whether that is durable. If not, the ledger has to stay: without it the night would be a lost one.
+    /// - Returns: Whether the note is durable. If not, the ledger must remain: without it the night
+    ///   would count as lost.
     func withdraw() -> Bool {
         do throws(BroadsideError) {
             try notes.add(.withdrawn, of: date, at: Clock.now().wallMilliseconds)
@@ -31,10 +32,10 @@ final class NightRecord: Sendable {
         }
     }
 
-    /// Keeps the page about the run until that has ended.
+    /// Stores the run's page until the run has ended.
     func keep(page bytes: [UInt8]) { page.withLock { $0 = bytes } }
 
-    /// The page about the run; nil if it did not get so far.
+    /// Page of the run; nil if the run ended before it was made.
     func takePage() -> [UInt8]? {
         page.withLock { page in
             defer { page = nil }
