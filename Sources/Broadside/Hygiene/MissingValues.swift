@@ -3,14 +3,14 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// Warnings of words such as NULL, which stand for a missing value and are taken for texts.
+/// Warnings about words such as NULL, which mean a missing value but count as text.
 enum MissingValues {
-    /// Rows whose other columns are looked at.
+    /// Limit on the rows whose other columns are checked.
     private static let rowLimit: UInt64 = 1000
-    /// Columns of these, at most.
+    /// Limit on the columns that are checked in these rows.
     private static let columnLimit = 200
 
-    /// Warns of each column with such a word.
+    /// Warns about each column with such a word.
     static func warn(of words: MissingWords, in layout: RowLayout, of list: TokenList) {
         for (name, occurrence) in zip(layout.names, words.occurrences) {
             guard let occurrence else { continue }
@@ -23,9 +23,9 @@ enum MissingValues {
         }
     }
 
-    /// Looks for such words in the other columns of a table's first rows.
+    /// Checks the other columns of a table's first rows for such words.
     ///
-    /// - Parameter header: The list's header.
+    /// - Parameter header: Header of the list.
     static func warnOfOtherColumns(of list: TokenList, header: [UInt8]?) {
         guard let separator = list.format.separator, let header else { return }
         let names = RowLayout.columns(header, separator: separator).filter { name in
@@ -40,7 +40,7 @@ enum MissingValues {
             var rows = try RowCursor(list, first, layout: layout)
             while let row = try rows.next() { words.take(row, of: rows.reader) }
         } catch {
-            // What can be read only once has passed by.
+            // Input that can be read only once is not available any more.
             return
         }
         warn(of: words, in: layout, of: list)

@@ -1,48 +1,49 @@
 public import BroadsideAPNs
 public import BroadsideLists
 
-/// What one prune is asked to do: the values of the command's options.
+/// Options of one prune.
 public struct PruneOptions: Sendable {
     /// Directories of the ledgers whose verdicts count.
     public var ledgers: [String]
-    /// The list to be pruned.
+    /// The list to prune.
     public var tokens: String
-    /// nil: as the list's name and first bytes say.
+    /// Format of the list; nil: detected from its name and first bytes.
     public var format: TokenListFormat?
-    /// nil: `token`.
+    /// Column of the tokens; nil: `token`.
     public var tokenColumn: String?
-    /// Where the pruned list goes.
+    /// Path of the pruned list.
     public var output: String
-    /// The option that named it, without dashes.
+    /// Option that names the output, without dashes.
     public var outputOption = "output"
-    /// Where the rows go that are taken out; nil: nowhere.
+    /// Path of the removed rows; nil: they are not written.
     public var removed: String?
-    /// The reasons that call a token dead.
+    /// Reasons that make a token a dead token.
     public var reasons: Set<Reason> = PruneOptions.defaultReasons
-    /// The column that says when a row's token was registered.
+    /// Column with the time of a token's registration.
     public var registeredColumn: String?
-    /// The most percent of the rows that may go, for lists of `guardedRowCount` rows or more.
+    /// Limit on the removed share of a list with `guardedRowCount` rows or more, percent.
     public var maxRemovedPercent = PruneOptions.defaultMaxRemovedPercent
 
-    /// Whether rows are only counted: nothing is written, and no output is named.
+    /// Whether rows are only counted, without output.
     public var isDryRun = false
 
-    /// What to do where more rows would go.
+    /// Advice if more rows would be removed.
     public var moreAdvice = "--max-removed allows more"
 
-    /// Names what every prune needs.
+    /// Creates options with the values that every prune needs.
     public init(ledgers: [String], tokens: String, output: String) {
         self.ledgers = ledgers
         self.tokens = tokens
         self.output = output
     }
 
-    /// The reasons that come with status 410: the device token is not active any more.
+    /// Reasons with status 410: the device token is no longer active.
     public static let defaultReasons: Set<Reason> = [.unregistered, .expiredToken]
 
-    /// `--max-removed` where none is given.
+    /// Default of `--max-removed`.
     public static let defaultMaxRemovedPercent = 50.0
 
-    /// Shorter lists are not guarded: a list of three with two dead tokens is nothing strange.
+    /// Row count below which lists have no limit: two dead tokens in a list of three are not
+    /// unusual.
     public static let guardedRowCount: UInt64 = 1_000
 }

@@ -4,12 +4,12 @@ import BroadsideLedgers
 import BroadsideLists
 public import BroadsideSupport
 
-/// One `prune`: a list without the tokens that ledgers call dead.
+/// One `prune`: writes a list without the tokens that ledgers report as dead.
 public enum PruneRun {
-    /// Does what the options ask.
+    /// Runs a prune with the options.
     ///
-    /// - Returns: What was done, in a few lines for people.
-    /// - Throws: What made it impossible, with its exit code; the output was not touched then.
+    /// - Returns: A summary for people, a few lines.
+    /// - Throws: The cause of the failure, with its exit code; the output is unchanged then.
     public static func run(_ options: PruneOptions) throws(BroadsideError) -> String {
         let list = try TokenList(
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
@@ -24,7 +24,7 @@ public enum PruneRun {
             do throws(BroadsideError) {
                 try checkShare(counts, options)
             } catch {
-                // How many rows would go, and why, tells whether it is the right ledger.
+                // The number of removed rows and the reasons show whether it is the right ledger.
                 standardErrorLine(summary)
                 throw error
             }
@@ -40,7 +40,7 @@ public enum PruneRun {
         let counts = try prune(list, dead: dead, options: options, to: output, removed: removed)
         try checkRegistrations(counts, options, list)
         try checkShare(counts, options)
-        // The list may have been put in the output's place meanwhile.
+        // The list may have been moved to the output's path in the meantime.
         try PruneFiles.check(options, list: list)
         try output.settle()
         try removed?.finish()
@@ -48,7 +48,7 @@ public enum PruneRun {
         return summary(counts, options, hasSilence: hasSilence)
     }
 
-    /// Refuses a column of which no row says when its token was registered.
+    /// Refuses a column that contains no time of registration in any row.
     private static func checkRegistrations(
         _ counts: PruneCounts, _ options: PruneOptions, _ list: TokenList
     ) throws(BroadsideError) {
@@ -60,15 +60,15 @@ public enum PruneRun {
         }
     }
 
-    /// Checks before a probe what a prune after it would refuse.
+    /// Makes the checks of a prune's output before a probe begins.
     public static func checkOutput(_ options: PruneOptions) throws(BroadsideError) {
         try PruneFiles.check(options.outputOption, options.output, identity: nil)
         try checkWritable(options.output, option: options.outputOption)
     }
 
-    /// Reads the ledgers twice: for the dead, then for what says otherwise.
+    /// Reads the ledgers twice: for dead tokens, then for later evidence that they are not.
     ///
-    /// - Parameter hasSilence: Set where a ledger has acceptances that prove nothing.
+    /// - Parameter hasSilence: Set if a ledger has acceptances that prove nothing.
     private static func deadTokens(
         _ options: PruneOptions, hasSilence: inout Bool
     ) throws(BroadsideError) -> DeadTokens {
@@ -109,7 +109,8 @@ public enum PruneRun {
         return dead
     }
 
-    /// Refuses a ledger of a run in the wrong environment, or for the wrong topic: good tokens are bad there.
+    /// Refuses a ledger of a run in the wrong environment or for the wrong topic, where valid
+    /// tokens are reported as bad.
     private static func checkResponses(
         of ledger: VerdictLedger, _ path: String, _ reasons: Set<Reason>
     ) throws(BroadsideError) {
@@ -125,7 +126,7 @@ public enum PruneRun {
                 + wanted.map(\.text).sorted().joined(separator: " and ") + " out of --reasons")
     }
 
-    /// What is worth a word where verdicts are about different apps or environments.
+    /// Warning about verdicts of different apps or environments.
     private static func scopeWarning(_ scopes: [TokenScope]) -> String? {
         guard
             let other = scopes.first(where: { scope in scopes.contains { !$0.mayBe(scope) } }),
@@ -140,7 +141,7 @@ public enum PruneRun {
             + "dead in another: prune the list of each app and environment with its own ledgers"
     }
 
-    /// - Parameter output: nil: rows are only counted.
+    /// - Parameter output: Output file; nil: rows are only counted.
     private static func prune(
         _ list: TokenList, dead: consuming DeadTokens, options: PruneOptions,
         to output: OutputFile?, removed: OutputFile?
@@ -155,7 +156,7 @@ public enum PruneRun {
             if isOriginal {
                 try prune(list, &window, with: &pruner, to: output, removed: removed)
             } else {
-                // SAFETY: the window stays where it is until `consume`, and nobody else reaches it
+                // SAFETY: the window does not move until `consume`, and nothing else accesses it
                 // meanwhile.
                 let outcome = unsafe pruner.process(
                     window.bytes, isLast: window.isLast, removed: &removedBytes)
@@ -172,8 +173,8 @@ public enum PruneRun {
         return pruner.counts
     }
 
-    /// Deals with a window of a list whose lines end otherwise than they are read: what stays is copied as
-    /// it is in the list.
+    /// Processes a window of a list whose line ends are replaced for reading. Remaining rows are
+    /// copied unchanged from the list.
     private static func prune(
         _ list: TokenList, _ window: inout ListWindow, with pruner: inout ListPruner,
         to output: OutputFile?, removed: OutputFile?
@@ -181,7 +182,7 @@ public enum PruneRun {
         var text = try window.withLineFeeds()
         var removedBytes: [UInt8] = []
         let isLast = window.isLast
-        // SAFETY: nobody else reaches the text meanwhile, and nothing keeps its address.
+        // SAFETY: nothing else accesses the text meanwhile, and nothing keeps its address.
         let outcome = unsafe text.withUnsafeMutableBytes {
             unsafe pruner.process($0, isLast: isLast, removed: &removedBytes)
         }
@@ -198,7 +199,7 @@ public enum PruneRun {
         window.consume(outcome.consumedCount)
     }
 
-    /// Copies all but some ranges, which are in order.
+    /// Copies everything outside the given ranges, which are in order.
     private static func copy(
         _ text: RawSpan, without holes: [Range<Int>], to output: OutputFile
     ) throws(BroadsideError) {
@@ -210,7 +211,8 @@ public enum PruneRun {
         try output.write(text.extracting(offset..<text.byteCount))
     }
 
-    /// Better no output than a list that lost half its rows to a wrong ledger.
+    /// Refuses to remove too large a share: no output is better than a list that a wrong ledger has
+    /// halved.
     private static func checkShare(
         _ counts: PruneCounts, _ options: PruneOptions
     ) throws(BroadsideError) {
@@ -255,7 +257,7 @@ public enum PruneRun {
     }
 }
 
-/// That no file is written over another that is needed.
+/// Checks that no output file overwrites another that is needed.
 enum PruneFiles {
     static func check(_ options: PruneOptions, list: TokenList) throws(BroadsideError) {
         try check(options.outputOption, options.output, identity: list.identity)
@@ -266,7 +268,7 @@ enum PruneFiles {
         }
     }
 
-    /// - Parameter identity: The list's; nil where it is not a file.
+    /// - Parameter identity: Identity of the list; nil if it is not a file.
     static func check(
         _ option: String, _ path: String, identity: FileIdentity?
     ) throws(BroadsideError) {

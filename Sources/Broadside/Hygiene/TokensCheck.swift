@@ -4,34 +4,34 @@ internal import BroadsideRows
 public import BroadsideSupport
 internal import Glibc
 
-/// What `tokens check` and `tokens dedupe` are asked to look at.
+/// Options of `tokens check` and `tokens dedupe`.
 public struct TokensOptions: Sendable {
     /// The list.
     public var tokens: String
-    /// nil: as the list's name and first bytes say.
+    /// Format of the list; nil: detected from its name and first bytes.
     public var format: TokenListFormat?
-    /// nil: `token`.
+    /// Column of the tokens; nil: `token`.
     public var tokenColumn: String?
-    /// `--max-invalid`.
+    /// Value of `--max-invalid`.
     public var maxInvalid = SendOptions.defaultMaxInvalid
 
-    /// Names the list.
+    /// Creates options for a list.
     public init(tokens: String) { self.tokens = tokens }
 }
 
-/// One `tokens check`: what a list holds and what `send` would make of it.
+/// One `tokens check`: the content of a list, and its treatment by `send`.
 public struct TokensCheck {
     /// The result.
     public let report: TokensReport
-    /// Why `send` would refuse the list; nil where it would not.
+    /// Error with which `send` would refuse the list; nil if it would accept it.
     public let refusal: BroadsideError?
 
-    /// Goes through the list once.
+    /// Reads the list once.
     ///
     /// - Parameters:
-    ///   - options: The list.
-    ///   - countsDuplicates: Whether later copies of a token are counted too.
-    /// - Throws: Where the list can't be read as one, with the exit code.
+    ///   - options: Options with the list.
+    ///   - countsDuplicates: Whether to count duplicates of tokens, too.
+    /// - Throws: If the list can't be read, with the exit code.
     public init(_ options: TokensOptions, countsDuplicates: Bool) throws(BroadsideError) {
         let list = try TokenList(
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn)
@@ -72,7 +72,7 @@ public struct TokensCheck {
         var found = TokensReport.Duplicates()
         var first = RecordSorter.Record(first: 0, second: 0, third: 0, fourth: 0)
         try sorter.merge { (record) throws(BroadsideError) in
-            // No row starts on line 0, which stands for no record yet.
+            // Rows start on line 1 or later, so line 0 marks the state before the first record.
             if first.third > 0, record.first == first.first, record.second == first.second {
                 found.count(line: record.third, firstLine: first.third)
             } else {
@@ -84,7 +84,7 @@ public struct TokensCheck {
 }
 
 extension ListSource {
-    /// The names in the list's header; empty where it has none.
+    /// Column names in the list's header; empty if it has none.
     var columns: [String] {
         guard let separator = list.format.separator, let header else { return [] }
         return RowLayout.columns(header, separator: separator)

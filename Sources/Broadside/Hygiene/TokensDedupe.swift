@@ -5,19 +5,19 @@ public import BroadsideSupport
 
 /// One `tokens dedupe`: a list with one row per token, or per value of a column.
 public enum TokensDedupe {
-    /// What was done.
+    /// Counts of a run.
     public struct Result: Sendable {
-        /// Rows of the list.
+        /// Number of rows in the list.
         public var rows: UInt64 = 0
-        /// Rows that were left out.
+        /// Number of rows that were removed.
         public var removed: UInt64 = 0
-        /// Rows without a device token; they stay.
+        /// Number of rows without a device token, which are kept.
         public var withoutToken: UInt64 = 0
-        /// Rows with a token whose time of registration nobody can read.
+        /// Number of rows with a token whose time of registration is unreadable.
         public var unreadableRegistrations: UInt64 = 0
-        /// The line on which the first of those starts.
+        /// Line on which the first of these rows starts.
         public var firstUnreadableLine: UInt64?
-        /// Rows that have the column of registration times.
+        /// Number of rows that have a value in the registration column.
         var withRegistration: UInt64 = 0
         /// Rows with a token that have no value in the column of `Rule.column`; they stay.
         public var withoutValue: UInt64 = 0
@@ -80,7 +80,7 @@ public enum TokensDedupe {
                 firstLine: result.firstUnreadableLine)
         }
         try copy(list, without: &removedRows, to: output)
-        // The list may have been put in the output's place meanwhile.
+        // The list may have been moved to the output's path in the meantime.
         try check(path, list)
         try output.finish()
         return summary(result, rule)
@@ -135,7 +135,7 @@ public enum TokensDedupe {
                     result.unreadableRegistrations += 1
                     result.firstUnreadableLine = result.firstUnreadableLine ?? row.line
                 }
-                // What can't be read counts as the oldest of all.
+                // An unreadable time counts as the oldest.
                 age = time.map { .max - 1 - UInt64(max($0, 0)) } ?? .max
             }
             let digest = key.map { TokenDigest($0.span.bytes) } ?? TokenDigest(survey.token(count))
@@ -149,11 +149,11 @@ public enum TokensDedupe {
         return result
     }
 
-    /// The bits that hold how long a row is.
+    /// Number of bits for the length of a row.
     private static let countBits: UInt64 = 21
 
-    /// A row's bytes in one word, in the list's order: a row with a token has at most 2^20 bytes
-    /// and its line feed.
+    /// Encodes a row's byte range in one word that sorts in the list's order: a row with a token
+    /// has at most 2^20 bytes and its line feed.
     private static func packed(_ offset: UInt64, _ count: Int) -> UInt64 {
         precondition(offset < 1 << (64 - countBits) && count < 1 << countBits)
         return offset << countBits | UInt64(count)
@@ -206,14 +206,14 @@ public enum TokensDedupe {
     }
 }
 
-/// Copies parts of a list, in order, through a window.
+/// Copies ranges of a list, in order, through a window.
 private struct Copier: ~Copyable {
     let list: TokenList
     let output: OutputFile
-    /// The window, and where it starts in the list.
+    /// Window, and its offset in the list.
     private var buffer = ReadBuffer(byteCount: 1 << 20)
     private var start: UInt64 = 0
-    /// Where the next byte to be copied lies.
+    /// Offset of the next byte to copy.
     private var position: UInt64 = 0
 
     init(list: TokenList, output: OutputFile) {

@@ -4,22 +4,22 @@ import BroadsideRows
 import BroadsideSupport
 
 extension ListSurvey.BadRow {
-    /// The first characters of what stands in the token's place, fit for a line on a terminal.
+    /// First characters of the text in the token's column, safe for one line of a terminal.
     var excerpt: String { tokenExcerpt(text) }
 }
 
-/// What `tokens check` found, as text and as JSON.
+/// Result of `tokens check`, as text and JSON.
 public struct TokensReport {
-    /// Later copies of tokens.
+    /// Duplicates of tokens.
     struct Duplicates {
-        /// A later copy and the token's first row.
+        /// A duplicate, and the first row of its token.
         struct Example {
             var line: UInt64
             var firstLine: UInt64
         }
 
         var count: UInt64 = 0
-        /// The first of them in the list's order.
+        /// The first duplicates in the order of the list.
         var examples: [Example] = []
 
         static let keptExampleCount = 5
@@ -44,7 +44,7 @@ public struct TokensReport {
     let counts: ListSurvey.Counts
     let duplicates: Duplicates?
 
-    /// For people.
+    /// Report for people.
     public var text: String {
         var text = "format       \(format.name)"
         if let compression { text += " in \(compression.rawValue)" }
@@ -65,7 +65,7 @@ public struct TokensReport {
             text += "  line \(row.line): \(row.reason.text) \(JSONLine.quoted(row.excerpt))\n"
         }
         if counts.invalid > UInt64(counts.firstBadRows.count) { text += "  and others\n" }
-        // Without a token there are none.
+        // Without a token there are no lengths.
         if !lengths.isEmpty {
             let counts = lengths.map { "\($0.digits): \(grouped($0.rows))" }.joined(separator: ", ")
             text += "digits       \(counts)\n"
@@ -89,7 +89,7 @@ public struct TokensReport {
         return text
     }
 
-    /// One line of JSON.
+    /// Report as one line of JSON.
     public var json: String {
         var text = "{\"file\":\(JSONLine.quoted(file)),\"format\":\"\(format.name)\","
         text += "\"separator\":\(separator.map(JSONLine.quoted) ?? "null"),"
