@@ -6,22 +6,22 @@ import BroadsideRing
 import BroadsideSupport
 import BroadsideTLS
 
-/// One connection to APNs for one request, over a blocking stream: for the doctor, which has time.
+/// One connection to APNs for one request over a blocking stream, for `doctor`, which may wait.
 @safe final class BlockingConnection {
-    /// Why it goes no further.
+    /// Cause that ends the connection.
     enum Failure: Error {
         case network(String)
         /// The socket could not be connected.
         case connect(errno: Int32)
-        /// The proxy opens no tunnel.
+        /// The proxy did not open a tunnel.
         case proxy(RecordLayerError)
         case tls(TLSError)
         case http2(String)
     }
 
-    /// What APNs said to the request.
+    /// APNs' response to the request.
     struct Response {
-        /// nil where GOAWAY came in the answer's place.
+        /// nil if a GOAWAY came instead of a response.
         var status: UInt16?
         var reason: Reason?
     }
@@ -33,12 +33,12 @@ import BroadsideTLS
     private(set) var isReady = false
     private(set) var response: Response?
 
-    /// What TLS agreed on.
+    /// Parameters that TLS negotiated.
     var session: TLSSession { _read { yield stream.session } }
 
     private static let connectLimitSeconds = 4
 
-    /// Connects the socket; nothing is said yet.
+    /// Connects the socket without sending anything.
     init(
         to address: SocketAddress, configuration: TLSConfigurationBox.Value, limitSeconds: Int
     ) throws(Failure) {
@@ -69,7 +69,7 @@ import BroadsideTLS
             case .refused(let error): throw .proxy(error)
             case .wait: break
             }
-            // One byte at a time: what follows the answer is the server's.
+            // Reads one byte at a time: bytes after the response belong to the server.
             let next = try attempt { () throws(BlockingStream.Failure) in
                 try stream.nextPlainByte()
             }
@@ -78,7 +78,7 @@ import BroadsideTLS
         }
     }
 
-    /// The TLS handshake.
+    /// Performs the TLS handshake.
     func handshake() throws(Failure) {
         try attempt { () throws(BlockingStream.Failure) in try stream.handshake() }
     }
@@ -90,9 +90,9 @@ import BroadsideTLS
         while !isReady { try receive() }
     }
 
-    /// Sends one request and waits for what is said to it.
+    /// Sends one request and waits for its response.
     func request(_ fields: [RequestField], payload: [UInt8]) throws(Failure) -> Response {
-        // GOAWAY may have come before anything was asked.
+        // A GOAWAY may have come before the request.
         if let response, response.status == nil { return response }
         response = nil
         guard http.requestCapacity(payloadCount: payload.count) > 0 else {

@@ -3,21 +3,22 @@ import BroadsideRing
 import BroadsideSupport
 internal import Glibc
 
-/// What the doctor finds out about this machine: what a run needs of it besides the network.
+/// Checks of this machine: what a run needs besides the network.
 enum DoctorMachine {
-    /// Connections to which a run grows on its own, and reactors that they keep busy.
+    /// Number of connections to which a run grows by itself, and of reactors that they keep busy.
     private static let (connections, reactors) = (64, 2)
-    /// A disk with less room is worth a warning: a ledger of 40 million rows.
+    /// Free space below which a warning appears, bytes: a ledger of 40 million rows.
     private static let leastFreeByteCount: UInt64 = 1 << 30
-    /// What a reactor writes and syncs at once, and how often that is tried.
+    /// Bytes per write and sync of a reactor, and the number of attempts.
     private static let (syncByteCount, syncs) = (16_384, 5)
-    /// A sync that takes longer holds up a fast run: reservations are synced about once per second.
+    /// Duration from which a sync slows down a fast run, which syncs reservations about once per
+    /// second.
     private static let slowSync = 500 * millisecond
 
-    /// Looks at io_uring, the limits, how OpenSSL encrypts, and the disk of a ledger.
+    /// Checks io_uring, the limits, OpenSSL's encryption, and the disk of a ledger.
     ///
-    /// - Parameter ledger: Where results will go; nil: no disk is looked at.
-    /// - Returns: False if no run can start here.
+    /// - Parameter ledger: Path of a future ledger; nil: no disk is checked.
+    /// - Returns: False if no run can start on this machine.
     static func examine(_ report: inout DoctorReport, ledger: String?) -> Bool {
         ResourceLimits.raise()
         var canRun = true
@@ -40,14 +41,14 @@ enum DoctorMachine {
         report.add(
             "memory lock", .ok,
             ResourceLimits.lockedMemory.map { "\(byteCountText($0)) allowed" } ?? "unlimited")
-        // Not a warning: all works as it is.
+        // Not a warning, because encryption works either way.
         let encryption = MachineDescription.current().encryption
         report.add("encryption", .ok, encryption.detail, advice: encryption.advice)
         if let ledger { canRun = examineDisk(&report, of: ledger) && canRun }
         return canRun
     }
 
-    /// Room and speed of the disk on which a ledger will be; nothing is left there.
+    /// Checks space and speed of a future ledger's disk, without leaving files on it.
     private static func examineDisk(_ report: inout DoctorReport, of ledger: String) -> Bool {
         if FileIdentity(path: ledger)?.isDirectory == false {
             report.add(

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What the doctor found, check by check.
+/// Findings of `doctor`, one per check.
 struct DoctorReport: Encodable {
     enum State: String, Encodable {
         case ok
@@ -11,9 +11,9 @@ struct DoctorReport: Encodable {
     struct Check: Encodable {
         var name: String
         var state: State
-        /// What was found.
+        /// Result of the check.
         var detail: String
-        /// What to do about it; nil where there is nothing to do.
+        /// Advice about the result; nil if there is nothing to do.
         var advice: String?
     }
 
@@ -30,7 +30,7 @@ struct DoctorReport: Encodable {
         if state == .failed || outcome == .ok { outcome = state }
     }
 
-    /// The table for people.
+    /// Table for people.
     var text: String {
         var text = "endpoint     \(endpoint)\n"
         for check in checks {
@@ -46,7 +46,7 @@ struct DoctorReport: Encodable {
         return text
     }
 
-    /// The same for programs.
+    /// JSON for programs.
     var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -6,18 +6,19 @@ import BroadsideRing
 public import BroadsideSupport
 import BroadsideTLS
 
-/// `doctor`: one connection with these credentials, and in words what works and what does not.
+/// Runs `doctor`: opens one connection with the credentials and reports what works and what does
+/// not.
 public enum DoctorRun {
-    /// From the start of a connection to the answer.
+    /// Time limit from the start of a connection to the response, seconds.
     private static let limitSeconds = 10
-    /// A name's addresses that are tried.
+    /// Limit on the addresses of a name that are tried.
     private static let addressesLimit = 8
-    /// Seconds between two clocks that are nothing to speak of.
+    /// Difference of two clocks up to which no warning appears, seconds.
     private static let clockTolerance: UInt64 = 120
-    /// An odd number of digits: no device ever had such a token.
+    /// Token with an odd number of digits, which no device can have.
     private static let impossibleToken = "0"
 
-    /// What there is to examine, read and checked.
+    /// Inputs of the checks, read and checked.
     private struct Subject {
         var credential: Credential
         var headers: NotificationHeaders
@@ -41,11 +42,11 @@ public enum DoctorRun {
         }
     }
 
-    /// Goes through the checks and prints what they found.
+    /// Performs the checks and prints their results.
     ///
-    /// - Returns: 0 if all is in order, 1 if APNs can't be reached or this machine can't run a campaign,
-    ///   4 if APNs refuses.
-    /// - Throws: What is wrong with the request itself; the findings are printed then as well.
+    /// - Returns: 0 if all is in order, 1 if APNs can't be reached or this machine can't run a
+    ///   campaign, 4 if APNs refuses.
+    /// - Throws: The error in the options; results so far are printed in that case, too.
     public static func run(_ options: SendOptions, asJSON: Bool) throws(BroadsideError) -> Int32 {
         let (host, port) = try Plan.endpoint(options)
         var report = DoctorReport(endpoint: Route.hostAndPort(host, port))
@@ -66,7 +67,7 @@ public enum DoctorRun {
         return code == 0 && !canRun ? 1 : code
     }
 
-    /// The provider token, for use with other tools; connects nowhere.
+    /// Returns the provider token for use with other tools, without connecting.
     public static func token(_ options: SendOptions) throws(BroadsideError) -> String {
         var warnings: [String] = []
         let credential = try Credential.read(options, warnings: &warnings)
@@ -121,7 +122,7 @@ public enum DoctorRun {
         return 1
     }
 
-    /// That a proxy of this machine's is not used, at the end of advice.
+    /// Suffix of an advice: a proxy that is configured on this machine is not used.
     private static func proxyHint(_ subject: Subject) -> String {
         guard subject.route.proxy == nil, let variable = ProxyAddress.unusedVariable else {
             return ""
@@ -129,7 +130,7 @@ public enum DoctorRun {
         return "; \(ProxyAddress.hint(of: variable))"
     }
 
-    /// The first address that takes a connection; each that does not is named.
+    /// Connects to the first address that accepts; reports each one that does not.
     private static func connect(
         _ report: inout DoctorReport, _ addresses: [SocketAddress],
         _ configuration: TLSConfigurationBox.Value
@@ -164,7 +165,7 @@ public enum DoctorRun {
         return nil
     }
 
-    /// Asks APNs about the impossible token, and judges the answer.
+    /// Sends a request with the impossible token to APNs and judges the response.
     private static func ask(
         _ report: inout DoctorReport, _ connection: BlockingConnection, _ subject: Subject
     ) throws -> Int32 {
@@ -190,8 +191,8 @@ public enum DoctorRun {
         }
         var isFast = false
         if first.reason == .invalidProviderToken, case .key = subject.credential {
-            // APNs has one word for a token from the future and for one of a wrong key. A token of
-            // two hours ago is in order where this machine's clock is one to four hours fast.
+            // APNs has the same reason for a token from the future and one of a wrong key. A token
+            // issued two hours ago is valid if this machine's clock is one to four hours fast.
             let second = try? response(shiftSeconds: -7200)
             isFast = second.map { $0.reason.map { !$0.refusesToken } ?? false } ?? false
         }
@@ -199,7 +200,8 @@ public enum DoctorRun {
             first, credential: subject.credential, subject.headers, isFast: isFast, &report)
     }
 
-    /// This machine's clock against the server's, where that tells the time and they differ.
+    /// Compares this machine's clock with the server's; nil if the server sends no date, or they
+    /// agree.
     private static func clock(
         _ serverSeconds: UInt64?
     ) -> (state: DoctorReport.State, detail: String, advice: String)? {
@@ -208,7 +210,7 @@ public enum DoctorRun {
         let isFast = seconds > serverSeconds
         let difference = isFast ? seconds - serverSeconds : serverSeconds - seconds
         guard difference > clockTolerance else { return nil }
-        // The token in use may be that old already.
+        // The token in use may already have this age.
         let age = isFast ? 0 : ProviderTokenAge.windowSeconds + ProviderTokenAge.changeSeconds
         let isTooMuch = difference + age >= ProviderTokenAge.expirySeconds
         return (

@@ -2,7 +2,7 @@ internal import BroadsideAPNs
 import BroadsideEngine
 internal import Glibc
 
-/// What the answer to an impossible device token says about everything but the device token.
+/// Judges credential and topic by the response to a request with an impossible device token.
 enum DoctorVerdict {
     /// - Returns: The exit code.
     static func judge(
@@ -12,7 +12,7 @@ enum DoctorVerdict {
         let topic = headers.topic ?? credential.onlyTopic ?? "none"
         let status = response.status.map { "\($0)" } ?? "GOAWAY"
         let words = "\(status) \(response.reason?.text ?? "without a reason")"
-        // APNs looks at the device token after credential and topic.
+        // APNs checks the device token after credential and topic.
         switch (response.status, response.reason) {
         case (400, .badDeviceToken), (400, .deviceTokenNotForTopic), (400, .missingDeviceToken),
             (410, _):
@@ -94,7 +94,7 @@ enum DoctorVerdict {
         }
     }
 
-    /// Why a connection did not come about, by the error's number.
+    /// Advice about a failed connection, by error number.
     static func connectAdvice(errno code: Int32, isProxy: Bool) -> String {
         var port = isProxy ? "check --proxy" : "open the port, try --port 2197, or give --proxy"
         if !isProxy, let variable = ProxyAddress.unusedVariable {
@@ -114,7 +114,7 @@ enum DoctorVerdict {
         }
     }
 
-    /// APNs has one word for all of these.
+    /// Advice about InvalidProviderToken, which has several causes.
     private static func invalidTokenAdvice(_ credential: Credential) -> String {
         switch credential {
         case .key(_, let keyID, let teamID):
@@ -132,7 +132,7 @@ enum DoctorVerdict {
 }
 
 extension Reason {
-    /// The provider token, and nothing behind it, is what was refused.
+    /// Whether APNs refused the provider token itself.
     var refusesToken: Bool {
         switch self {
         case .invalidProviderToken, .expiredProviderToken, .missingProviderToken,

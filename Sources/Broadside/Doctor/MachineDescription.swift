@@ -2,23 +2,25 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// What decides how fast this machine encrypts and sends: figures mean little without it.
+/// Properties of this machine that determine how fast it encrypts and sends, to interpret
+/// measurements.
 package struct MachineDescription: Sendable, Equatable {
-    /// The processor's model; nil if the kernel does not name it.
+    /// Model of the processor; nil if the kernel does not report it.
     package var processor: String?
-    /// Processors that are online.
+    /// Number of online processors.
     package var processorCount: Int
-    /// Vector AES instructions; with AVX-512, OpenSSL encrypts several blocks at once.
+    /// Whether the processor has vector AES instructions; with AVX-512, OpenSSL encrypts several
+    /// blocks at once.
     package var hasVAES: Bool
     package var hasAVX512: Bool
-    /// Whether the processor has all that OpenSSL wants for AES-GCM of several blocks at once.
+    /// Whether the processor meets OpenSSL's requirements for AES-GCM of several blocks at once.
     var hasVectorGCM: Bool
-    /// The OpenSSL in use, such as `OpenSSL 3.5.1`.
+    /// Name and version of OpenSSL, such as `OpenSSL 3.5.1`.
     package var library: String
-    /// How the kernel paces TCP, such as `cubic`; nil if it does not say.
+    /// Congestion control of TCP, such as `cubic`; nil if unknown.
     package var congestionControl: String?
 
-    /// This machine.
+    /// Returns the description of this machine.
     package static func current() -> Self {
         Self(
             processorText: kernelText("/proc/cpuinfo") ?? "",
@@ -29,17 +31,17 @@ package struct MachineDescription: Sendable, Equatable {
             })
     }
 
-    /// A file of the kernel's; nil if it is not there.
+    /// Reads a file of the kernel; nil if it does not exist.
     private static func kernelText(_ path: String) -> String? {
         let bytes = try? readFile(path, shownAs: InputName(path), limit: 4 << 20)
         return bytes.map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// - Parameters:
-    ///   - processorText: As in `/proc/cpuinfo`.
-    ///   - processorCount: Processors that are online.
-    ///   - library: The OpenSSL in use.
-    ///   - congestionControl: How the kernel paces TCP; nil if it does not say.
+    ///   - processorText: Content of `/proc/cpuinfo`.
+    ///   - processorCount: Number of online processors.
+    ///   - library: Name and version of OpenSSL.
+    ///   - congestionControl: Congestion control of TCP; nil if unknown.
     init(
         processorText: String, processorCount: Int, library: String, congestionControl: String?
     ) {
@@ -62,18 +64,18 @@ package struct MachineDescription: Sendable, Equatable {
         self.congestionControl = congestionControl
     }
 
-    /// What OpenSSL asks the processor for before it uses its AES-GCM with AVX-512
+    /// Processor flags that OpenSSL requires before it uses its AES-GCM with AVX-512
     /// (`ossl_vaes_vpclmulqdq_capable`, crypto/modes/asm/aes-gcm-avx512.pl).
     private static let flagsOfVectorGCM: [Substring] = [
         "vaes", "vpclmulqdq", "avx512f", "avx512bw", "avx512dq", "avx512vl",
     ]
 
-    /// The first OpenSSL with it: its CHANGES.md, "Changes between 3.0 and 3.1.0", has "AES-GCM
-    /// enabled with AVX512 vAES and vPCLMULQDQ".
+    /// First OpenSSL with it: its CHANGES.md, "Changes between 3.0 and 3.1.0", has "AES-GCM enabled
+    /// with AVX512 vAES and vPCLMULQDQ".
     private static let firstLibraryWithVectorGCM = (major: 3, minor: 1)
 
-    /// Whether the OpenSSL in use has AES-GCM of several blocks at once; true if its version is
-    /// not a number, so that no advice is given about a library that nobody knows.
+    /// Whether this OpenSSL has AES-GCM of several blocks at once; true if its version is not a
+    /// number, to avoid advice about an unknown library.
     private var libraryHasVectorGCM: Bool {
         let version = library.split(separator: " ").last ?? ""
         let numbers = version.split(separator: ".").prefix(2).map { Int($0) }
@@ -83,7 +85,7 @@ package struct MachineDescription: Sendable, Equatable {
         return (major, minor) >= Self.firstLibraryWithVectorGCM
     }
 
-    /// How OpenSSL encrypts here, and what would make it faster; nil if nothing would.
+    /// How OpenSSL encrypts on this machine, with advice; nil if nothing would make it faster.
     var encryption: (detail: String, advice: String?) {
         guard hasVectorGCM else {
             return ("\(library); this processor has no VAES with AVX-512", nil)

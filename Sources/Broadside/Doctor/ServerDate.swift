@@ -2,10 +2,10 @@ import BroadsideHPACK
 import BroadsideHTTP2
 import BroadsideSupport
 
-/// The server's clock, where it tells it: the `date` of its responses (RFC 9110 section 6.6.1).
-/// APNs is not known to send one; proxies and other servers do.
+/// The server's clock, from the `date` header of its responses (RFC 9110 section 6.6.1). APNs is
+/// not known to send one; proxies and other servers do.
 struct ServerDate {
-    /// The bytes of frames that are looked at; what follows later is passed over.
+    /// Limit on the bytes of frames that are searched; later ones are ignored.
     private static let byteCountMax = 1 << 16
     private static let headersFrame: UInt8 = 1
     /// `date` in HPACK's static table (RFC 7541 appendix A).
@@ -13,13 +13,13 @@ struct ServerDate {
 
     private var received: [UInt8] = []
 
-    /// Takes what the server said, as it came out of TLS.
+    /// Adds decrypted bytes from the server.
     mutating func take(_ bytes: RawSpan) {
         guard received.count + bytes.byteCount <= Self.byteCountMax else { return }
         received.append(bytes)
     }
 
-    /// Seconds since 1970; nil where no response told.
+    /// Date in seconds since 1970; nil if no response had one.
     var unixSeconds: UInt64? {
         var found: UInt64?
         var at = 0
@@ -28,7 +28,7 @@ struct ServerDate {
             let (type, flags) = (received[at + 3], received[at + 4])
             at += 9
             guard at + count <= received.count else { break }
-            // Padded and prioritised headers are nothing that a response needs.
+            // Padded or prioritized headers are skipped: responses do not need them.
             if type == Self.headersFrame, flags & 0x28 == 0 {
                 found = Self.date(in: Array(received[at..<at + count])) ?? found
             }

@@ -7,20 +7,20 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// A ledger of what a feedback service said: every tuple a row that is `rejected` as Unregistered,
-/// with the service's own time, so that `prune` uses it like any other.
+/// Ledger of a feedback service's list: each tuple is a row that is `rejected` as Unregistered at
+/// the service's own time, so that `prune` can use it like any other ledger.
 final class FeedbackLedger {
     private let directory: LedgerDirectory
     private var manifest: Manifest
     private var writer: LedgerWriter
     private let descriptor: Int32
     private let path: String
-    /// The most tuples that are recorded: no app has as many devices that are gone, and a service that
-    /// never ends must not fill the disk.
+    /// Limit on recorded tuples: no app has as many dead tokens, and a service that never ends must
+    /// not fill the disk.
     static let tuplesLimit: UInt64 = 10_000_000
 
     private let tuplesLimit: UInt64
-    /// Tuples recorded so far.
+    /// Number of tuples recorded so far.
     private(set) var count: UInt64 = 0
     private var byteOffset: UInt64 = 0
 
@@ -48,10 +48,9 @@ final class FeedbackLedger {
 
     deinit { close(descriptor) }
 
-    /// Records tuples; when it returns they outlive a power cut. Reading has cleared them at the
-    /// service, so nothing else knows them any more.
+    /// Records tuples durably. Reading has removed them at the service, so this is their only copy.
     ///
-    /// - Throws: Exit code 1 beyond `tuplesLimit`; as many as there may be are recorded.
+    /// - Throws: Exit code 1 beyond `tuplesLimit`, after recording as many as it permits.
     func append(_ tuples: [FeedbackTuple], now: Now) throws(BroadsideError) {
         let room = Int(tuplesLimit - count)
         if tuples.count > room {
@@ -72,8 +71,8 @@ final class FeedbackLedger {
         for tuple in tuples {
             let milliseconds = UInt64(tuple.unixSeconds) * 1000
             let digits = Array(hexadecimal(tuple.token).utf8)
-            // The service's time decides against other ledgers: dead on Monday, accepted on Tuesday
-            // stays, whenever the service was read.
+            // The service's time decides between ledgers: a token reported dead on Monday and
+            // accepted on Tuesday is kept, regardless of when the service was read.
             writer.settled(
                 row: count, state: .rejected, status: 410, reason: Reason.unregistered.rawValue,
                 attempts: 0, timestamp: milliseconds, token: digits.rawSpan,
@@ -106,7 +105,7 @@ final class FeedbackLedger {
         try directory.save(manifest)
     }
 
-    /// Takes back a ledger in which nothing was recorded.
+    /// Deletes a ledger in which nothing was recorded.
     func discard() {
         for name in [
             LedgerFormat.segmentName(epoch: 1, reactor: 0), LedgerDirectory.manifestName,

@@ -4,19 +4,19 @@ import BroadsideRing
 public import BroadsideSupport
 import BroadsideTLS
 
-/// `feedback`: reads a legacy feedback service to its end, into a ledger.
+/// Runs `feedback`: reads the list of a legacy feedback service to its end, into a ledger.
 public enum FeedbackRun {
-    /// The service's port where the endpoint names none.
+    /// Default port of the service.
     private static let defaultPort: UInt16 = 2196
-    /// The longest silence in the middle of the list.
+    /// Limit on silence in the middle of the list, seconds.
     private static let silenceSeconds = 30
 
-    /// Connects, reads, records.
+    /// Connects, reads and records.
     ///
-    /// - Parameter options: `endpoint`, `caFile`, `certificate`, `privateKey`, `passphraseFile` and
-    ///   `ledger` of a send.
+    /// - Parameter options: Send options, of which `endpoint`, `caFile`, `certificate`,
+    ///   `privateKey`, `passphraseFile` and `ledger` are used.
     /// - Returns: 0.
-    /// - Throws: What went wrong, with the exit code; what was read until then is in the ledger.
+    /// - Throws: The error with its exit code; tuples read before it are in the ledger.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         guard let endpoint = options.endpoint else {
             throw .usage("endpoint", "is missing: add --endpoint HOST[:PORT]")
@@ -35,7 +35,7 @@ public enum FeedbackRun {
         let credential = try Credential.read(options, warnings: &warnings)
         for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
         let context = try CampaignRun.tlsContext(options, credential)
-        // Before anything is read: reading clears the service's list.
+        // Opened before anything is read, because reading clears the service's list.
         let ledger = try FeedbackLedger(path: path, now: Clock.now())
         do {
             let stream = try connect(host: host, port: port, context: context)
