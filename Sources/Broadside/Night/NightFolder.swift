@@ -7,7 +7,7 @@ internal import Glibc
 /// Folder of one campaign's nights: a ledger per date, the notes about the nights, and the page
 /// about all of them.
 struct NightFolder {
-    /// The campaign's name, which is the folder's.
+    /// Name of the campaign, and of its folder.
     let name: String
     let path: String
     /// Folder of all campaigns.
@@ -89,7 +89,7 @@ struct NightFolder {
             && !name.unicodeScalars.contains { $0 == "/" || ForeignText.isInvisible($0) }
     }
 
-    /// Makes the folder if there is none; its name survives a power cut then.
+    /// Creates the folder durably if it does not exist.
     func make() throws(BroadsideError) {
         guard SystemCall.mkdir(path, 0o755) == 0 || errno == EEXIST else {
             throw .file(option: "ledgers", path, errno: errno, "name a folder to write to")

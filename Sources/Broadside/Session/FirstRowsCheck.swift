@@ -78,7 +78,7 @@ struct FirstRowsCheck {
         throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
     }
 
-    /// Formats `300 (30%) of the 1,000`.
+    /// Formats a number of invalid rows and its share, such as `300 (30.0%) of the 1,000`.
     static func share(_ invalid: UInt64, of rows: UInt64) -> String {
         let percent = decimal(Double(invalid) * 100 / Double(max(1, rows)), places: 1)
         return "\(grouped(invalid)) (\(percent)%) of the \(grouped(rows))"
