@@ -59,8 +59,8 @@ enum Credential: Sendable {
         return try readKey(options, printed, &warnings)
     }
 
-    /// Refuses options of another kind of credential, whose purpose is unclear, instead of ignoring
-    /// them.
+    /// Refuses options that belong to another kind of credential, instead of ignoring them: their
+    /// purpose is unclear.
     private static func refuseStrangers(
         _ options: SendOptions, kind: String
     ) throws(BroadsideError) {

@@ -56,7 +56,8 @@ enum SecretCommand {
     ///   - option: Option that contains the command.
     ///   - limit: Limit on the output, bytes.
     ///   - shell: Runs the command.
-    ///   - heedsSignals: Whether the command is the only one to take signals while it runs.
+    ///   - heedsSignals: Whether a pending stop signal ends the command; the caller then ensures that
+    ///     nothing else takes signals while it runs.
     static func run(
         _ command: String, option: String, limit: Int, by shell: ShellCommand = ShellCommand(),
         heedsSignals: Bool = true

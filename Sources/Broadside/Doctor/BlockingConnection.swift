@@ -119,7 +119,7 @@ import BroadsideTLS
             + [24, 16, 8, 0].map { UInt8(streamID >> $0 & 0xff) } + payload
     }
 
-    // MARK: Inside
+    // MARK: Frames
 
     private func receive() throws(Failure) {
         let bytes = try attempt { () throws(BlockingStream.Failure) in try stream.next() }

@@ -96,7 +96,7 @@ enum DoctorMachine {
         return true
     }
 
-    /// `12.3 GiB`.
+    /// Formats a size, such as `12.3 GiB`.
     private static func byteCountText(_ count: UInt64) -> String {
         var (value, unit) = (Double(count), "bytes")
         for next in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 {

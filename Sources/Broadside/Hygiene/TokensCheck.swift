@@ -6,7 +6,7 @@ internal import Glibc
 
 /// Options of `tokens check` and `tokens dedupe`.
 public struct TokensOptions: Sendable {
-    /// The list.
+    /// Path of the list.
     public var tokens: String
     /// Format of the list; nil: detected from its name and first bytes.
     public var format: TokenListFormat?
@@ -21,7 +21,7 @@ public struct TokensOptions: Sendable {
 
 /// One `tokens check`: the content of a list, and its treatment by `send`.
 public struct TokensCheck {
-    /// The result.
+    /// Findings about the list.
     public let report: TokensReport
     /// Error with which `send` would refuse the list; nil if it would accept it.
     public let refusal: BroadsideError?

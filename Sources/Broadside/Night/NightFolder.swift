@@ -202,7 +202,7 @@ struct NightFolder {
         standardErrorLine("broadside: warning: a page is not written: \(error.message)")
     }
 
-    // MARK: What is kept
+    // MARK: Removal
 
     /// Name of a ledger that awaits its removal.
     private func hidden(_ date: NightDate) -> String { "\(path)/.\(date).removed" }

@@ -95,7 +95,7 @@ struct NightCall {
             isAbsolute ? path : "\(SystemCall.workingDirectory ?? "")/\(path)")
     }
 
-    // MARK: Without writing
+    // MARK: Checks without writing
 
     /// Checks the night that would be sent, for `--dry-run` and `--preview`.
     func check() throws(BroadsideError) -> Int32 {
@@ -230,7 +230,7 @@ struct NightCall {
         return send
     }
 
-    /// Writes the pages and removes old ledgers at the end of a night, regardless of its outcome.
+    /// Writes the pages at the end of a night, and removes old ledgers if the night is finished.
     private func end(_ date: NightDate, _ code: Int32, page: [UInt8]?, _ notes: NightNotes) {
         // Another process uses the ledger.
         guard code != ExitCode.inUse else { return }

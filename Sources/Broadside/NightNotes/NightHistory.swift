@@ -77,7 +77,7 @@ struct NightHistory: Sendable {
         assert(nights.count == indexes.count, "each date has one night")
     }
 
-    // MARK: Which night
+    // MARK: Selection of the night
 
     /// Night for a start without a date: the latest one if it began less than `length` ago,
     /// otherwise today's.
@@ -109,7 +109,7 @@ struct NightHistory: Sendable {
     }
 }
 
-// MARK: As text
+// MARK: Text format
 
 extension NightHistory {
     /// First line of the file.

@@ -66,7 +66,7 @@ extension SendOptions {
             directories, own: ledger)
     }
 
-    /// Description of what is skipped because of earlier ledgers; nil: nothing.
+    /// Description of the rules that skip rows because of earlier ledgers; nil: there are none.
     var earlierDescription: String? {
         var parts: [String] = []
         if !deadDirectories.isEmpty {

@@ -13,12 +13,12 @@ struct FirstRow {
     let payload: [UInt8]
     private let token: ShortenedToken
 
-    /// Limits on the rows that are searched for one with a token and a payload: without and with
-    /// skipped rows.
+    /// Limits of the search for a row with a token and a payload: on rows to send, and on all rows
+    /// including skipped ones.
     static let searchLimit: UInt64 = 1000
     private static let rowsLimit: UInt64 = 10_000_000
 
-    /// - Returns: nil if the payload is the same for all rows, or none of the first rows can be sent.
+    /// - Returns: nil if all rows have the same payload, or none of the first rows can be sent.
     static func find(
         _ plan: Plan, _ list: TokenList, _ selection: ListSelection
     ) throws(BroadsideError) -> FirstRow? {

@@ -124,7 +124,7 @@ struct PayloadFiles {
             column: column, names: indices, fallback: indices["default"] ?? common)
     }
 
-    /// Refuses a directory, which has an option of its own.
+    /// Refuses a directory as a payload file: `--payload-by` is the option for directories.
     static func checkFile(_ path: String, shownAs name: InputName) throws(BroadsideError) {
         guard try isDirectoryPath(path) else { return }
         throw .request(

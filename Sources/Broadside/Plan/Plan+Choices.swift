@@ -34,7 +34,7 @@ struct RunShape: Equatable {
         let reactors =
             options.reactors
             ?? Self.chooseReactors(options, listByteCount: listByteCount, cores: cores)
-        // Settings of the operator are not changed. That includes streams, which also determine the
+        // Values set by the operator do not change. That includes streams, which also determine the
         // number of requests in flight. The gateway's protocol has no limits that could be a
         // bottleneck.
         guard options.connections == nil, options.maxStreams == nil,

@@ -20,10 +20,10 @@ struct Plan {
     /// Likely mistakes that are reported but not refused.
     var warnings: [String] = []
 
-    /// Default limit on streams per connection if the server has none.
+    /// Limit on streams per connection, unless the server or the user sets a lower one.
     static let streamsLimit = 1000
 
-    /// Maximum number of streams per connection that the engine supports.
+    /// Maximum number of streams that a connection can track.
     static let streamsMaximum = 16_384
 
     /// - Parameter listByteCount: Size of the list, which determines connections and reactors.

@@ -12,8 +12,8 @@ struct CheckedRun {
     let skips: ExclusionScan?
     /// Rows of the list that the run covers.
     let rows: RunRows
-    /// Whether earlier runs began the campaign; its remaining rows are checked with what those
-    /// read.
+    /// Whether earlier runs began the campaign. `LedgerSession` then checks its invalid rows,
+    /// including those that earlier runs read.
     let isBegun: Bool
     /// Whether the part is a byte range. Finding it means reading the list, which may take minutes,
     /// so that and the check of its rows wait until signals are handled.

@@ -21,7 +21,7 @@ enum HookEvent: String, Sendable {
 /// Runs the command of `--hook` for one event at a time, on a thread of its own. Sending never
 /// waits for it, and its failure is at most a warning.
 ///
-///     put --> waits --> sh -c COMMAND, its input the event --> ended, or killed after 30 s --> the next
+///     put --> waits --> sh -c COMMAND, event on stdin --> ended, or killed after 30 s --> next
 final class EventHook {
     /// Event as the command reads it.
     private struct Call: Sendable {

@@ -6,7 +6,7 @@ import BroadsidePolicy
 import BroadsideSupport
 
 /// Reports a run's progress and serves its control socket, on the main thread, ten times per
-/// second. Its data come from one sample per second of what the reactors publish.
+/// second. Its data come from one sample per second of the reactors' statistics.
 final class RunMonitor {
     private let plan: Plan
     private let session: LedgerSession
@@ -146,7 +146,7 @@ final class RunMonitor {
         progress.finish()
     }
 
-    /// Writes the last line and the final state of a run.
+    /// Records the end of a run in metrics, telemetry and log.
     ///
     /// - Parameter message: The last line; nil if all is well.
     func end(_ summary: Summary, stop: StopRecord, message: String?, now: Now) {
