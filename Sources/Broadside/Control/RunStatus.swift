@@ -95,7 +95,7 @@ public struct RunStatus: Sendable {
         }
     }
 
-    /// Removes the option at the start of a message, which is not an option of this command.
+    /// Removes the option name at the start of a message: this command has no such option.
     private static func withoutOption(_ message: String) -> String {
         let option = "--ledger "
         return message.starts(withBytes: option) ? String(message.dropFirst(option.count)) : message

@@ -83,8 +83,8 @@ struct ExternalProviderToken: Sendable {
     ///   - command: Command line.
     ///   - printed: Output of the command; nil: the command is run.
     ///   - shell: Runs the command.
-    ///   - heedsSignals: Whether a pending stop signal ends the command; the caller then ensures that
-    ///     nothing else takes signals while it runs.
+    ///   - heedsSignals: Whether a pending stop signal ends the command; set only if nothing else
+    ///     takes signals while it runs.
     ///   - nowSeconds: Seconds since 1970.
     ///   - warnings: Receives likely mistakes.
     static func run(

@@ -5,7 +5,7 @@ import BroadsideTLS
 enum SecretCommand {
     /// Time limit of a command, seconds.
     static let secondsLimit: UInt64 = 30
-    /// Limit on the line of the command's errors that a message repeats, in characters.
+    /// Limit on the length of the error line that a message repeats, in characters.
     private static let excerptCountMax = 200
 
     /// Refuses a secret or an empty text in place of a command.
@@ -56,8 +56,8 @@ enum SecretCommand {
     ///   - option: Option that contains the command.
     ///   - limit: Limit on the output, bytes.
     ///   - shell: Runs the command.
-    ///   - heedsSignals: Whether a pending stop signal ends the command; the caller then ensures that
-    ///     nothing else takes signals while it runs.
+    ///   - heedsSignals: Whether a pending stop signal ends the command; set only if nothing else
+    ///     takes signals while it runs.
     static func run(
         _ command: String, option: String, limit: Int, by shell: ShellCommand = ShellCommand(),
         heedsSignals: Bool = true

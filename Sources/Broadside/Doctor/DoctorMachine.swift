@@ -7,7 +7,7 @@ internal import Glibc
 enum DoctorMachine {
     /// Number of connections to which a run grows by itself, and of reactors that they keep busy.
     private static let (connections, reactors) = (64, 2)
-    /// Free space below which a warning appears, bytes: a ledger of 40 million rows.
+    /// Free space below which a warning appears, bytes: the size of a ledger of 40 million rows.
     private static let leastFreeByteCount: UInt64 = 1 << 30
     /// Bytes per write and sync of a reactor, and the number of attempts.
     private static let (syncByteCount, syncs) = (16_384, 5)
