@@ -19,7 +19,7 @@ extension SendOptions {
     /// Whether earlier ledgers can cause rows to be skipped.
     var asksEarlierLedgers: Bool { !deadDirectories.isEmpty || cap != nil }
 
-    /// Column that the list needs for this, and the option that requires it.
+    /// Column of registration times that the list needs, and the option that requires it.
     var registrationColumns: [(name: String, location: String)] {
         guard !deadDirectories.isEmpty, let registeredColumn else { return [] }
         return [(registeredColumn, "--registered-column")]

@@ -6,7 +6,7 @@ public import BroadsideSupport
 public struct PayloadReport: Sendable {
     /// Path of the payload.
     public let file: String
-    /// File with its option.
+    /// Name of the file, with the option that leads to it.
     private let name: String
     private let pushType: PushType
     /// Size of the file in bytes, and without whitespace between tokens; nil if it is not JSON.
@@ -40,7 +40,7 @@ public struct PayloadReport: Sendable {
     /// Checks a payload that is in memory.
     ///
     /// - Parameters:
-    ///   - name: File with its option.
+    ///   - name: Name of the file, with the option that leads to it.
     ///   - sizeProblem: Checks the size of a template; nil: the limit of the push type applies.
     init(
         _ payload: [UInt8], file: String, shownAs name: InputName, pushType: PushType,

@@ -25,7 +25,7 @@ extension LedgerSession {
             use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),
             elapsed: 0, requests: 0)
         let cause = finishedCause
-        // As in the run that read the last row: if nothing was sent, the call was wrong.
+        // As in the run that read the last row: a list of which no row was sent is an error.
         let wasSent = summary.counts.sent > 0
         if cause != .complete { summary.outcome = wasSent ? .aborted : .error }
         let advice = StopAdvice(cause, .init(plan, self, summary, wasAnswered: true))

@@ -346,7 +346,7 @@ final class LedgerSession {
         try directory.save(manifest)
     }
 
-    /// Number of the campaign's rows, if a run has read those before `end`; nil if unknown.
+    /// Number of rows in the campaign if a run has read all rows before `end`; nil if unknown.
     func rowCount(with ledger: LedgerSummary, upTo end: UInt64?) -> UInt64? {
         end.flatMap { manifest.rowCount(with: ledger, upTo: $0) }
     }
