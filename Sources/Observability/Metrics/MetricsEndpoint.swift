@@ -3,30 +3,31 @@ internal import CBroadsideMicrohttpd
 internal import Glibc
 internal import Synchronization
 
-/// `GET /metrics`, served by libmicrohttpd on a thread of its own. It hands out the text that was
-/// published last and never looks at the run.
+/// `GET /metrics`, served by libmicrohttpd on its own thread. It responds with the most recently
+/// published text and never accesses the run.
 @safe package final class MetricsEndpoint: @unchecked Sendable {
-    /// What the thread hands out; outlives the daemon, which is stopped first.
+    /// Content for the daemon's thread; outlives the daemon, which is stopped first.
     private final class Page: Sendable {
         let text = Mutex<[UInt8]>([])
-        /// Whether only this machine reaches the endpoint.
+        /// Whether the endpoint is reachable only from this machine.
         let isLocal: Bool
-        /// The sockets of the connections that stand, the oldest first.
+        /// Sockets of open connections, the oldest first.
         private let sockets = Mutex<[Int32]>([])
 
         init(isLocal: Bool) { self.isLocal = isLocal }
 
-        /// A connection stands. Where there are more than may be, the oldest one ends: who asks slowly, or
-        /// never, keeps nobody else out.
+        /// Records a new connection. Beyond the limit, the oldest one is shut down, so that slow or
+        /// silent clients do not block others.
         func began(_ socket: Int32) {
             sockets.withLock { sockets in
                 sockets.append(socket)
-                // It is still its daemon's, who closes it once it sees the end.
+                // The daemon still owns the socket, and closes it once it sees the end of the
+                // stream.
                 if sockets.count > connectionsLimit { shutdown(sockets[0], Int32(SHUT_RDWR)) }
             }
         }
 
-        /// A connection is about to be closed.
+        /// Removes a connection that is about to be closed.
         func ended(_ socket: Int32) {
             sockets.withLock { sockets in
                 if let index = sockets.firstIndex(of: socket) { sockets.remove(at: index) }
@@ -35,14 +36,15 @@ internal import Synchronization
     }
 
     private let page: Page
-    // SAFETY: libmicrohttpd's, started in `init` and stopped in `deinit`, and reached only here.
+    // SAFETY: owned by libmicrohttpd, started in `init` and stopped in `deinit`, and accessed only
+    // here.
     private var daemon: OpaquePointer?
-    /// Where it listens, for people.
+    /// URL of the endpoint, for people.
     package let url: String
 
-    /// Connections at the same time.
+    /// Maximum number of simultaneous connections.
     private static let connectionsLimit = 16
-    /// Seconds that a silent connection is kept.
+    /// Seconds after which a silent connection is closed.
     private static let timeoutSeconds: UInt32 = 10
 
     /// - Parameters:
@@ -56,7 +58,7 @@ internal import Synchronization
         let context = unsafe Unmanaged.passUnretained(page).toOpaque()
         let daemon = unsafe microhttpd_start(
             host, port, Self.handler, context, Self.notify,
-            // Room for one that comes while the oldest goes.
+            // Twice the limit, so that new connections are accepted while the oldest ones close.
             UInt32(2 * Self.connectionsLimit), Self.timeoutSeconds)
         guard let daemon = unsafe daemon else {
             throw .file(
@@ -94,7 +96,7 @@ internal import Synchronization
             let url = unsafe url, let method = unsafe method
         else { return MHD_Result(rawValue: 0)! }
         let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
-        // Every browser names one; what names none is none.
+        // Every browser sends a Host header; a request without one does not come from a browser.
         let host = unsafe microhttpd_host(connection).map { unsafe String(cString: $0) }
         let (status, text) = unsafe reply(
             to: String(cString: method), String(cString: url), host: host, page)

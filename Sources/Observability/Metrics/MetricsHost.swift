@@ -1,19 +1,20 @@
 import BroadsideRing
 import BroadsideSupport
 
-/// Whom an endpoint on this machine alone responds to. A page in a browser here can have its own name
-/// resolve to 127.0.0.1 and read what is served there (DNS rebinding); its requests name it in `Host`.
+/// Check of the `Host` header for endpoints on this machine only. A web page in a local browser can
+/// make its own name resolve to 127.0.0.1 and read the metrics (DNS rebinding); its requests carry
+/// that name in `Host`.
 enum MetricsHost {
-    /// Whether only this machine reaches an address.
+    /// Whether an address is reachable only from this machine.
     ///
-    /// - Parameter address: Numeric.
+    /// - Parameter address: Numeric address.
     static func isLoopback(_ address: String) -> Bool {
         address.starts(withBytes: "127.") || address == "::1"
             || address.lowercased().starts(withBytes: "::ffff:127.")
     }
 
-    /// Whether a request may have this `Host` (RFC 9110, section 7.2): an address or `localhost`, with
-    /// or without a port.
+    /// Whether a request with this `Host` is allowed (RFC 9110, section 7.2): an address or
+    /// `localhost`, with or without a port.
     static func isAllowed(_ host: String) -> Bool {
         let host = host.unicodeScalars.prefix { $0 != " " && $0 != "\t" }
         var name = String(host)
@@ -33,7 +34,7 @@ enum MetricsHost {
         SocketAddress(numeric: name, port: 0) != nil
     }
 
-    /// Nothing, or a colon and digits.
+    /// Whether the text is empty, or a colon followed by digits.
     private static func isPort(_ text: some StringProtocol) -> Bool {
         text.isEmpty
             || (text.starts(withBytes: ":")

@@ -2,14 +2,15 @@ import BroadsideLedgers
 import BroadsideRing
 package import BroadsideSupport
 
-/// Where `--metrics` goes: a file for a textfile collector, or an endpoint to be scraped.
+/// Destination of `--metrics`: a file for a textfile collector, or an endpoint to scrape.
 package enum MetricsOutlet {
     case file(String)
     case endpoint(MetricsEndpoint)
 
-    /// Opens it.
+    /// Opens the endpoint or checks that the file can be written.
     ///
-    /// - Parameter value: `HOST:PORT` or `:PORT`, else a file's name. A name with a slash is a file.
+    /// - Parameter value: `HOST:PORT`, `:PORT`, or a file name. A value with a slash is a file
+    ///   name.
     package init(_ value: String) throws(BroadsideError) {
         if value == "localhost" || value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             throw .usage(
@@ -25,7 +26,7 @@ package enum MetricsOutlet {
         self = .endpoint(try MetricsEndpoint(host: address.host, port: address.port))
     }
 
-    /// The numeric address and the port to listen on; nil for a file's name.
+    /// Numeric address and port to listen on; nil for a file name.
     package static func address(_ value: String) throws(BroadsideError) -> (
         host: String, port: UInt16
     )? {
@@ -39,7 +40,7 @@ package enum MetricsOutlet {
         }
         var host = String(value[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-        // Nobody else's business unless an address is named.
+        // By default, the endpoint is reachable only from this machine.
         if host.isEmpty || host == "localhost" { host = "127.0.0.1" }
         guard SocketAddress(numeric: host, port: port) != nil else {
             throw .usage(
@@ -50,11 +51,11 @@ package enum MetricsOutlet {
         return (host, port)
     }
 
-    /// Shows a look.
+    /// Publishes the text of a snapshot.
     package func publish(_ text: String) throws(BroadsideError) {
         switch self {
         case .file(let path):
-            // The run goes on meanwhile: a pipe that takes nothing gets nothing.
+            // The run continues meanwhile, so a pipe without a reader is skipped, not waited for.
             try replaceFile(path, with: Array(text.utf8), patienceMilliseconds: 0)
         case .endpoint(let endpoint): endpoint.publish(text)
         }

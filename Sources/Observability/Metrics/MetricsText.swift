@@ -4,23 +4,23 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// A snapshot as Prometheus reads it (exposition format 0.0.4): base units, a HELP and a TYPE for
-/// each name.
+/// Snapshot in Prometheus' text format (exposition format 0.0.4): base units, with HELP and TYPE
+/// for each name.
 package struct MetricsText {
     private enum Kind: String {
         case counter, gauge, histogram
     }
 
     package private(set) var text = ""
-    /// Those of the campaign, on each sample.
+    /// Labels of the campaign, added to each sample.
     private let campaignLabels: [String: String]
 
-    /// Bounds of the latency histogram, seconds.
+    /// Bucket bounds of the latency histogram, in seconds.
     static let latencyBounds: [Double] = [
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
     ]
 
-    /// - Parameter use: What the process used so far.
+    /// - Parameter use: Resources that the process has used so far.
     package init(_ snapshot: RunSnapshot, use: ProcessUse) {
         campaignLabels = snapshot.labels
         family("info", .gauge, "The run that is described.")
@@ -93,7 +93,7 @@ package struct MetricsText {
         }
     }
 
-    /// Of a run whose rows name their topics.
+    /// Adds counters per topic, if rows name their topics.
     private mutating func addTopics(_ snapshot: RunSnapshot) {
         guard let topics = snapshot.topics else { return }
         family("topic_responses_total", .counter, "Responses by the topic that rows name.")

@@ -1,23 +1,24 @@
 import BroadsideSupport
 import FoundationEssentials
 
-/// What a notification shows: its title, subtitle and body, for people to recognize a campaign by.
+/// Title, subtitle and body of a notification, by which people recognize a campaign.
 package struct AlertText: Codable, Hashable, Sendable {
     var title: String?
     var subtitle: String?
     var body: String?
-    /// The payload is a template: this is the first row's that can be sent.
+    /// Whether the payload is a template, so that this is the text of the first row that can be
+    /// sent.
     package var isFirstRows = false
 
-    /// Scalars of each part.
+    /// Limit on Unicode scalars per part.
     static let partLimit = 500
 
-    /// One line.
+    /// All parts on one line.
     package var line: String {
         [title, subtitle, body].compactMap { $0 }.joined(separator: " / ")
     }
 
-    /// nil where the payload shows nothing, as a background push.
+    /// Nil if the payload displays nothing, such as a background push.
     package init?(payload: [UInt8]) {
         guard let read = try? JSONDecoder().decode(Payload.self, from: Data(payload)),
             let alert = read.aps?.alert
@@ -26,7 +27,7 @@ package struct AlertText: Codable, Hashable, Sendable {
         switch alert {
         case .text(let text): body = shown(text)
         case .parts(let parts):
-            // Texts of the app's own are named by their keys.
+            // Localized texts are shown by their keys.
             title = shown(parts.title ?? parts.titleLocKey)
             subtitle = shown(parts.subtitle ?? parts.subtitleLocKey)
             body = shown(parts.body ?? parts.locKey)

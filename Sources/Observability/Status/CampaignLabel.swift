@@ -1,26 +1,26 @@
 public import BroadsideSupport
 
-/// A label of a campaign (`--label KEY=VALUE`): with the name, it is in metrics, log, summary, report and
-/// `status`.
+/// Label of a campaign (`--label KEY=VALUE`). Like the campaign's name, it appears in metrics, log,
+/// summary, report and `status`.
 public enum CampaignLabel {
-    /// The most labels of a campaign.
+    /// Maximum number of labels per campaign.
     public static let countMax = 16
-    /// The longest key, in bytes.
+    /// Maximum length of a key, in bytes.
     public static let keyByteCountMax = 64
-    /// The longest value, in bytes.
+    /// Maximum length of a value, in bytes.
     public static let valueByteCountMax = 200
 
-    /// Labels that the metrics have themselves (`MetricsText`), and those that Prometheus adds to what
+    /// Labels that the metrics use themselves (`MetricsText`), and those that Prometheus adds when
     /// it scrapes.
     static let reservedKeys: Set<String> = [
         "campaign", "instance", "job", "le", "limited_by", "name", "part", "phase", "quantile",
         "reason", "rule", "state", "version",
     ]
 
-    /// Takes `KEY=VALUE` apart.
+    /// Splits `KEY=VALUE` into key and value, and checks both.
     ///
-    /// - Parameter text: as the option has it.
-    /// - Throws: What is wrong with it.
+    /// - Parameter text: Value of the option.
+    /// - Throws: A description of the problem.
     public static func parse(
         _ text: String
     ) throws(BroadsideError) -> (key: String, value: String) {
@@ -33,8 +33,8 @@ public enum CampaignLabel {
 
     /// Checks a campaign's labels.
     ///
-    /// - Parameter labels: the values by key.
-    /// - Throws: What is wrong with the first one that can't be used.
+    /// - Parameter labels: Values by key.
+    /// - Throws: A description of the first invalid label.
     public static func check(_ labels: [String: String]) throws(BroadsideError) {
         for (key, value) in labels.sorted(by: { $0.key < $1.key }) { try check(key, value) }
         guard labels.count <= countMax else {
@@ -42,7 +42,8 @@ public enum CampaignLabel {
         }
     }
 
-    /// Prometheus, "Data model": `[a-zA-Z_][a-zA-Z0-9_]*`; names that begin with `__` are its own.
+    /// Checks a label against Prometheus' data model: `[a-zA-Z_][a-zA-Z0-9_]*`; names that begin
+    /// with `__` are reserved.
     private static func check(_ key: String, _ value: String) throws(BroadsideError) {
         let isName =
             key.utf8.allSatisfy { byte in
@@ -72,18 +73,18 @@ public enum CampaignLabel {
         }
     }
 
-    /// `country=de, team=news`; nil for none.
+    /// Labels on one line, such as `country=de, team=news`; nil if there are none.
     ///
-    /// - Parameter labels: the values by key.
+    /// - Parameter labels: Values by key.
     package static func text(_ labels: [String: String]) -> String? {
         guard !labels.isEmpty else { return nil }
         return labels.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
             .joined(separator: ", ")
     }
 
-    /// As a member of a JSON object.
+    /// Labels as a JSON object.
     ///
-    /// - Parameter labels: the values by key.
+    /// - Parameter labels: Values by key.
     package static func json(_ labels: [String: String]) -> JSONLine {
         var line = JSONLine()
         for (key, value) in labels.sorted(by: { $0.key < $1.key }) { line.add(key, value) }

@@ -3,39 +3,39 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// The event log on stderr: a line an event, as text or as JSON.
+/// Event log on stderr: one line per event, as text or as JSON.
 package struct EventLog {
-    /// How lines are written.
+    /// Format of the lines.
     let format: EventLogFormat?
-    /// Events that matter less are left out.
+    /// Minimum level; events below it are omitted.
     let level: RunEvent.Level
 
-    /// Whose events they are: in each line of JSON.
+    /// Campaign ID, written to each JSON line.
     let campaign: String
     let name: String?
     let labels: [String: String]
 
-    /// Events on connections that follow another one of their kind become one line.
+    /// Whether repeated events of one kind on connections are combined into one line.
     private let sumsUp: Bool
-    /// Times are this machine's local ones.
+    /// Whether times are in this machine's time zone.
     private let hasLocalTimes: Bool
 
     private var windowStart: UInt64 = 0
     private var linesInWindow = 0
     private var suppressed: UInt64 = 0
     private var lastSuppressed: UInt64 = 0
-    /// At most one for each kind.
+    /// Repeated events, at most one streak per kind.
     private var streaks: [RunEvent.Kind: Streak] = [:]
 
-    /// Lines in a second; what goes beyond is counted.
+    /// Maximum number of lines per second; further ones are only counted.
     static let linesLimit = 20
-    /// Events of one kind within so long, in nanoseconds, become one line.
+    /// Time, in nanoseconds, for which events of one kind are combined into one line.
     static let streakLength = 10 * second
 
-    /// The log that the options ask for: all of it where they name one, else what is worth knowing
-    /// to somebody who watches, and nothing where they want silence.
+    /// Creates the log that the options select: every event if a format is given, otherwise the
+    /// events that matter to an operator, and none if progress is switched off.
     ///
-    /// - Parameter isOnTerminal: A person reads it now, not a collector of logs.
+    /// - Parameter isOnTerminal: Whether a person reads the log, not a log collector.
     package init(
         _ asked: EventLogFormat?, progress: ProgressMode, campaign: String, name: String?,
         labels: [String: String] = [:], isOnTerminal: Bool = false
@@ -53,9 +53,9 @@ package struct EventLog {
         for line in lines(for: event, now: now) { standardError(line) }
     }
 
-    /// Writes what waits for the end of its second, or of its ten seconds.
+    /// Writes lines that are due at the end of their second or of their streak.
     ///
-    /// - Parameter isEnd: Nothing follows: it waits no longer.
+    /// - Parameter isEnd: Whether this is the last call, so that all pending lines are written.
     package mutating func flush(now: UInt64, isEnd: Bool = false) {
         for line in linesDue(now: now, isEnd: isEnd) { standardError(line) }
     }
@@ -74,8 +74,8 @@ package struct EventLog {
         return lines
     }
 
-    /// The lines that an event makes: none where it is left out or waits to be summed up, and before it
-    /// a line about others that were left out.
+    /// Lines for an event, after a line about suppressed ones if there are any. Empty if the event
+    /// is below the level or will be combined with others.
     mutating func lines(for event: RunEvent, now: UInt64) -> [String] {
         guard let format, event.level >= level else { return [] }
         if sumsUp, event.connection != nil {
@@ -137,14 +137,14 @@ package struct EventLog {
     }
 }
 
-/// Events of one kind on connections: the first was written, and those after it are summed up.
+/// Consecutive events of one kind on connections: the first was written, the others are combined.
 private struct Streak {
-    /// When it began, in nanoseconds.
+    /// Start time, in nanoseconds.
     let start: UInt64
-    /// Events that were not written.
+    /// Number of events not written.
     private(set) var count: UInt64 = 0
     private var last: RunEvent?
-    /// All of them have the same status and reason.
+    /// Whether all events have the same status and reason.
     private var isUniform = true
 
     init(start: UInt64) { self.start = start }
@@ -159,7 +159,7 @@ private struct Streak {
         last = event
     }
 
-    /// One event for all; nil if there is none that was not written.
+    /// One event for all that were not written; nil if there are none.
     var summary: RunEvent? {
         guard let last, count > 1 else { return last }
         var summary = RunEvent(
@@ -191,14 +191,14 @@ private struct Streak {
 }
 
 extension RunEvent.Fields {
-    /// Only so many of something.
+    /// Fields with a count only.
     package static func counting(_ count: UInt64) -> Self {
         var fields = Self()
         fields.count = count
         return fields
     }
 
-    /// Members of the log's line; those that are nil are left out.
+    /// Members of the JSON line; nil fields are omitted.
     fileprivate var json: JSONLine {
         var line = JSONLine()
         if let endpoint { line.add("endpoint", endpoint) }

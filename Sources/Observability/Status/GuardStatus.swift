@@ -4,51 +4,50 @@ import BroadsideLists
 package import BroadsidePolicy
 package import BroadsideSupport
 
-/// What the guards against a wrong campaign have counted, for the caller that runs several parts of one: in the
-/// summary, and in the response to `control status`.
+/// Counts of the guards against a wrong campaign, for a caller that runs several parts of one
+/// campaign. Part of the summary and of the response to `control status`.
 public struct GuardStatus: Sendable, Equatable, Encodable {
-    /// How the canary stands.
+    /// State of the canary.
     public enum Canary: String, Sendable, Encodable {
-        /// There is none.
+        /// No canary.
         case none
-        /// Its responses are not all in.
+        /// Some responses are missing.
         case pending
-        /// Few enough of its rows were refused.
+        /// The share of refused rows was within the limit.
         case passed
-        /// Too many were.
+        /// Too many rows were refused.
         case refused
-        /// Too few of its rows got a response.
+        /// Too few rows received a response.
         case unanswered
-        /// Another part's has passed (`--assume-canary`).
+        /// The canary of another part passed (`--assume-canary`).
         case assumed
     }
 
-    /// The canary.
+    /// State of the canary.
     public var canary: Canary
-    /// Responses to rows of the canary, those of earlier runs among them; nil if this process has none.
+    /// Responses to rows of the canary, including those of earlier runs; nil if this process has
+    /// none.
     public var canaryResponses: UInt64?
-    /// Those of them that refuse, 410 not counted.
+    /// Refusals among `canaryResponses`, without 410.
     public var canaryRefused: UInt64?
-    /// What this process counted over its responses; nil for a ledger that is read.
+    /// Counts of this process over its responses; nil for a ledger that is only read.
     package var refusals: RefusalCounts?
 
-    /// Nothing but how the canary stands.
+    /// Creates a status without counts.
     init(canary: Canary) { self.canary = canary }
 
-    /// What a ledger alone says.
-    ///
-    /// - Parameter manifest: its manifest.
+    /// Creates the status that a ledger alone provides.
     package init(_ manifest: Manifest) {
         canary =
             manifest.canaryPassed ? .passed : manifest.canaryRowCount == nil ? .none : .pending
     }
 
-    /// What a run has counted.
+    /// Creates the status of a run.
     ///
     /// - Parameters:
-    ///   - manifest: of its ledger.
-    ///   - coordinator: the run's.
-    ///   - isAssumed: whether `--assume-canary` was given.
+    ///   - manifest: Manifest of the run's ledger.
+    ///   - coordinator: Coordinator of the run.
+    ///   - isAssumed: Whether `--assume-canary` was given.
     package init(_ manifest: Manifest, _ coordinator: RunCoordinator, isAssumed: Bool) {
         self.init(manifest)
         refusals = coordinator.refusalCounts
@@ -75,7 +74,7 @@ public struct GuardStatus: Sendable, Equatable, Encodable {
         case canaryRefused = "canary_refused"
     }
 
-    /// All keys are always there; what is not known is null.
+    /// Encodes all keys; unknown values are null.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(refusals?.responses, forKey: .responses)
@@ -88,7 +87,7 @@ public struct GuardStatus: Sendable, Equatable, Encodable {
         try container.encode(canaryRefused, forKey: .canaryRefused)
     }
 
-    /// The same members, on one line.
+    /// JSON object with the same members as `encode(to:)`, on one line.
     package var json: JSONLine {
         func key(_ key: CodingKeys) -> String { key.rawValue }
         var line = JSONLine()

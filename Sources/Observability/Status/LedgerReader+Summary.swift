@@ -4,12 +4,12 @@ import BroadsidePolicy
 public import BroadsideSupport
 
 extension LedgerReader {
-    /// Rows by state name, and by reason, with what the manifest knows besides.
+    /// Summary with rows by state and by reason, and with the manifest's other data.
     public func statistics() throws(BroadsideError) -> Summary {
         try statistics(isOurs: false)
     }
 
-    /// - Parameter isOurs: This process holds the ledger's lock and does not send.
+    /// - Parameter isOurs: Whether this process holds the ledger's lock without sending.
     func statistics(isOurs: Bool) throws(BroadsideError) -> Summary {
         var summary = LedgerSummary()
         var rows: UInt64? = 0
@@ -18,7 +18,7 @@ extension LedgerReader {
                 let (index, manifest) = try current(ledger)
                 let own = try LedgerSummary(index)
                 summary.add(own)
-                // A shard's limit is its own: only the sum is the truth.
+                // Each shard has its own limit, so only the sum is correct.
                 let ownRows = manifest.rowCount(with: own)
                 rows = rows.flatMap { sum in ownRows.map { sum + $0 } }
             } catch let error as LedgerError {
@@ -39,7 +39,7 @@ extension LedgerReader {
         result.reconnects = manifest.counters.reconnects
         if let telemetry, let run = manifest.epochs.last {
             result.take(telemetry, run: run.number)
-            // Counted in the manifest only at a run's end.
+            // The manifest has these counts only after the run's end.
             if run.segments == nil, let last = telemetry.runs.last, last.number == run.number {
                 result.retries += last.retries
                 result.reconnects += last.reconnects
@@ -48,8 +48,8 @@ extension LedgerReader {
         return result
     }
 
-    /// How many rows of a finished campaign failed, and of how many nobody knows the outcome: by what its
-    /// latest run said at its end, else counted.
+    /// Rows of a finished campaign that failed, and rows whose outcome is unknown: as recorded at
+    /// the end of its latest run, otherwise counted.
     package func openRows() throws(BroadsideError) -> (failed: UInt64, unknown: UInt64) {
         if let run = Telemetry.read(from: directory)?.runs.last,
             run.number == manifest.epochs.last?.number, let failed = run.failed,
@@ -61,10 +61,10 @@ extension LedgerReader {
         return (summary.failed, summary.unknown)
     }
 
-    /// How the latest run ended, in its own words, where it had any.
+    /// Outcome that the latest run recorded, or the one that the ledger shows.
     private func outcome(_ telemetry: Telemetry?, isOurs: Bool) -> Summary.Outcome {
         if !isOurs, directory.isInUse { return .running }
-        // A guard may have found the campaign wrong when its last row was settled.
+        // A guard may have aborted the campaign when its last row was settled.
         if manifest.epochs.last?.stop?.cause?.isAbort == true { return .aborted }
         if isFinished { return .complete }
         guard let run = manifest.epochs.last else { return .stopped }

@@ -4,16 +4,16 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// The lines that a person at a terminal watches: drawn from a snapshot and a width alone.
+/// Lines of the live view on a terminal, a pure function of a snapshot and a width.
 struct LiveView {
-    /// What the terminal can show.
+    /// Capabilities of the terminal.
     struct Style: Equatable {
         var hasColor: Bool
-        /// Characters beyond ASCII.
+        /// Whether characters beyond ASCII can be displayed.
         var hasUnicode: Bool
     }
 
-    /// Text and how it stands out.
+    /// Text with its emphasis.
     private struct Segment {
         enum Emphasis { case none, strong, good, bad, faint }
         var text: String
@@ -22,16 +22,16 @@ struct LiveView {
 
     let style: Style
 
-    /// From so many columns on there are pictures of rate and latency.
+    /// Minimum width, in columns, for charts of rate and latency.
     static let wideWidth = 100
-    /// The most columns of the latency's picture.
+    /// Maximum width of the latency chart, in columns.
     private static let latencyColumns = 24
-    /// The fewest columns of the bar.
+    /// Minimum width of the progress bar, in columns.
     private static let leastBar = 10
 
-    /// Six lines, and on a wide terminal pictures below them; none is longer than the width.
+    /// Six lines, and charts below them on a wide terminal; no line exceeds the width.
     ///
-    /// - Parameter keys: What the run does at a key; nil if it reads none.
+    /// - Parameter keys: Keys that the run accepts; nil if it reads none.
     func lines(_ snapshot: RunSnapshot, width: Int, keys: RunKeys? = nil) -> [String] {
         let width = max(Folding.minimumWidth, width)
         var lines = [bar(snapshot, width: width)]
@@ -61,7 +61,7 @@ struct LiveView {
             }
         let full = state.compactMap(\.self).joined(separator: ", ")
         let short = state.last.flatMap(\.self) ?? ""
-        // The longest label that leaves room for a bar; each has at least the share.
+        // The longest label that leaves enough columns for a bar; each label includes the share.
         let labels = [(rows, full), (rows, short), ("", full), ("", short), ("", "")].map {
             share + $0 + ($1.isEmpty ? "" : "  \($1)")
         }
@@ -77,7 +77,7 @@ struct LiveView {
             + paint(Segment(text: label, emphasis: .strong))
     }
 
-    /// The time of day at which it will be done; nil if that can't be said.
+    /// Estimated time of day of the end; nil if there is no estimate.
     private func end(_ snapshot: RunSnapshot) -> String? {
         guard let eta = snapshot.etaSeconds, eta < Self.longestEta else { return nil }
         let end = snapshot.wallMilliseconds + UInt64(eta * 1000)
@@ -122,7 +122,7 @@ struct LiveView {
         ]
     }
 
-    /// Up to where the limit rises by itself, and within which time.
+    /// Target of a rising rate and time until it is reached; empty if the rate does not rise.
     private static func rampText(_ snapshot: RunSnapshot) -> String {
         guard let ramp = snapshot.ramp, !ramp.isOver else { return "" }
         return ", rising to \(rateText(Double(ramp.ramp.last) / 1000))/s within "
@@ -214,9 +214,9 @@ struct LiveView {
         return texts
     }
 
-    // MARK: Pictures
+    // MARK: Charts
 
-    /// When it began, the course of the rate, and how the latencies are spread.
+    /// Start time, rate over time, and distribution of latencies.
     private func pictures(_ snapshot: RunSnapshot, width: Int) -> [String] {
         var lines = [
             line(
@@ -246,10 +246,11 @@ struct LiveView {
         return lines
     }
 
-    /// Of a later end the clock says nothing: ten days, in seconds.
+    /// Maximum time to the end, in seconds (ten days), for which a time of day is displayed.
     private static let longestEta = 864_000.0
 
-    /// A column per value, as high as its share of the peak; what is not zero is seen.
+    /// One column per value, with a height in proportion to the peak; values above zero are always
+    /// visible.
     static func sparkline(_ values: some Sequence<Double>, peak: Double) -> String {
         let levels = Array(" ▁▂▃▄▅▆▇█")
         return String(
@@ -261,7 +262,7 @@ struct LiveView {
 
     // MARK: Laying out
 
-    /// Segments side by side: those that have room, and at least the first one.
+    /// Joins segments as far as they fit the width; the first one is always included.
     private func line(_ segments: [Segment], width: Int) -> String {
         let separator = style.hasUnicode ? " · " : ", "
         var line = ""
@@ -300,7 +301,7 @@ struct LiveView {
 
     // MARK: Without a terminal
 
-    /// One plain line.
+    /// Progress as one line of plain text.
     static func plainLine(_ snapshot: RunSnapshot) -> String {
         let counts = snapshot.counts
         var line = "\(counts.settled)"

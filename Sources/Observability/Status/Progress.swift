@@ -1,8 +1,8 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Says on stderr how a run goes on: lines redrawn in place on a terminal, a plain line every few
-/// seconds elsewhere, or a JSON object a second.
+/// Progress of a run on stderr: a live view on a terminal, otherwise a plain line every few
+/// seconds, or one JSON object per second.
 package struct Progress {
     private enum Mode {
         case none, plain, json
@@ -10,10 +10,10 @@ package struct Progress {
     }
 
     private let mode: Mode
-    /// Looks until the next line.
+    /// Samples until the next plain line.
     private var countdown: Int
 
-    /// Seconds between two plain lines.
+    /// Seconds between plain lines.
     private static let plainInterval = 5
 
     package init(_ progress: ProgressMode) {
@@ -28,7 +28,7 @@ package struct Progress {
         countdown = Self.plainInterval
     }
 
-    /// What people asked their terminal to show (no-color.org; POSIX, section 8.2).
+    /// Capabilities that the environment declares (no-color.org; POSIX, section 8.2).
     private static var style: LiveView.Style {
         let locale =
             SystemCall.environment("LC_ALL") ?? SystemCall.environment("LC_CTYPE")
@@ -45,9 +45,9 @@ package struct Progress {
         return false
     }
 
-    /// Shows a look; called once a second.
+    /// Displays a snapshot; called once per second.
     ///
-    /// - Parameter keys: What the run does at a key; nil if it reads none.
+    /// - Parameter keys: Keys that the run accepts; nil if it reads none.
     package mutating func show(_ snapshot: RunSnapshot, keys: RunKeys?) {
         switch mode {
         case .none:
@@ -64,14 +64,14 @@ package struct Progress {
         }
     }
 
-    /// Draws the live view again, at once where a key changed something.
+    /// Redraws the live view without waiting for the next snapshot, after a key was pressed.
     package func redraw(_ snapshot: RunSnapshot, keys: RunKeys?) {
         guard case .live(let view) = mode else { return }
         OutputQueue.standardError.show(
             view.lines(snapshot, width: LiveBlock.size().columns, keys: keys))
     }
 
-    /// Leaves the terminal as other output expects it.
+    /// Removes the live view, so that other output can follow.
     package func finish() {
         OutputQueue.standardError.show([])
     }

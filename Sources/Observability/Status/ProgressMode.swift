@@ -1,17 +1,17 @@
-/// What is shown while a run is in progress.
+/// Display of progress during a run.
 public enum ProgressMode: String, Sendable, CaseIterable {
-    /// A live line where stderr is a terminal, a plain line now and then elsewhere.
+    /// Live view if stderr is a terminal, otherwise a plain line every few seconds.
     case auto
-    /// Nothing; warnings and the last words still go to stderr.
+    /// No progress; warnings and the final message still go to stderr.
     case none
-    /// A JSON object a second on stderr.
+    /// One JSON object per second on stderr.
     case json
 }
 
-/// How the event log is written.
+/// Format of the event log.
 public enum EventLogFormat: String, Sendable, CaseIterable {
-    /// A line of words an event, after its time.
+    /// One line of text per event, with its time first.
     case text
-    /// A JSON object an event.
+    /// One JSON object per event.
     case json
 }

@@ -1,21 +1,21 @@
 import BroadsideSupport
 internal import Glibc
 
-/// The command line of a run, as it was typed. Kept with the ledger, so that advice is a command line
-/// that can be pasted. It holds no secret: options name files of keys and passwords, never what is in
-/// them (`--proxy` with a user is refused).
+/// Command line of a run, as it was typed. It is kept with the ledger, so that advice can be a
+/// command line to paste. It contains no secret: options name files of keys and passwords, never
+/// their content (`--proxy` with a user is refused).
 public struct RunCommand: Codable, Hashable, Sendable {
-    /// The program, as it was called.
+    /// Program, as it was called.
     var program: String
-    /// The command's name, and its options.
+    /// Name of the command and its options.
     var arguments: [String]
-    /// Where it was called: paths count from here.
+    /// Working directory, to which relative paths refer.
     var directory: String
 
-    /// Command lines beyond this are not kept.
+    /// Maximum length in bytes; longer command lines are not kept.
     static let byteLimit = 16_384
 
-    /// Options by which a connection is made: those that `doctor` has too.
+    /// Options that affect connections, which `doctor` accepts too.
     static let connectionOptions: Set<String> = [
         "campaign", "auth-key", "auth-key-command", "key-id", "team-id", "auth-token-file",
         "auth-token-command", "certificate", "private-key", "passphrase-file", "environment",
@@ -29,7 +29,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
         self.directory = directory
     }
 
-    /// The command line of this process; nil where it is too long to be kept.
+    /// Command line of this process; nil if it is too long to be kept.
     public static var current: RunCommand? {
         let words = CommandLine.arguments
         guard let program = words.first,
@@ -40,14 +40,14 @@ public struct RunCommand: Codable, Hashable, Sendable {
             arguments: Array(words.dropFirst()), directory: workingDirectory)
     }
 
-    /// Where this process is; empty where that has no name.
+    /// Working directory of this process; empty if it has no path.
     static var workingDirectory: String {
         SystemCall.workingDirectory ?? ""
     }
 
     // MARK: Another command line
 
-    /// The value of an option, where the command line has it.
+    /// Value of an option; nil if the option is not given.
     func value(_ name: String) -> String? {
         for (index, word) in arguments.enumerated() {
             if word == "--\(name)" {
@@ -58,7 +58,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return nil
     }
 
-    /// Without an option that takes a value.
+    /// Returns the command line without an option that takes a value.
     func without(_ name: String) -> RunCommand {
         var copy = self
         if let index = arguments.firstIndex(of: "--\(name)") {
@@ -68,21 +68,21 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return copy
     }
 
-    /// Without an option that takes none.
+    /// Returns the command line without an option that takes no value.
     func withoutFlag(_ name: String) -> RunCommand {
         var copy = self
         copy.arguments.removeAll { $0 == "--\(name)" }
         return copy
     }
 
-    /// With an option's value, in place of the one that it has.
+    /// Returns the command line with an option's value, replacing any earlier one.
     func with(_ name: String, _ value: String) -> RunCommand {
         var copy = without(name)
         copy.arguments += ["--\(name)", value]
         return copy
     }
 
-    /// With an option that takes no value.
+    /// Returns the command line with an option that takes no value.
     func withFlag(_ name: String) -> RunCommand {
         guard !arguments.contains("--\(name)") else { return self }
         var copy = self
@@ -90,22 +90,22 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return copy
     }
 
-    /// The same run again, where it ended.
+    /// Command line that continues the run.
     var resuming: RunCommand {
         if isNight { return without("retry") }
         let same = without("retry").withoutFlag("resume-or-begin")
-        // Its other name.
+        // `--must-resume` is another name for `--resume`.
         return same.arguments.contains("--must-resume") ? same : same.withFlag("resume")
     }
 
-    /// The same without `--deadline`, which a campaign file may have as well.
+    /// Command line that cancels `--deadline`, which a campaign file may also contain.
     var withoutDeadline: RunCommand {
         value("deadline") == nil ? with("deadline", "36500d") : without("deadline")
     }
 
-    /// The same campaign, with a ledger of its own.
+    /// Returns the command line for the same campaign with a new ledger.
     func beginningAnew(ledger path: String) -> RunCommand {
-        // A slash at its end would put the new one into the old one.
+        // With a trailing slash, the new ledger would be inside the old one.
         var ledger = path[...]
         while ledger.utf8.count > 1, ledger.utf8.last == UInt8(ascii: "/") { ledger.removeLast() }
         var number = 2
@@ -119,18 +119,18 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return copy.with("ledger", "\(ledger)-\(number)")
     }
 
-    /// Options that only `night` has.
+    /// Options that only `night` accepts.
     package static let nightOptions = ["ledgers", "date", "night-length", "keep"]
 
     private var isNight: Bool { arguments.first == "night" }
 
-    /// The date that a command of `night` is about; nil: it is another command.
+    /// Date of a `night` command; nil for any other command.
     var nightDate: String? { isNight ? value("date") : nil }
 
-    /// The command of `night`, with the date that it is about.
+    /// Returns a `night` command for a date; any other command is unchanged.
     package func night(of date: String) -> RunCommand { isNight ? with("date", date) : self }
 
-    /// `doctor`, with what connections are made from.
+    /// `doctor` command with the same connection options.
     var doctor: RunCommand {
         var copy = self
         copy.arguments = ["doctor"]
@@ -150,16 +150,17 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return copy
     }
 
-    /// Another command of the same program.
+    /// Returns another command of the same program.
     func calling(_ words: [String]) -> RunCommand {
         var copy = self
         copy.arguments = words
         return copy
     }
 
-    /// As a shell takes it, on one line.
+    /// Command line for a shell, on one line.
     ///
-    /// - Parameter folder: Where it will be pasted: from elsewhere it goes to its directory first.
+    /// - Parameter folder: Directory in which it will be pasted; `cd` is prepended if it differs
+    ///   from the command's own.
     func text(at folder: String = workingDirectory) -> String {
         let words = ([program] + arguments).map(shellWord).joined(separator: " ")
         return directory.isEmpty || directory == folder

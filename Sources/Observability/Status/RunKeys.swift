@@ -1,33 +1,34 @@
 import BroadsideSupport
 
-/// The keys of a run that a person watches: each asks for what a request on the control socket does.
+/// Keys that an attended run accepts; each corresponds to a request on the control socket.
 package struct RunKeys {
-    /// What a key asks for.
+    /// Action of a key.
     package enum Action: Equatable, Sendable {
         case pause, resume, stop, help
-        /// The rate times a quarter more, or a fifth less.
+        /// The rate multiplied by 1.25 or by 0.8.
         case faster, slower
     }
 
-    /// What is asked before the run stops; nil if nothing is.
+    /// Question to confirm a stop; nil if none is open.
     package private(set) var question: String?
     private var askedAt: UInt64 = 0
 
-    /// A question is open for so long, in nanoseconds.
+    /// Time for which a question stays open, in nanoseconds.
     static var patience: UInt64 { 10 * second }
 
     package init() {}
 
-    /// What the bytes ask for that were typed since the last look.
+    /// Returns the actions for bytes typed since the last call.
     ///
-    /// A key beyond the letters is an escape sequence, whose letters are no keys: F1 is `ESC O P`.
+    /// Everything from an escape sequence on is ignored, because its letters are not keys: F1 is
+    /// `ESC O P`.
     package mutating func take(_ typed: [UInt8], now: UInt64) -> [Action] {
         typed.prefix { $0 != 0x1b }.compactMap { take($0, now: now) }
     }
 
     private mutating func take(_ byte: UInt8, now: UInt64) -> Action? {
         forget(now)
-        // What was pasted confirms nothing: the second key comes in a later look.
+        // A pasted second key confirms nothing; it must arrive in a later call.
         let wasAsked = question != nil && now > askedAt
         question = nil
         switch Character(Unicode.Scalar(byte)) {
@@ -45,12 +46,12 @@ package struct RunKeys {
         }
     }
 
-    /// Drops a question without a response.
+    /// Drops a question that was not confirmed in time.
     package mutating func forget(_ now: UInt64) {
         if question != nil, now - askedAt > Self.patience { question = nil }
     }
 
-    /// What the keys do, a line each.
+    /// Help text, one line per key.
     package static let help = """
         keys         p pauses the run, r resumes it
                      + sends faster, - slower: the limit times 1.25 or 0.8
@@ -58,12 +59,12 @@ package struct RunKeys {
                      ? shows this and the plan
         """
 
-    /// The rate limit after a key, in requests per second.
+    /// Returns the rate limit after a key, in requests per second.
     ///
     /// - Parameters:
-    ///   - limit: The limit now; nil: unlimited.
-    ///   - rate: Responses per second now: the limit of an unlimited run that is to be slower.
-    /// - Returns: nil if there is nothing to change.
+    ///   - limit: Current limit; nil: unlimited.
+    ///   - rate: Current responses per second: the base for slowing down an unlimited run.
+    /// - Returns: The new limit; nil if there is nothing to change.
     package static func rate(_ action: Action, limit: Double?, rate: Double) -> Double? {
         switch action {
         case .faster: return limit.map { rounded($0 * 1.25) }
@@ -74,13 +75,13 @@ package struct RunKeys {
         }
     }
 
-    /// The limits that a run can have.
+    /// Range of valid rate limits.
     package static let rates = 0.001...100_000_000.0
 
-    /// Three digits, as people read numbers, within the limits that a run can have.
+    /// Rounds to three digits, for readability, within `rates`.
     private static func rounded(_ rate: Double) -> Double {
         let rate = min(max(rate, rates.lowerBound), rates.upperBound)
-        // Thousandths are the finest limit.
+        // Limits have a resolution of a thousandth.
         var unit = 0.001
         while rate / unit >= 1000 { unit *= 10 }
         return min(max((rate / unit).rounded() * unit, rates.lowerBound), rates.upperBound)

@@ -6,23 +6,23 @@ package import BroadsidePolicy
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Looks at a run once a second and keeps what its curves are drawn from. One on the main thread;
-/// everything that tells how a run goes on reads what it made.
+/// Samples a run once per second, and keeps the data for its charts. There is one, on the main
+/// thread; all progress output reads its snapshots.
 package struct RunSampler {
-    /// What a sampler can't see by itself.
+    /// Facts that the sampler can't observe.
     package struct Context {
         var campaign: String
         var name: String?
         var labels: [String: String]
-        /// A legacy gateway is spoken to.
+        /// Whether the server is a legacy gateway.
         var acceptsBySilence = false
-        /// What earlier runs settled and this one does not send again.
+        /// Rows that earlier runs settled and that this run does not send again.
         var earlier: RowCounts
-        /// Which rows of the list are the campaign's.
+        /// Selection of the list's rows that belong to the campaign.
         var rows = CampaignRows()
-        /// The row behind the last one of them, if an earlier run found it.
+        /// Row number behind the campaign's last row, if an earlier run found it.
         var knownEnd: UInt64?
-        /// nil where it is not known before its end.
+        /// Size of the list; nil if it is unknown before the list's end.
         var listByteCount: UInt64?
         var wantedConnections: Int
 
@@ -51,7 +51,7 @@ package struct RunSampler {
     private var lastSampleTime: UInt64
     private var nextCheck: UInt64
 
-    /// Time between two looks.
+    /// Time between samples, in nanoseconds.
     static var interval: UInt64 { second }
 
     package init(_ context: Context, start: Now) {
@@ -68,22 +68,22 @@ package struct RunSampler {
         snapshot.wantedConnections = context.wantedConnections
     }
 
-    /// The run keeps up so many connections from now on.
+    /// Changes the number of connections that the run maintains.
     package mutating func want(connections: Int) { snapshot.wantedConnections = connections }
 
-    /// What was counted of topics that rows name; nil: they name none.
+    /// Records the counts per topic; nil if rows name no topics.
     package mutating func take(topics: [TopicReport]?) { snapshot.topics = topics }
 
-    /// True when it is time for the next look.
+    /// Whether the next sample is due.
     package func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextCheck }
 
-    /// Takes what the reactors told last.
+    /// Records the reactors' latest report.
     ///
     /// - Parameters:
-    ///   - list: How far the list is read.
-    ///   - milliRate: Requests in 1,000 seconds that are allowed; nil: unlimited.
-    ///   - ramp: How far the rate has risen by itself; nil: it does not.
-    ///   - guards: What the guards have counted.
+    ///   - list: Progress of reading the list.
+    ///   - milliRate: Rate limit in requests per 1,000 seconds; nil: unlimited.
+    ///   - ramp: Progress of a rising rate; nil if the rate does not rise.
+    ///   - guards: Counts of the guards.
     package mutating func sample(
         _ report: ReactorReport, list: ListSource.Progress, phase: RunSnapshot.Phase,
         milliRate: UInt64?, ramp: RampClock? = nil, guards: GuardStatus? = nil, now: Now
@@ -128,7 +128,7 @@ package struct RunSampler {
                 inFlight: snapshot.inFlight, limited: limited))
     }
 
-    /// The run has ended: its last look says what its summary says.
+    /// Takes the final counts from the run's summary, so that both agree.
     package mutating func end(_ summary: Summary) {
         snapshot.counts = summary.counts
         if let rows = summary.rows {
@@ -147,20 +147,21 @@ package struct RunSampler {
         snapshot.inFlight = statistics.inFlight
     }
 
-    /// The campaign's rows, a shard's alone: known, or estimated from the part of the list that was read.
+    /// Updates the number of the campaign's rows, or of its shard's: exact, or estimated from the
+    /// share of the list that was read.
     private mutating func takeRows(_ list: ListSource.Progress) {
         let rows = context.rows
         let end: UInt64
         var isEstimate = false
         if let last = rows.part.endRow {
-            // The beginning of the next shard was found before the first row was sent.
+            // The start of the next shard was found before the first row was sent.
             end = last
         } else if list.isAtEnd {
             end = max(list.rows, context.knownEnd ?? 0)
         } else if let known = context.knownEnd {
             end = known
         } else if let byteCount = context.listByteCount, list.bytes > 0, list.rows > 0 {
-            // Rows and bytes are counted from the list's beginning, whichever part is read.
+            // Rows and bytes are counted from the start of the list, whichever part is read.
             let estimate = Double(list.rows) * Double(byteCount) / Double(list.bytes)
             end = max(list.rows, UInt64(estimate.rounded()))
             isEstimate = end < rows.end
@@ -173,6 +174,6 @@ package struct RunSampler {
 }
 
 extension ReasonCounts {
-    /// Reason -> rows not accepted, by APNs' names.
+    /// Rows that were not accepted, by APNs' name of the reason.
     var named: [String: UInt64] { named { Reason(rawValue: $0)?.text ?? "reason \($0)" } }
 }

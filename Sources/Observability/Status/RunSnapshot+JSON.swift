@@ -5,7 +5,7 @@ import BroadsideRows
 package import BroadsideSupport
 
 extension RunSnapshot {
-    /// What `--progress json` says every second, and `status` on the control socket.
+    /// JSON line of `--progress json`, and of `status` on the control socket.
     package var json: JSONLine {
         var line = JSONLine()
         line.add("name", name)

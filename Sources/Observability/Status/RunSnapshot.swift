@@ -5,15 +5,15 @@ package import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// One look at a whole run: what the live view, `--progress json`, the metrics, the control socket
-/// and the report's curves are all drawn from.
+/// Sample of a whole run: the source of the live view, `--progress json`, the metrics, the control
+/// socket and the report's charts.
 package struct RunSnapshot: Sendable {
-    /// What the run is doing.
+    /// Activity of the run.
     package enum Phase: String, Sendable {
         case running, paused, stopping, finished
     }
 
-    /// Times of answers, nanoseconds.
+    /// Response times, in nanoseconds.
     package struct Latency: Sendable, Equatable {
         var p50: UInt64?
         package var p99: UInt64?
@@ -27,75 +27,74 @@ package struct RunSnapshot: Sendable {
     }
 
     package var campaign = ""
-    /// What people call it; nil: nothing.
+    /// Name of the campaign; nil if it has none.
     package var name: String?
-    /// The campaign's labels.
+    /// Labels of the campaign.
     package var labels: [String: String] = [:]
-    /// A legacy gateway is spoken to: what it says nothing of was accepted.
+    /// Whether the server is a legacy gateway, so that silence counts as acceptance.
     var acceptsBySilence = false
-    /// What the guards have counted; nil if the run is over.
+    /// Counts of the guards; nil after the run's end.
     package var guards: GuardStatus?
     package var phase = Phase.running
-    /// Since this process began to send.
+    /// Seconds since this process started sending.
     var elapsedSeconds = 0.0
     /// Milliseconds since 1970.
     package var wallMilliseconds: UInt64 = 0
     /// Monotonic nanoseconds.
     package var takenAt: UInt64 = 0
-    /// Over all runs of the campaign.
+    /// Rows by state, over all runs of the campaign.
     package var counts = RowCounts()
-    /// The campaign's rows, those of its shard if it has one; nil before anything is known.
+    /// Number of the campaign's rows, or of its shard's; nil until it is known or estimated.
     package var rows: UInt64?
-    /// True while `rows` is estimated from how much of the list's bytes so many rows took.
+    /// Whether `rows` is an estimate from the share of the list's bytes that was read.
     var isRowsEstimate = false
-    /// Answers a second: in the last second, and since the start.
+    /// Responses per second: during the last second, and since the start.
     package var rateNow = 0.0
     var rateAverage = 0.0
-    /// The rates of the last looks, a second each, the oldest first.
+    /// Rates of the latest samples, one second each, the oldest first.
     package var recentRates: [Double] = []
     package var latencyNow = Latency()
     var latency = Latency()
     package var openConnections = 0
     var wantedConnections = 0
     var inFlight = 0
-    /// Requests a second that `--rate` or the operator allows; nil: unlimited.
+    /// Limit in requests per second from `--rate` or the operator; nil: unlimited.
     package var rateLimit: Double?
-    /// What was counted of each topic, where rows name their topics; nil: they name none.
+    /// Counts per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
-    /// How far that has risen by itself; nil: it does not.
+    /// Progress of a rising `rateLimit`; nil if it does not rise.
     package var ramp: RampClock?
-    /// Shares of the last second by `LimitedBy`; all zero before the first.
+    /// Shares of the last second by `LimitedBy`; all zero before the first sample.
     var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
-    /// What this process counted.
+    /// Counts of this process.
     package var statistics = RunStatistics()
     package var latencyCounts = LatencyCounts()
 
-    /// Looks whose rates are kept.
+    /// Maximum number of rates in `recentRates`.
     static let recentRatesLimit = 120
 
     package init() {}
 
-    /// Reason -> rows not accepted, the most frequent first.
+    /// Rows that were not accepted, by reason, the most frequent first.
     var reasons: [(name: String, count: UInt64)] {
         counts.reasons.named.sorted { ($0.value, $1.key) > ($1.value, $0.key) }
             .map { (name: $0.key, count: $0.value) }
     }
 
-    /// Rows whose token belongs to no device any more: what `prune` removes unless it is told otherwise.
+    /// Rows with a dead token: by default, the ones that `prune` removes.
     var deadRows: UInt64 {
         reasons.filter { Self.deadReasons.contains($0.name) }.reduce(0) { $0 + $1.count }
     }
 
     private static let deadReasons: Set = [Reason.unregistered.text, Reason.expiredToken.text]
 
-    /// Rows that somebody has to decide about: all that are settled but for the accepted, the dead and
-    /// the skipped ones.
+    /// Rows that need a decision: all settled rows except accepted, dead and skipped ones.
     var troubledRows: UInt64 {
         let rows = counts.settled - counts[.accepted] - counts[.skipped]
         return rows - min(rows, deadRows)
     }
 
-    /// What is wrong with them: the reasons, the most frequent first.
+    /// Reasons of `troubledRows`, the most frequent first.
     var troubles: [(name: String, count: UInt64)] {
         reasons.filter {
             !Self.deadReasons.contains($0.name) && !Self.skipReasons.contains($0.name)
@@ -104,31 +103,32 @@ package struct RunSnapshot: Sendable {
 
     private static let skipReasons = Set(SkipReason.allCases.map(\.reason.text))
 
-    /// When this process began to send, milliseconds since 1970.
+    /// Time at which this process started sending, milliseconds since 1970.
     var startedAtMilliseconds: UInt64 {
         wallMilliseconds - min(wallMilliseconds, UInt64(max(0, elapsedSeconds) * 1000))
     }
 
-    /// The part of the rows that is settled, 0 to 1; nil where the rows are not known.
+    /// Settled share of the rows, 0 to 1; nil if the number of rows is unknown.
     var share: Double? {
         guard let rows, rows > 0 else { return nil }
         return min(1, Double(counts.settled) / Double(rows))
     }
 
-    /// The bottleneck of the last second; nil while the run is too young to tell.
+    /// Bottleneck of the last second; nil if the run is too short to judge.
     var limitedBy: LimitedBy? {
         guard elapsedSeconds >= RunStatistics.shortestToJudgeSeconds else { return nil }
         return LimitedBy.allCases.filter { limitedNow[$0.rawValue] > 0 }
             .max { limitedNow[$0.rawValue] < limitedNow[$1.rawValue] }
     }
 
-    /// Seconds until all is settled if it goes on like this; nil where that can't be said.
+    /// Estimated seconds until all rows are settled at the current pace; nil if there is no
+    /// estimate.
     var etaSeconds: Double? {
         guard phase == .running, let rows, rateNow > 0 || rateAverage > 0 else { return nil }
         let left = Double(rows - min(rows, counts.settled))
-        // Half of each: the present counts, but one slow second is not a trend.
+        // Half of each: the current rate counts, but one slow second is not a trend.
         if let ramp, !ramp.isOver, rateNow > 0, rateNow >= (rateLimit ?? .infinity) * 0.8 {
-            // The rate is the bottleneck, and it still rises.
+            // The rate limit is the bottleneck, and it is still rising.
             return ramp.ramp.seconds(for: left, after: Double(ramp.sentNanoseconds) / 1e9)
         }
         let rate = rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage
@@ -137,9 +137,9 @@ package struct RunSnapshot: Sendable {
 }
 
 extension LimitedBy {
-    /// In words, to follow "bottleneck".
+    /// Description that follows the word "bottleneck".
     ///
-    /// - Parameter acceptsBySilence: Whether a legacy gateway is spoken to, which has no streams.
+    /// - Parameter acceptsBySilence: Whether the server is a legacy gateway, which has no streams.
     package func words(acceptsBySilence: Bool = false) -> String {
         switch self {
         case .input: "reading the list"
@@ -154,7 +154,7 @@ extension LimitedBy {
         }
     }
 
-    /// What makes a run faster that this holds back, in a few words.
+    /// Advice for a faster run with this bottleneck, in a few words.
     var remedy: String {
         switch self {
         case .input: "an uncompressed list on a faster disk helps"
@@ -167,9 +167,9 @@ extension LimitedBy {
         }
     }
 
-    /// The three largest shares, for people; nil where a run was too short to judge.
+    /// The three largest shares, for people; nil if the run was too short to judge.
     ///
-    /// - Parameter shares: By `name`, adding up to 1.
+    /// - Parameter shares: Shares by `name`, with a sum of 1.
     package static func text(
         _ shares: [String: Double]?, seconds: Double, acceptsBySilence: Bool = false
     ) -> String? {

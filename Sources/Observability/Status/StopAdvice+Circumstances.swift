@@ -4,7 +4,7 @@ package import BroadsideRows
 import BroadsideSupport
 
 extension StopAdvice.Circumstances {
-    /// Those of a run that ended a while ago, perhaps elsewhere.
+    /// Circumstances of a run that ended earlier, perhaps on another machine.
     package init(
         _ manifest: Manifest, _ telemetry: Telemetry, _ summary: Summary?, ledger: String
     ) {
@@ -14,7 +14,7 @@ extension StopAdvice.Circumstances {
         self.init(
             wasAnswered: manifest.epochs.last?.stop?.wasAnswered
                 ?? run?.points.contains { $0.answers > 0 } ?? true,
-            // Version 0.1.0 said nothing of it, but the setting is there only without an endpoint.
+            // Version 0.1.0 did not record it, but wrote the setting only if there was no endpoint.
             hasEndpoint: telemetry.hasEndpoint
                 ?? !telemetry.settings.contains { $0.name == "environment" },
             environment: manifest.identity.environment,
@@ -26,16 +26,15 @@ extension StopAdvice.Circumstances {
 }
 
 extension Summary {
-    /// The states of rows that no resume changes unless it is told to.
+    /// States of rows that a resume changes only on request.
     package var openStates: [RowState] {
         [.failed, .unknown].filter { counts[$0] > 0 }
     }
 
-    /// That a campaign that is complete reached nobody, and why; nil where it reached somebody.
+    /// Warning that a complete campaign reached no device, with the reason; nil if it reached any.
     package var emptyHandedWarning: String? { allSkippedWarning ?? allRefusedWarning }
 
-    /// That nobody gets the campaign, as all rows that could be sent are left out; nil where somebody
-    /// does, or may yet.
+    /// Warning that every sendable row was skipped; nil if any row was or may still be sent.
     private var allSkippedWarning: String? {
         guard skipped > 0, counts.sent == 0, remaining == 0 else { return nil }
         let counts = SkipReason.allCases.compactMap { skip in
@@ -54,11 +53,12 @@ extension Summary {
             + "no device gets this campaign: \(advice)"
     }
 
-    /// That APNs refused each row that was sent; nil where it did not. A list that is shorter than
-    /// `--abort-after` ends before that guard stops it, and dead tokens alone never do.
+    /// Warning that APNs refused every row that was sent; nil if it did not. A list shorter than
+    /// `--abort-after` ends before that guard stops it, and dead tokens alone never trigger the
+    /// guard.
     private var allRefusedWarning: String? {
         guard rejected > 0, accepted + failed + unknown == 0, remaining == 0 else { return nil }
-        // Those of rows that were not sent are not APNs'.
+        // Reasons of rows that were not sent do not come from APNs.
         let own = Set(
             [
                 Reason.malformedToken, .malformedRow, .missingColumn, .badValue, .payloadTooLarge,
@@ -78,7 +78,7 @@ extension Summary {
             + "\(grouped(rejected)) rows that were sent\(listed): \(advice)"
     }
 
-    /// How many rows those are; nil where there are none.
+    /// Number of rows per open state, as text; nil if there are none.
     package var openRowsText: String? {
         let texts = openStates.map { state in
             counts[state] == 1

@@ -2,36 +2,36 @@ import BroadsideAPNs
 package import BroadsidePolicy
 package import BroadsideRows
 
-/// What to do after a run: one table, read by the run's last line, by the report and by whatever looks
-/// at a ledger later on.
+/// Advice after a run. The run's last line, the report and all commands that read a ledger use this
+/// one table.
 package struct StopAdvice {
-    /// Something to do.
+    /// Recommended action.
     package struct Step: Equatable {
-        /// A part of a sentence; in the last line it follows the cause's message and a colon.
+        /// Part of a sentence; in the last line it follows the cause's message and a colon.
         var text: String
-        /// A command line to be pasted; nil where nobody but the reader knows it.
+        /// Command line to paste; nil if only the reader can know it.
         var command: String?
     }
 
-    /// What the advice depends on besides the cause.
+    /// Facts besides the cause on which the advice depends.
     package struct Circumstances {
         /// Whether the run received any response.
         var wasAnswered: Bool
-        /// `--endpoint` names the server, not an environment of Apple's.
+        /// Whether `--endpoint` names the server instead of one of Apple's environments.
         var hasEndpoint: Bool
         var environment: String
         var isBinary: Bool
-        /// The ledger's directory, as it is to be named.
+        /// Path of the ledger's directory, as advice should name it.
         var ledger: String
-        /// The run's command line; nil where none was kept.
+        /// Command line of the run; nil if none was kept.
         var command: RunCommand?
         /// Rows that are `failed` or `unknown`.
         var openStates: [RowState] = []
-        /// The ledger stays: false if nothing was sent, and it was removed again.
+        /// Whether the ledger still exists: false if nothing was sent and it was removed.
         package var hasLedger = true
-        /// Connections go through `--proxy`.
+        /// Whether connections use `--proxy`.
         package var hasProxy = false
-        /// That this machine has a proxy which the run does not use; nil: it has none.
+        /// Notice that this machine has a proxy which the run does not use; nil if it has none.
         package var proxyHint: String?
 
         package init(
@@ -51,7 +51,7 @@ package struct StopAdvice {
     private let circumstances: Circumstances
     package private(set) var steps: [Step] = []
 
-    /// - Returns: No steps where nothing is left to be done.
+    /// - Returns: Advice without steps if nothing is left to do.
     package init(_ cause: StopCause, _ circumstances: Circumstances) {
         self.circumstances = circumstances
         switch cause {
@@ -102,7 +102,7 @@ package struct StopAdvice {
         }
     }
 
-    /// The list is wrong, and nothing was sent: there is no ledger to look at.
+    /// Advice for an invalid list of which nothing was sent, so that there is no ledger to inspect.
     package init(wrongList cause: StopCause, _ circumstances: Circumstances) {
         self.circumstances = circumstances
         var isFaulty = false
@@ -117,9 +117,10 @@ package struct StopAdvice {
             })
     }
 
-    /// After a run that left no cause: it was killed, or version 0.1.0 wrote its ledger.
+    /// Advice after a run without a recorded cause: it was killed, or version 0.1.0 wrote its
+    /// ledger.
     ///
-    /// - Parameter message: What it said at its end.
+    /// - Parameter message: Message that the run recorded at its end.
     init(outcome: String?, message: String?, _ circumstances: Circumstances) {
         self.circumstances = circumstances
         guard outcome == Summary.Outcome.aborted.rawValue else {
@@ -130,14 +131,14 @@ package struct StopAdvice {
                     : "continue where it ended: the same command line with --resume")
             return
         }
-        // What refused the campaign once would do so again.
+        // The reason for the abort would abort the next run too.
         export(
             "first fix what the run reported at its end"
                 + (message.map { " (\($0))" } ?? "") + "; see which rows were refused",
             ["--state", "rejected"])
     }
 
-    /// The first step, as the end of a line; nil where there is none.
+    /// The first step as the end of a line; nil if there is none.
     package var lastLine: String? {
         steps.first.map { step in step.text + (step.command.map { ": \($0)" } ?? "") }
     }
@@ -148,10 +149,11 @@ package struct StopAdvice {
         steps.append(Step(text: text, command: command?.text()))
     }
 
-    /// The same run again; a ledger that was moved, or that is read from elsewhere, is named anew.
+    /// Command line that resumes the run; names the ledger's current path if it was moved or is
+    /// read from elsewhere.
     private var resuming: RunCommand? {
         circumstances.command.map { command in
-            // Its date names the ledger.
+            // The date names the ledger.
             guard command.nightDate == nil else { return command.resuming }
             let ledger = circumstances.ledger
             return (command.value("ledger") == ledger ? command : command.with("ledger", ledger))
@@ -159,7 +161,7 @@ package struct StopAdvice {
         }
     }
 
-    /// The option that has the same command continue.
+    /// Option with which the same command continues.
     private var again: String {
         circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
     }
@@ -171,7 +173,7 @@ package struct StopAdvice {
     }
 
     private mutating func doctor(_ text: String, _ change: (RunCommand) -> RunCommand = { $0 }) {
-        // A gateway is none of the doctor's patients.
+        // `doctor` does not support legacy gateways.
         guard !circumstances.isBinary else { return add(text, nil) }
         add(text, circumstances.command.map { change($0.doctor) })
     }
@@ -224,7 +226,7 @@ package struct StopAdvice {
         resume("nothing was accepted or refused: once that is fixed, --resume continues")
     }
 
-    /// What to check where connections fail, and the command that does.
+    /// Adds a step about failing connections, with the `doctor` command.
     private mutating func investigate(_ check: String?) {
         let hint = circumstances.proxyHint.map { "\($0);" }
         doctor([check, hint, "doctor shows more"].compactMap { $0 }.joined(separator: " "))
@@ -232,11 +234,12 @@ package struct StopAdvice {
 
     // MARK: Refusals
 
-    /// For relays that want what APNs does not.
+    /// Advice for relays that require a header which APNs does not.
     static let lengthRequired =
         "this server requires a content-length header, which --content-length sends"
 
-    /// What APNs refuses in every request is in the options: what they say now would be refused again.
+    /// Adds a step for a refusal that applies to every request and is due to the options; sending
+    /// again with the same options would be refused as well.
     private mutating func afterRefusal(_ refusal: StopCause.Refusal?) {
         if refusal?.status == LengthRequired.status {
             add(
@@ -349,13 +352,13 @@ package struct StopAdvice {
                 .with("environment", other))
     }
 
-    /// Apple's other environment; nil where `--endpoint` names the server.
+    /// The other one of Apple's environments; nil if `--endpoint` names the server.
     private var other: String? {
         guard !circumstances.hasEndpoint else { return nil }
         return circumstances.environment == "production" ? "development" : "production"
     }
 
-    /// Which option a refused request leads to.
+    /// Advice on the option that caused a refusal.
     private static func refusedOption(_ reason: Reason?) -> String {
         switch reason {
         case .badCollapseID: "fix --collapse-id"

@@ -3,10 +3,10 @@ package import BroadsidePolicy
 import BroadsideSupport
 
 extension StopCause {
-    /// What happened, in one line.
+    /// Description of the cause, in one line.
     package var message: String { message(endpoint: nil) }
 
-    /// - Parameter endpoint: Where connections went to.
+    /// - Parameter endpoint: Endpoint of the connections.
     package func message(endpoint: String?) -> String {
         switch self {
         case .complete: "complete"
@@ -66,7 +66,7 @@ extension StopCause {
     }
 
     private static func gaveUp(_ trouble: ConnectionTrouble, endpoint: String?) -> String {
-        // Where connections went to a single address it is named once.
+        // If all connections went to a single address, it is named only once.
         guard let endpoint, trouble.peer == endpoint else {
             return gaveUp(trouble.sentence, endpoint)
         }
@@ -75,7 +75,7 @@ extension StopCause {
 }
 
 extension ConnectionTrouble {
-    /// One line that names the peer, what happened, and the option that it went beyond.
+    /// One line with the peer, the event, and the option whose limit was exceeded.
     var sentence: String {
         peer.map { "\($0): \(sentenceWithoutPeer)" } ?? sentenceWithoutPeer
     }

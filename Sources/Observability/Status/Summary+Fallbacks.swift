@@ -1,13 +1,13 @@
 package import BroadsidePayloads
 import BroadsideSupport
 
-/// What the JSON says of rows without a payload of their value's own.
+/// JSON about rows whose value has no payload of its own.
 struct PayloadFallbacks: Encodable {
-    /// All of them.
+    /// Total number of rows.
     let rows: UInt64
     /// Rows by value.
     let values: [String: UInt64]
-    /// Rows of values that are not told apart.
+    /// Rows with values that are not counted separately.
     let others: UInt64
 
     init(_ counts: FallbackCounts) {
@@ -18,10 +18,11 @@ struct PayloadFallbacks: Encodable {
 }
 
 extension FallbackCounts {
-    /// Values that are named.
+    /// Maximum number of values listed by name.
     private static let namedLimit = 10
 
-    /// How many rows had no payload of their value's own, and which values those were; nil: none.
+    /// Number of rows whose value has no payload of its own, and their values; nil if there are
+    /// none.
     package var words: String? {
         guard rows > 0 else { return nil }
         let sorted = byValue.sorted { ($1.value, $0.key) < ($0.value, $1.key) }

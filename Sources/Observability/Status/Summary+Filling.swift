@@ -4,28 +4,28 @@ import BroadsideRows
 import BroadsideSupport
 
 extension Summary {
-    /// Takes over what became of rows.
+    /// Sets the counts of rows.
     ///
-    /// - Parameter rows: The campaign's; nil: not known.
+    /// - Parameter rows: Number of the campaign's rows; nil if unknown.
     package mutating func take(_ counts: RowCounts, rows: UInt64?) {
         self.counts = counts
-        // Those that no run has reserved are missing in it.
+        // Rows that no run has reserved are missing from this count.
         self.counts[.remaining] = 0
         self.rows = rows
         remaining = rows.map { $0 - min($0, counts.settled) }
     }
 
-    /// Takes over what the ledger's telemetry says of the latest run; what it does not say stays
-    /// unknown.
+    /// Sets what the ledger's telemetry recorded about the latest run; values that are missing
+    /// there stay unknown.
     package mutating func take(_ telemetry: Telemetry, run number: UInt32) {
         guard let run = telemetry.runs.last, run.number == number else { return }
         elapsedSeconds = run.elapsedSeconds
         let answers = run.points.reduce(0) { $0 + $1.answers }
-        // A file that says less than a microsecond says nothing of a rate.
+        // Less than a microsecond is too short to compute a rate.
         if run.elapsedSeconds >= 1e-6, answers > 0 {
             notificationsPerSecond = Double(answers) / run.elapsedSeconds
         }
-        // What is kept of times to answer is that of all runs.
+        // The telemetry keeps latencies over all runs, so they are valid only if there was one run.
         if telemetry.runs.count == 1, number == 1 { latency = Latency(telemetry.latency) }
         let total = run.limited.reduce(0, +)
         if total > 0, run.limited.count == LimitedBy.allCases.count {
@@ -37,7 +37,7 @@ extension Summary {
         inFlightMost = run.points.lazy.map(\.inFlight).max()
     }
 
-    /// Takes over what only this process knows.
+    /// Sets what only this process knows.
     package mutating func take(
         use: ProcessUse, statistics: RunStatistics, latency: LatencyCounts,
         elapsed: Double, requests: UInt64
@@ -53,7 +53,7 @@ extension Summary {
         self.latency = Latency(latency)
         paced = statistics.pace.worst.map { "responses slow down under load, \($0.summary)" }
         let total = statistics.limited.reduce(0, +)
-        // Where nothing was measured nothing is known.
+        // Without a measurement, the value is unknown.
         guard total > 0 else {
             limitedBy = nil
             return

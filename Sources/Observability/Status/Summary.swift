@@ -7,43 +7,43 @@ import BroadsideSupport
 import FoundationEssentials
 internal import Glibc
 
-/// What became of a run: the JSON that `--summary` writes. Keys are part of the contract.
+/// Result of a run: the JSON that `--summary` writes. Keys are part of the contract.
 public struct Summary: Sendable, Encodable {
-    /// How the run ended.
+    /// Outcome of the run.
     public enum Outcome: String, Sendable, Encodable {
         /// A run is sending.
         case running
         /// Every row is settled.
         case complete
-        /// Ended with rows left over.
+        /// The run ended with rows remaining.
         case stopped
-        /// APNs refuses the campaign.
+        /// APNs refused the campaign, or a guard stopped it.
         case aborted
-        /// The run could not go on.
+        /// The run could not continue.
         case error
     }
 
-    /// Milliseconds; nil while nothing was answered.
+    /// Response times in milliseconds; nil until the first response.
     public struct Latency: Sendable, Encodable {
-        /// Half of the answers came within this.
+        /// 50th percentile.
         public var p50: Double?
-        /// Nine of ten did.
+        /// 90th percentile.
         public var p90: Double?
-        /// 99 of 100 did.
+        /// 99th percentile.
         public var p99: Double?
-        /// 999 of 1,000 did.
+        /// 99.9th percentile.
         public var p999: Double?
-        /// The slowest one.
+        /// Slowest response.
         public var max: Double?
 
         private enum CodingKeys: String, CodingKey {
             case p50, p90, p99, p999, max
         }
 
-        /// Nothing is known.
+        /// Unknown latencies.
         init() {}
 
-        /// The quantiles of times to answer.
+        /// Quantiles of response times.
         init(_ counts: LatencyCounts) {
             p50 = Self.milliseconds(counts.quantile(0.5))
             p90 = Self.milliseconds(counts.quantile(0.9))
@@ -56,7 +56,7 @@ public struct Summary: Sendable, Encodable {
             nanoseconds.map { Double($0 / 1000) / 1000 }
         }
 
-        /// All keys are always there, as in the whole.
+        /// Encodes all keys, like the summary itself.
         public func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(p50, forKey: .p50)
@@ -67,74 +67,75 @@ public struct Summary: Sendable, Encodable {
         }
     }
 
-    /// 16 hexadecimal digits; empty where the run was stopped before its campaign had any, null in
-    /// the JSON then.
+    /// 16 hexadecimal digits; empty, and null in the JSON, if the run stopped before the campaign
+    /// had an ID.
     public var campaign: String
-    /// What people call the campaign; nil: nothing.
+    /// Name of the campaign; nil if it has none.
     public var name: String?
-    /// The campaign's labels, by key.
+    /// Labels of the campaign, by key.
     public var labels: [String: String] = [:]
-    /// How the run ended.
+    /// Outcome of the run.
     public var outcome: Outcome
-    /// All rows of the list; nil where a second signal cut the count short.
+    /// Number of rows in the list; nil if a second signal interrupted the count.
     public var rows: UInt64?
-    /// Rows over all runs; of those that are not settled only what is in doubt.
+    /// Rows by state over all runs; of rows that are not settled, only those in doubt.
     package var counts = RowCounts()
     /// Rows that APNs accepted (200).
     public var accepted: UInt64 { counts[.accepted] }
-    /// Rows that APNs refused for good.
+    /// Rows that APNs refused permanently.
     public var rejected: UInt64 { counts[.rejected] }
-    /// Rows that could not be sent as they are.
+    /// Rows that could not be sent because of their content.
     public var invalid: UInt64 { counts[.invalid] }
-    /// Rows left out on purpose.
+    /// Rows skipped on purpose.
     public var skipped: UInt64 { counts[.skipped] }
-    /// Rows whose attempts are used up.
+    /// Rows whose attempts are exhausted.
     public var failed: UInt64 { counts[.failed] }
-    /// Rows that were sent and whose answer was lost.
+    /// Rows that were sent and whose response was lost.
     public var unknown: UInt64 { counts[.unknown] }
-    /// Rows that a run reserved and said no more about; a resume settles them. They are among those
-    /// that are not settled.
+    /// Rows that a run reserved without recording a verdict; a resume settles them. They also count
+    /// as remaining.
     public var inDoubt: UInt64 { counts[.inDoubt] }
-    /// False if nobody has counted them; they are null in the JSON then.
+    /// Whether rows in doubt were counted; if not, they are null in the JSON.
     package var isInDoubtKnown = true
-    /// The most requests that were in flight at any time that was recorded. No key of the JSON.
+    /// Highest recorded number of requests in flight. Not a key of the JSON.
     var inFlightMost: Int?
-    /// Rows that are not settled; nil where `rows` is.
+    /// Rows that are not settled; nil if `rows` is nil.
     public var remaining: UInt64?
-    /// Reason -> rows, of all rows that were not accepted.
+    /// Rows that were not accepted, by reason.
     public var reasons: [String: UInt64] { counts.reasons.named }
-    /// Requests beyond each row's first, over all runs.
+    /// Requests after the first one per row, over all runs.
     public var retries: UInt64 = 0
-    /// Connections that this run kept up; nil if nobody knows, as in what follows.
+    /// Connections that this run maintained. Nil if unknown, like the values below.
     public var connections: Int?
-    /// Why these, where the run chose them. No key of the JSON.
+    /// Reason for `connections` if the run chose it. Not a key of the JSON.
     package var connectionsReason: String?
-    /// Connections that took another's place, over all runs.
+    /// Connections that replaced another, over all runs.
     public var reconnects: UInt64 = 0
-    /// How long this run took.
+    /// Duration of this run.
     public var elapsedSeconds: Double?
-    /// Answers a second in this run.
+    /// Responses per second in this run.
     public var notificationsPerSecond: Double?
-    /// User and system time of this process a request; nil where none was made.
+    /// User and system time of this process per request; nil if it made none.
     public var cpuMicrosecondsPerNotification: Double?
-    /// How long answers took in this run.
+    /// Response times in this run.
     public var latency = Latency()
-    /// The most memory that this process had in use.
+    /// Peak resident memory of this process.
     public var peakResidentBytes: UInt64?
-    /// Shares, adding up to 1, of what the connections' time went to; nil where none was measured.
+    /// Shares of the connections' time by bottleneck, with a sum of 1; nil if nothing was measured.
     public var limitedBy: [String: Double]?
-    /// A legacy gateway was spoken to: what it said nothing of was accepted. No key of the JSON.
+    /// Whether the server was a legacy gateway, so that silence counted as acceptance. Not a key of
+    /// the JSON.
     public var acceptsBySilence = false
-    /// Why fewer requests were in flight than the server allowed; nil where they were not. No key
-    /// of the JSON.
+    /// Reason for fewer requests in flight than the server allowed; nil if there were not fewer.
+    /// Not a key of the JSON.
     public var paced: String?
 
-    /// What the guards have counted; nil for a merged ledger, and before a campaign is begun.
+    /// Counts of the guards; nil for a merged ledger, and before the campaign begins.
     public var guards: GuardStatus?
-    /// What this process counted of each topic, where rows name their topics; nil: they name none.
+    /// Counts of this process per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
 
-    /// Rows of this process without a payload of their value's own; nil if no process counted them.
+    /// Rows of this process whose value has no payload of its own; nil if no process counted them.
     var fallbacks: FallbackCounts?
 
     package init(campaign: UInt64, outcome: Outcome) {
@@ -142,7 +143,7 @@ public struct Summary: Sendable, Encodable {
         self.outcome = outcome
     }
 
-    /// A campaign that was not begun.
+    /// Summary of a campaign that was not begun.
     package init(unbegun outcome: Outcome) {
         campaign = ""
         self.outcome = outcome
@@ -164,7 +165,7 @@ public struct Summary: Sendable, Encodable {
         case topics
     }
 
-    /// All keys are always there; what is not known is null.
+    /// Encodes all keys; unknown values are null.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(campaign.isEmpty ? nil : campaign, forKey: .campaign)
@@ -193,7 +194,7 @@ public struct Summary: Sendable, Encodable {
         try container.encode(limitedBy, forKey: .limitedBy)
         try container.encode(guards, forKey: .guards)
         try container.encode(fallbacks.map(PayloadFallbacks.init), forKey: .payloadFallbacks)
-        // Only in a run whose rows name their topics.
+        // This key exists only if rows name their topics.
         if let topics {
             try container.encode(
                 Dictionary(
@@ -203,7 +204,7 @@ public struct Summary: Sendable, Encodable {
         }
     }
 
-    /// What this process counted of a topic, as JSON.
+    /// Counts of this process for a topic, as JSON.
     private struct TopicCounts: Encodable {
         let report: TopicReport
 
@@ -219,7 +220,7 @@ public struct Summary: Sendable, Encodable {
         }
     }
 
-    /// The JSON text, with a line end.
+    /// JSON text that ends with a newline.
     public func json() -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
@@ -230,17 +231,17 @@ public struct Summary: Sendable, Encodable {
         return Array(text.utf8) + [0x0a]
     }
 
-    /// Where the values of the lines for people begin.
+    /// Column at which values begin in lines for people.
     package static let valueColumn = 14
 
     private func line(_ name: String, _ value: some CustomStringConvertible) -> String {
         let blanks = max(1, Self.valueColumn - 2 - name.count)
-        // A server's reasons are among them.
+        // Values can contain reasons from a server.
         return ForeignText.escaped("  \(name)\(String(repeating: " ", count: blanks))\(value)")
             + "\n"
     }
 
-    /// The counts, for people.
+    /// Counts, for people.
     public var countsText: String {
         var text = "campaign \(campaign): \(outcome.rawValue)\n"
         text += line("rows", rows.map { grouped($0) } ?? "not known before the list is read")
@@ -256,15 +257,15 @@ public struct Summary: Sendable, Encodable {
         return text
     }
 
-    /// What rows in doubt mean, and what a resume does with them; nil if there are none, or if the
-    /// run that has them is still running.
+    /// Explanation of rows in doubt and of how a resume handles them; nil if there are none, or if
+    /// the run that reserved them is still running.
     package var doubtAdvice: String? {
         guard inDoubt > 0, outcome != .running else { return nil }
         return "rows in doubt may have been sent: --resume records them as unknown, or sends them "
             + "again with --on-lost resend\n"
     }
 
-    /// What rows in doubt are, as far as it is known.
+    /// Suffix for the count of rows in doubt, as far as their state is known.
     private var inDoubtText: String {
         guard outcome != .running else { return " of them, being sent right now" }
         let words = remaining == nil ? "" : " of them"
@@ -274,17 +275,17 @@ public struct Summary: Sendable, Encodable {
             + "requests were seen in flight at a time"
     }
 
-    /// What to do about rows that a relay rejected for want of a content-length; nil: there are none.
+    /// Advice for rows that a relay rejected for lack of a content-length; nil if there are none.
     package var lengthAdvice: String? {
         guard let count = reasons["\(LengthRequired.reason)"], count > 0 else { return nil }
         return "\(grouped(count)) rows were rejected with \(LengthRequired.status) "
             + "\(LengthRequired.reason): \(StopAdvice.lengthRequired), in a new run"
     }
 
-    /// A few lines for people.
+    /// Summary in a few lines, for people.
     public var text: String {
         var text = countsText
-        // Nothing was done by this process: nothing is to be said of its speed.
+        // This process sent nothing, so it has no throughput to report.
         guard let elapsedSeconds, elapsedSeconds > 0 else { return text }
         let notificationsPerSecond = notificationsPerSecond ?? 0
         text += line("time", "\(decimal(elapsedSeconds, places: 2)) s")
@@ -312,7 +313,7 @@ public struct Summary: Sendable, Encodable {
     }
 }
 
-/// What this process used, as the kernel counts it.
+/// CPU time and memory that the kernel attributes to this process.
 package struct ProcessUse {
     var cpuMicroseconds: Double
     var peakResidentBytes: UInt64
@@ -326,12 +327,12 @@ package struct ProcessUse {
         }
         return ProcessUse(
             cpuMicroseconds: microseconds(usage.ru_utime) + microseconds(usage.ru_stime),
-            // Linux counts kibibytes here (getrusage(2)).
+            // Linux reports kibibytes here (getrusage(2)).
             peakResidentBytes: peakOfThisProgram() ?? UInt64(usage.ru_maxrss) * 1024)
     }
 
-    /// `VmHWM` of /proc/self/status (proc(5)). The kernel lets a process keep the `ru_maxrss` of
-    /// the program that it was before exec: started by a large one, a small one would seem large.
+    /// `VmHWM` of /proc/self/status (proc(5)). The kernel preserves `ru_maxrss` across exec, so a
+    /// small program started by a large one would seem large.
     private static func peakOfThisProgram() -> UInt64? {
         guard let status = try? readFile("/proc/self/status", option: "", limit: 1 << 16) else {
             return nil

@@ -1,21 +1,21 @@
 import BroadsideEngine
 
-/// What numbers of a telemetry file may be. A file that was edited or damaged says less than none:
-/// sums of its numbers must not overflow, nor times have no date.
+/// Limits on the numbers of a telemetry file. Files can be edited or damaged: sums of their numbers
+/// must not overflow, and every time must have a date.
 extension Telemetry {
     /// The last millisecond of the year 9999.
     private static let millisecondsLimit: UInt64 = 253_402_300_799_999
-    /// A century.
+    /// About a century.
     private static let secondsLimit = 3.2e9
-    /// A sum of as many as a file can have fits 64 bits.
+    /// Small enough that the sum of all counts in a file fits 64 bits.
     private static let countLimit: UInt64 = 1 << 48
-    /// Nanoseconds over all connections.
+    /// Nanoseconds summed over all connections.
     private static let nanosecondsLimit: UInt64 = 1 << 60
-    /// As nanoseconds, it is no more than `nanosecondsLimit`.
+    /// At most `nanosecondsLimit` after conversion to nanoseconds.
     private static let microsecondsLimit: UInt64 = 1 << 50
     private static let slotsLimit = 1 << 31
 
-    /// Whether each number is one that a run can have had.
+    /// Whether every number is within its limit.
     var isPlausible: Bool {
         runs.count <= Self.runsLimit && events.count <= Self.eventsLimit
             && runs.lazy.map(\.points.count).reduce(0, +) <= Self.pointsLimit

@@ -7,29 +7,29 @@ import BroadsideRows
 import BroadsideSupport
 import FoundationEssentials
 
-/// What a ledger's directory keeps besides its rows: how the runs went, for the report. A file of
-/// bounded size, replaced every few seconds; only reports, and the value at which a rising
-/// rate continues, depend on it.
+/// History of the runs for the report, kept in the ledger's directory besides its rows. A file of
+/// bounded size, replaced every few seconds; only reports, and the value at which a rising rate
+/// continues, depend on it.
 package struct Telemetry: Codable, Sendable {
-    /// A time for which the operator held a run: milliseconds since 1970.
+    /// Period for which the operator paused a run, in milliseconds since 1970.
     struct Pause: Codable, Sendable, Equatable {
         var startedAtMilliseconds: UInt64
-        /// nil while it lasts.
+        /// Nil during the pause.
         var endedAtMilliseconds: UInt64?
     }
 
-    /// One process's part in the campaign.
+    /// Run of one process.
     struct Run: Codable, Sendable {
         var number: UInt32
         var startedAtMilliseconds: UInt64
         var elapsedSeconds = 0.0
-        /// How it ended; nil: it did not say.
+        /// Outcome of the run; nil if it was not recorded.
         var outcome: String?
-        /// Why, where it did not simply reach its end.
+        /// Cause of an early end.
         var cause: String?
-        /// The same as a value; nil where an earlier version wrote it.
+        /// Structured form of `cause`; nil if an earlier version wrote the file.
         var stop: StopRecord?
-        /// The campaign's rows in these states at the run's end; nil if it did not say them.
+        /// Rows of the campaign in these states at the run's end; nil if they were not recorded.
         var failed: UInt64?
         var unknown: UInt64?
         var pauses: [Pause]?
@@ -40,14 +40,14 @@ package struct Telemetry: Codable, Sendable {
         var points: [TimeSeries.Point] = []
     }
 
-    /// A line of the event log that is worth keeping.
+    /// Event of the log that is kept.
     struct Event: Codable, Sendable {
         var milliseconds: UInt64
         var kind: RunEvent.Kind
         var message: String
     }
 
-    /// A setting and its value; never a secret.
+    /// Setting and its value; never a secret.
     package struct Setting: Codable, Sendable {
         var name: String
         var value: String
@@ -58,57 +58,57 @@ package struct Telemetry: Codable, Sendable {
         }
     }
 
-    /// How far a rate has risen by itself.
+    /// Progress of a rising rate.
     struct Ramp: Codable, Sendable, Equatable {
-        /// Requests in 1,000 seconds.
+        /// Requests per 1,000 seconds.
         var first: UInt64
         var last: UInt64
         var riseNanoseconds: UInt64
-        /// The time of sending so far.
+        /// Time spent sending so far.
         var sentNanoseconds: UInt64
     }
 
     private(set) var version = 1
     private(set) var runs: [Run] = []
     private(set) var events: [Event] = []
-    /// Events that were too many.
+    /// Number of events dropped because there were too many.
     private(set) var eventsLost: UInt64 = 0
-    /// Of the latest run.
+    /// Connections of the latest run.
     var connections: [ConnectionTally] = []
     var settings: [Setting] = []
-    /// How the latest run was called; nil where an earlier version wrote it.
+    /// Command line of the latest run; nil if an earlier version wrote the file.
     package var command: RunCommand?
-    /// Where the latest run that had `--report` wrote its page, absolute; nil if none had.
+    /// Absolute path of the page of the latest run with `--report`; nil if no run had it.
     private(set) var reportPath: String?
-    /// Whether `--endpoint` named its server.
+    /// Whether `--endpoint` named the server.
     package var hasEndpoint: Bool?
-    /// What an alert shows, of a template the first row's.
+    /// Text of the alert; for a template, of the first row.
     package var alert: AlertText?
-    /// When the list was last written to, milliseconds since 1970, as the first run found it; nil for
-    /// standard input, and if an earlier version wrote it.
+    /// Modification time of the list as the first run found it, milliseconds since 1970; nil for
+    /// standard input, and if an earlier version wrote the file.
     package var listModifiedAtMilliseconds: UInt64?
-    /// How far the rate has risen by itself, in the latest run whose did; nil if none was.
+    /// Progress of the latest rising rate; nil if the rate of no run rose.
     private(set) var ramp: Ramp?
-    /// Over all runs but the one under way.
+    /// Latencies over all runs except the current one.
     private var earlierLatency = LatencyCounts()
     package private(set) var latency = LatencyCounts()
 
     package static let fileName = "telemetry.json"
     static let currentVersion = 1
-    /// Points over all runs.
+    /// Limit on points over all runs.
     static let pointsLimit = 2 * TimeSeries.limit
-    /// Runs that are told apart; the oldest ones go.
+    /// Limit on runs kept; the oldest are removed.
     static let runsLimit = 100
-    /// Events; of more, the first and the last stay.
+    /// Limit on events; beyond it, the first and the last are kept.
     static let eventsLimit = 400
-    /// Pauses of a run; later ones are not kept.
+    /// Limit on pauses per run; later ones are dropped.
     static let pausesLimit = 50
-    /// No file of ours is larger.
+    /// Upper bound on the size of a file that Broadside writes.
     static let byteLimit = 1 << 24
 
     package init() {}
 
-    /// Begins the part of a new process.
+    /// Adds a run for a new process.
     package mutating func begin(_ number: UInt32, atMilliseconds: UInt64, settings: [Setting]) {
         earlierLatency = latency
         connections = []
@@ -118,7 +118,7 @@ package struct Telemetry: Codable, Sendable {
         assert(runs.count <= Self.runsLimit, "the oldest runs are forgotten")
     }
 
-    /// Takes the latest look over.
+    /// Updates the current run from the latest sample.
     package mutating func take(
         _ snapshot: RunSnapshot, _ series: TimeSeries, _ report: ReactorReport
     ) {
@@ -141,14 +141,15 @@ package struct Telemetry: Codable, Sendable {
         }
     }
 
-    /// How far the rate has risen.
+    /// Records the progress of a rising rate.
     package mutating func take(_ clock: RampClock) {
         ramp = Ramp(
             first: clock.ramp.first, last: clock.ramp.last,
             riseNanoseconds: clock.ramp.riseNanoseconds, sentNanoseconds: clock.sentNanoseconds)
     }
 
-    /// The time of sending that counts for a rate that rises, nanoseconds; 0 if it was another one.
+    /// Nanoseconds of sending that count towards a rising rate; 0 if the recorded rate rose
+    /// differently.
     package func sentNanoseconds(of other: RateRamp) -> UInt64 {
         guard let ramp, ramp.first == other.first, ramp.last == other.last,
             ramp.riseNanoseconds == other.riseNanoseconds
@@ -156,9 +157,9 @@ package struct Telemetry: Codable, Sendable {
         return ramp.sentNanoseconds
     }
 
-    /// How the latest run ended.
+    /// Records how the latest run ended.
     ///
-    /// - Parameter counts: The campaign's rows by state.
+    /// - Parameter counts: Rows of the campaign by state.
     package mutating func end(
         outcome: String, cause: String?, stop: StopRecord? = nil, counts: RowCounts? = nil,
         atMilliseconds: UInt64 = 0
@@ -172,13 +173,13 @@ package struct Telemetry: Codable, Sendable {
         endPause(atMilliseconds: atMilliseconds)
     }
 
-    /// The run will write its page to this path.
+    /// Records the path to which the run will write its page.
     package mutating func recordReport(_ path: String) {
         reportPath =
             path.starts(withBytes: "/") ? path : "\(RunCommand.workingDirectory)/\(path)"
     }
 
-    /// The operator holds the run.
+    /// Records the start of a pause.
     package mutating func beginPause(atMilliseconds: UInt64) {
         assert(!runs.isEmpty, "a run was begun")
         var pauses = runs[runs.count - 1].pauses ?? []
@@ -189,7 +190,7 @@ package struct Telemetry: Codable, Sendable {
         runs[runs.count - 1].pauses = pauses
     }
 
-    /// The operator lets it continue, or it ends.
+    /// Records the end of a pause, also at the end of the run.
     package mutating func endPause(atMilliseconds: UInt64) {
         guard var pauses = runs[runs.count - 1].pauses, let last = pauses.indices.last,
             pauses[last].endedAtMilliseconds == nil
@@ -211,16 +212,16 @@ package struct Telemetry: Codable, Sendable {
                     + printable(event.message)))
     }
 
-    /// One JSON object. Its last member is a hash of the bytes before it, so that damage is found.
+    /// JSON object whose last member is a hash of the bytes before it, to detect damage.
     package var encoded: [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Numbers are finite: there is nothing that could not be encoded.
+        // All numbers are finite, so encoding can't fail.
         let text = (try? encoder.encode(self)).map { Array($0) } ?? []
         return Self.sealed(text.dropLast())
     }
 
-    /// An object without its last brace, with its hash and the brace.
+    /// Appends the hash and the closing brace to an object without its closing brace.
     package static func sealed(_ members: ArraySlice<UInt8>) -> [UInt8] {
         members + Array("\(hashMember(of: members))}\n".utf8)
     }
@@ -231,7 +232,7 @@ package struct Telemetry: Codable, Sendable {
         return ",\"hash\":\"\(hexadecimal(hash))\""
     }
 
-    /// nil where the bytes are not telemetry that this version knows, or are not what was written.
+    /// Nil if the bytes are damaged, or are not telemetry of a known version.
     package init?(decoding bytes: [UInt8]) {
         guard let decoded = try? JSONDecoder().decode(Seal.self, from: Data(bytes)) else {
             return nil
@@ -246,8 +247,8 @@ package struct Telemetry: Codable, Sendable {
         guard bytes.count > end, Self.sealed(bytes.dropLast(end)) == bytes else { return nil }
     }
 
-    /// Whether version 0.1.0 may have written it, which wrote no hash: nothing that it did not know
-    /// is there.
+    /// Whether version 0.1.0, which wrote no hash, may have written the file: every field that it
+    /// did not know is missing.
     private var isOfFirstVersion: Bool {
         command == nil && hasEndpoint == nil && alert == nil && reportPath == nil
             && listModifiedAtMilliseconds == nil && ramp == nil
@@ -256,7 +257,7 @@ package struct Telemetry: Codable, Sendable {
             }
     }
 
-    /// A file: what it tells, and the hash behind it.
+    /// Content of a file, with its hash.
     private struct Seal: Decodable {
         var telemetry: Telemetry
         var hash: String?
@@ -270,7 +271,7 @@ package struct Telemetry: Codable, Sendable {
         }
     }
 
-    /// What a directory keeps; nil where there is none, or none that can be read.
+    /// Telemetry in a ledger's directory; nil if there is none or it can't be read.
     package static func read(from directory: LedgerDirectory) -> Telemetry? {
         guard
             let bytes = try? directory.readSmallFile(fileName, limit: byteLimit)

@@ -2,23 +2,24 @@ import BroadsideEngine
 import BroadsideLedgerFormat
 import BroadsideRows
 
-/// A run's course in time: at most a fixed number of points. When they are used up, neighbours are
-/// merged in pairs, so that a long night is drawn as finely as a short one.
+/// History of a run with a bounded number of points. When the limit is reached, adjacent points are
+/// merged in pairs, so that a long night has as many points as a short one.
 package struct TimeSeries: Sendable, Equatable {
-    /// What happened in a stretch of time.
+    /// Counts for a period of time.
     struct Point: Sendable, Equatable, Codable {
         /// Seconds since the run's start.
         var start: Double
         /// Seconds.
         var duration: Double
-        /// Rows settled in it.
+        /// Rows accepted during the period.
         var accepted: UInt64
-        /// Refused for good.
+        /// Rows rejected.
         var rejected: UInt64
-        /// Settled in any other way.
+        /// Rows settled in any other state.
         var others: UInt64
-        /// Answers, and how long they took, microseconds. Of merged points the median is the mean
-        /// of their medians by answers, the 99th percentile that of the worst.
+        /// Responses, and their latencies in microseconds. When points are merged, the median is
+        /// the mean of their medians weighted by responses, and the 99th percentile is the highest
+        /// one.
         var answers: UInt64
         var p50: UInt64?
         var p99: UInt64?
@@ -42,7 +43,7 @@ package struct TimeSeries: Sendable, Equatable {
             self.limited = limited.map { $0 / 1000 }
         }
 
-        /// Takes the point that follows into itself.
+        /// Merges the following point into this one.
         mutating func merge(_ next: Point) {
             assert(next.start >= start, "points are merged in their order")
             switch (p50, next.p50) {
@@ -65,12 +66,12 @@ package struct TimeSeries: Sendable, Equatable {
     }
 
     private(set) var points: [Point] = []
-    /// Looks that one point stands for.
+    /// Number of samples per point.
     private var stride = 1
-    /// Looks in the last point.
+    /// Number of samples in the last point.
     private var filled = 0
 
-    /// Points that are kept.
+    /// Maximum number of points.
     static let limit = 600
 
     mutating func append(_ point: Point) {
@@ -84,14 +85,14 @@ package struct TimeSeries: Sendable, Equatable {
         if points.count == Self.limit {
             points = Self.halved(points)
             stride *= 2
-            // The last point is a whole one: an even number was merged.
+            // The last point is complete, because an even number was merged.
         }
         assert(points.count < Self.limit, "the series was halved")
         points.append(point)
         filled = 1
     }
 
-    /// Neighbours merged in pairs.
+    /// Points merged in pairs.
     static func halved(_ points: [Point]) -> [Point] {
         Swift.stride(from: 0, to: points.count, by: 2).map { index in
             var point = points[index]

@@ -2,17 +2,17 @@ package import BroadsideEngine
 package import BroadsidePolicy
 import BroadsideSupport
 
-/// What is told of topics that rows name.
+/// Texts about topics that rows name.
 extension TopicReport {
-    /// Topics that are named in one line; of more, their number.
+    /// Maximum number of topics listed by name; the others are only counted.
     private static let namedLimit = 4
 
-    /// Those that a guard has stopped.
+    /// Topics that a guard stopped.
     package static func stopped(_ reports: [TopicReport]?) -> [TopicReport] {
         (reports ?? []).filter { $0.stop != nil }
     }
 
-    /// Their names, and why, in one line.
+    /// Names of stopped topics with the causes, on one line.
     package static func text(_ stopped: [TopicReport]) -> String {
         let named = stopped.prefix(namedLimit).map { report in
             "\(printable(report.name)) (\(report.stopText ?? ""))"
@@ -21,13 +21,13 @@ extension TopicReport {
         return named.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
     }
 
-    /// The cause of a run's end that stopped topics are.
+    /// Cause of a run's end due to stopped topics.
     package static func stopCause(_ reports: [TopicReport]?) -> StopCause {
         let stopped = stopped(reports)
         return .topicsRefused(detail: text(stopped), stopped.first?.stop?.refusal)
     }
 
-    /// Why it was stopped; nil if it was not.
+    /// Cause of the topic's stop; nil if it was not stopped.
     package var stopText: String? {
         guard let stop else { return nil }
         return switch stop.cause {
@@ -37,7 +37,7 @@ extension TopicReport {
         }
     }
 
-    /// One member for each topic: what this process counted.
+    /// JSON object with one member per topic: its counts in this process.
     static func json(_ reports: [TopicReport]) -> JSONLine {
         var line = JSONLine()
         for report in reports {
