@@ -1,36 +1,37 @@
 import BroadsideSupport
 internal import Glibc
 
-/// One chart as SVG: curves, points, bars or stacked areas over an axis. Letters keep their size at any width of
-/// the page, as only the curves are stretched.
+/// SVG chart: curves, points, bars or stacked areas over an axis. Text keeps its size at any page
+/// width; only the curves are stretched.
 struct Chart {
-    /// How values are drawn.
+    /// Style of a series.
     enum Shape {
-        /// Steps, one upon the other.
+        /// Stacked areas with steps.
         case area
-        /// Thin ones, one upon the other.
+        /// Thin stacked bars.
         case bars
         case curve
         case points
 
-        /// Whether a series begins where the one before ends.
+        /// Whether each series starts at the top of the previous one.
         var isStacked: Bool { self == .area || self == .bars }
     }
 
-    /// What is drawn.
+    /// Data series of a chart.
     struct Series {
-        /// Empty: not in the legend.
+        /// Name in the legend; empty: not in the legend.
         var name: String
-        /// Names a colour of the page's style.
+        /// Name of a color in the page's style sheet.
         var color: String
         var shape: Shape
-        /// Values in the chart's units, from left to right; nil: a gap.
+        /// Values in the chart's units, from left to right; nil is a gap.
         var values: [Double?]
-        /// Where curves and points have their values, 0 to 1; nil: where the chart says.
+        /// Horizontal positions of the values of curves and points, 0 to 1; nil: the chart's
+        /// `positions`.
         var positions: [Double]?
     }
 
-    /// A text at a place of the horizontal axis, 0 to 1.
+    /// Label at a position on the horizontal axis, 0 to 1.
     struct Tick {
         var fraction: Double
         var text: String
@@ -38,28 +39,29 @@ struct Chart {
 
     var identifier: String
     var title: String
-    /// One sentence that says what the curves show, for those who don't see them.
+    /// One sentence that describes the curves, for people who can't see them.
     var description: String
-    /// The left edges of the values' stretches, 0 to 1, and the right edge of the last.
+    /// Left edges of the values' intervals, 0 to 1, followed by the right edge of the last one.
     var edges: [Double] = []
-    /// Where curves, points and bars have their values, 0 to 1; nil: in the middle of stretches.
+    /// Horizontal positions of the values of curves, points and bars, 0 to 1; nil: the middle of
+    /// each interval.
     var positions: [Double]?
     var series: [Series]
     var ticks: [Tick]
-    /// Lines from top to bottom, with a text at their head.
+    /// Vertical lines with a label at their top.
     var marks: [Tick] = []
-    /// Times in which nothing was sent.
+    /// Periods in which nothing was sent.
     var bands: [TimeAxis.Band] = []
-    /// Steps of a factor of ten, not of a number.
+    /// Whether the vertical axis is logarithmic.
     var isLogarithmic = false
     var unit: String
-    /// A line below the axis.
+    /// Line of text below the axis.
     var note: String?
-    /// The same numbers, to be read; nil: the page has them elsewhere.
+    /// Table of the same values; nil if the page has them elsewhere.
     var table: String?
 
     private static let height = 200
-    /// Room for the unit and for what stands at the head of lines.
+    /// Space above the plot for the unit and the labels of vertical lines.
     private static let top = 34
     private static let left = 48
     private static let wholeHeight = height + top + 24
@@ -92,10 +94,10 @@ struct Chart {
             """
     }
 
-    /// How many values each series has.
+    /// Number of values in each series.
     private var count: Int { positions?.count ?? max(0, edges.count - 1) }
 
-    /// The highest value that is drawn: of what is stacked the sum.
+    /// Highest drawn value; for stacked series, the highest sum.
     private var maximum: Double {
         let sums = (0..<count).map { index in
             series.filter(\.shape.isStacked).reduce(0) { $0 + ($1.values[index] ?? 0) }
@@ -116,10 +118,10 @@ struct Chart {
 
     // MARK: Axes
 
-    /// Where values are drawn, from the bottom, 0, to the top, 1.
+    /// Mapping of values to heights, from the bottom (0) to the top (1).
     enum Scale {
         case linear(top: Double)
-        /// Both are powers of ten.
+        /// Bounds, both powers of ten.
         case logarithmic(low: Double, high: Double)
 
         func share(_ value: Double) -> Double {
@@ -131,7 +133,7 @@ struct Chart {
             }
         }
 
-        /// Values that have a line.
+        /// Values with a grid line.
         var steps: [Double] {
             switch self {
             case .linear(let top): return (0...4).map { top * Double($0) / 4 }
@@ -184,7 +186,7 @@ struct Chart {
             svg += "text-anchor=\"\(anchor)\">\(escapedHTML(tick.text))</text>"
         }
         for band in bands where band.isCut {
-            // The axis is broken: two strokes across it.
+            // Two strokes across the axis show where it is broken.
             let y = Self.top + Self.height
             for edge in [band.left, band.right] {
                 svg += "<text class=\"break\" x=\"\(Self.percent(edge))\" y=\"\(y + 5)\" "
@@ -203,7 +205,7 @@ struct Chart {
 
     // MARK: Curves
 
-    /// Gaps and pauses, behind the curves.
+    /// Shaded bands for gaps and pauses, behind the curves.
     private var shading: String {
         bands.map { band in
             "<path class=\"band\" d=\"M\(x(band.left)) 0H\(x(band.right))V\(Self.height)"
@@ -229,7 +231,7 @@ struct Chart {
         return svg
     }
 
-    /// Where a curve, a point or a bar has its value.
+    /// Horizontal position of a value of a curve, points or bars.
     private func position(_ index: Int, of one: Series) -> Double {
         one.positions?[index] ?? positions?[index] ?? (edges[index] + edges[index + 1]) / 2
     }
@@ -240,7 +242,7 @@ struct Chart {
 
     private func x(_ edge: Double) -> String { decimal(edge * 1000, places: 1) }
 
-    /// Steps, as each value stands for its whole stretch.
+    /// Stacked area with steps, because each value applies to its whole interval.
     private func area(_ one: Series, over base: inout [Double], _ scale: Scale) -> String {
         guard base.count > 0 else { return "" }
         var upper = ""
@@ -270,14 +272,14 @@ struct Chart {
             } else {
                 path += "\(isDrawing ? "L" : "M")\(x(position(index, of: one))) \(y(value, scale))"
             }
-            // A value between two gaps is still seen.
+            // Keeps a single value between two gaps visible.
             if !isDrawing { path += "h0.5" }
             isDrawing = true
         }
         return "<path class=\"curve c-\(one.color)\" d=\"\(path)\"/>\n"
     }
 
-    /// Lines without a length: their round ends are the points.
+    /// Lines without length, whose round ends are the points.
     private func points(_ one: Series, _ scale: Scale) -> String {
         var path = ""
         for (index, value) in one.values.enumerated() {
@@ -304,7 +306,7 @@ struct Chart {
         decimal(fraction * 100, places: 2) + "%"
     }
 
-    /// The next number above that divides into four round parts.
+    /// Lowest round number, not below the maximum, that divides into four round parts.
     static func niceTop(_ maximum: Double) -> Double {
         guard maximum > 0, maximum.isFinite else { return 4 }
         var scale = 1.0
@@ -316,7 +318,7 @@ struct Chart {
         return 10 * scale
     }
 
-    /// A number for an axis, in four characters or so.
+    /// Number for an axis label, about four characters long.
     static func short(_ value: Double) -> String {
         func cut(_ value: Double) -> String {
             let text = decimal(value, places: value < 10 ? 2 : value < 100 ? 1 : 0)

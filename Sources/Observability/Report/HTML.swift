@@ -1,7 +1,7 @@
 import BroadsideSupport
 
-/// Text as HTML shows it, in elements and in quoted attributes. Scalar by scalar, as a browser reads
-/// it: to one who looks at characters, `<` with a combining mark behind it is no `<`.
+/// Escapes text for HTML elements and quoted attributes. It works per Unicode scalar, like a
+/// browser: as a Swift `Character`, `<` with a combining mark is not equal to `<`.
 func escapedHTML(_ text: String) -> String {
     var result = String.UnicodeScalarView()
     for scalar in printable(text, limit: 4000).unicodeScalars {
@@ -17,11 +17,11 @@ func escapedHTML(_ text: String) -> String {
     return String(result)
 }
 
-/// The beginning of a page that needs nothing from anywhere else, and runs nothing: up to its content.
+/// Start of a self-contained page without scripts, up to its content.
 ///
 /// - Parameters:
 ///   - title: Plain text.
-///   - css: Its styles.
+///   - css: Style sheet.
 func pageHead(title: String, css: String) -> String {
     """
     <!DOCTYPE html>
@@ -42,7 +42,7 @@ func pageHead(title: String, css: String) -> String {
     """
 }
 
-/// The end of such a page.
+/// End of a page that starts with `pageHead(title:css:)`.
 let pageEnd = """
     </main>
     </body>
@@ -50,16 +50,16 @@ let pageEnd = """
 
     """
 
-/// Text as `escapedHTML` gives it, in which the names of options stay on one line.
+/// Keeps the names of options unbroken in text from `escapedHTML`.
 func optionsUnbroken(_ html: String) -> String {
     html.split(separator: " ", omittingEmptySubsequences: false).map {
         $0.hasPrefix("--") ? "<span class=\"o\">\($0)</span>" : String($0)
     }.joined(separator: " ")
 }
 
-/// A table with a heading a column; the first column is text, the others are numbers.
+/// HTML table with one heading per column; columns other than `textColumns` contain numbers.
 ///
-/// - Parameter isStacked: On a narrow screen each row is a list of its headings and cells.
+/// - Parameter isStacked: Whether each row becomes a list of headings and cells on a narrow screen.
 func tableHTML(
     _ headings: [String], _ rows: [[String]], textColumns: Set<Int> = [0], isStacked: Bool = false
 ) -> String {

@@ -3,9 +3,9 @@ import BroadsideLedgers
 import BroadsideSupport
 
 extension Night {
-    /// Reads a ledger; one that can't be read is a night that says why.
+    /// Reads a ledger. If that fails, the result contains the reason.
     ///
-    /// - Throws: Only what is not about the ledger: a signal asks for the end.
+    /// - Throws: Only errors unrelated to the ledger, such as a stop signal.
     static func read(_ path: String) throws(BroadsideError) -> Night {
         let place = absolutePath(path)
         let name = place.parts(atLast: "/").map { String($0.behind) } ?? place
@@ -19,7 +19,7 @@ extension Night {
             try night.read(ledger)
         } catch {
             if error.exitCode == ExitCode.rowsRemain { throw error }
-            // The option that the message is about is not one of this command's call.
+            // The message names `--ledger`, which is not an option of this command.
             let option = "--ledger "
             let problem =
                 error.message.starts(withBytes: option)
@@ -33,7 +33,7 @@ extension Night {
         let summary = try ledger.statistics()
         let telemetry = Telemetry.read(from: ledger.directory) ?? Telemetry()
         let epochs = ledger.manifest.epochs
-        // Rows are read a second time only if the telemetry lacks a run.
+        // Rows are read again only if the telemetry lacks a run.
         let isTimed = epochs.allSatisfy { epoch in
             telemetry.runs.contains { $0.number == epoch.number }
         }
@@ -58,8 +58,8 @@ extension Night {
 }
 
 extension RunCommand {
-    /// Where the run wrote its report, as far as its command line says it: version 1.0.0-beta.1 noted no
-    /// more.
+    /// Path of the run's report as its command line states it, for ledgers of version 1.0.0-beta.1,
+    /// which recorded no other path.
     fileprivate var reportPath: String? {
         guard let path = value("report") else { return nil }
         return path.starts(withBytes: "/") ? path : "\(directory)/\(path)"

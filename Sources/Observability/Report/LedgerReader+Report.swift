@@ -4,12 +4,12 @@ package import BroadsidePolicy
 public import BroadsideSupport
 
 extension LedgerReader {
-    /// Writes the report page of the ledger as it stands.
+    /// Writes the report page for the ledger's current state.
     public func writeReport(to output: OutputFile) throws(BroadsideError) {
         try writeReport(to: output, isOurs: false)
     }
 
-    /// How a run ended that sent nothing, as it sees it itself.
+    /// End of a run that sent nothing, as the run itself reports it.
     package struct Ending {
         var outcome: Summary.Outcome
         var cause: StopCause
@@ -23,8 +23,8 @@ extension LedgerReader {
     }
 
     /// - Parameters:
-    ///   - isOurs: This process holds the ledger's lock and does not send.
-    ///   - ending: nil: as the ledger's latest run ended.
+    ///   - isOurs: Whether this process holds the ledger's lock without sending.
+    ///   - ending: End to report; nil: the recorded end of the ledger's latest run.
     package func writeReport(
         to output: OutputFile, isOurs: Bool, ending: Ending? = nil
     ) throws(BroadsideError) {
@@ -32,7 +32,7 @@ extension LedgerReader {
         try output.finish()
     }
 
-    /// The same, as bytes.
+    /// Report page as bytes.
     package func reportPage(
         isOurs: Bool = false, ending: Ending? = nil
     ) throws(BroadsideError) -> [UInt8] {
@@ -61,7 +61,7 @@ extension LedgerReader {
         return ReportPage(data: data).html
     }
 
-    /// When rows were settled.
+    /// Reads the times at which rows were settled.
     func course() throws(BroadsideError) -> SettlementTimeline {
         var course = SettlementTimeline(epochs: manifest.epochs)
         for ledger in ledgers {
@@ -79,7 +79,7 @@ extension LedgerReader {
         return course
     }
 
-    /// What to do now: for a merged ledger, with each of its parts.
+    /// Recommended next steps; for a merged ledger, those of each unfinished part.
     private func steps(
         _ summary: Summary, _ telemetry: Telemetry
     ) -> [StopAdvice.Step] {
@@ -100,14 +100,15 @@ extension LedgerReader {
         }
     }
 
-    /// Parts of a merged ledger about which something is said.
+    /// Maximum number of parts of a merged ledger with next steps.
     private static var partsLimit: Int { 20 }
 }
 
 extension Manifest {
-    /// Why the latest run ended; nil where it did not say: it was killed, or an earlier version wrote it.
+    /// Cause of the latest run's end; nil if none was recorded: the run was killed, or an earlier
+    /// version wrote the ledger.
     package func latestCause(_ telemetry: Telemetry) -> StopCause? {
-        // What a disk refused the manifest, it may have let telemetry have.
+        // If the disk rejected the manifest, the telemetry may still have been written.
         let record =
             epochs.last?.stop ?? telemetry.runs.first { $0.number == epochs.last?.number }?.stop
         return record?.cause
@@ -115,7 +116,7 @@ extension Manifest {
 }
 
 extension StopAdvice {
-    /// What to do about a ledger whose latest run is over.
+    /// Advice for a ledger whose latest run has ended.
     package init(
         of manifest: Manifest, _ telemetry: Telemetry, _ circumstances: Circumstances
     ) {

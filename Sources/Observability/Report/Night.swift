@@ -2,40 +2,41 @@ import BroadsideAPNs
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// One campaign among many: a row of the page about nights, and a point of its charts.
+/// One campaign of many: a row of the page about nights, and a point in its charts.
 package struct Night {
-    /// What a ledger says of its campaign, over all its runs.
+    /// Figures of a campaign from its ledger, over all its runs.
     package struct Figures {
         var outcome: Summary.Outcome
-        /// Of the list; nil if nobody has read it to its end.
+        /// Rows of the list; nil if it was never read to its end.
         var rows: UInt64?
         var counts = RowCounts()
-        /// nil if `rows` is.
+        /// Nil if `rows` is nil.
         var remaining: UInt64?
         /// Rows that APNs rejected with 410.
         var dead: UInt64 = 0
-        /// The pauses between runs are left out; nil if no run says it.
+        /// Running time without the gaps between runs; nil if no run recorded it.
         var runningSeconds: Double?
-        /// How old the list was at the first start; nil if the ledger does not say it.
+        /// Age of the list at the first start; nil if the ledger does not record it.
         var listAgeSeconds: Double?
     }
 
-    /// What became of the ledger when it was read.
+    /// Result of reading the ledger.
     package enum Content {
         case figures(Figures)
-        /// Why it could not be read.
+        /// Reason why the ledger could not be read.
         case unreadable(String)
     }
 
-    /// The ledger's directory.
+    /// Directory of the ledger.
     var path: String
-    /// What people call the campaign, or its number; of an unreadable one the directory's name.
+    /// Name or ID of the campaign; the directory's name for an unreadable ledger.
     var title: String
-    /// The first start, milliseconds since 1970; nil if the manifest can't be read.
+    /// Time of the first start, milliseconds since 1970; nil if the manifest can't be read.
     var startedAtMilliseconds: UInt64?
-    /// Where a page about this campaign alone may be, the likeliest place first.
+    /// Possible paths of this campaign's own page, the most likely first.
     var pagePaths: [String] = []
-    /// That page, as seen from this one: a reference that needs no escape in HTML; nil: none.
+    /// Relative link to this campaign's own page, safe in HTML without escaping; nil if there is
+    /// none.
     var link: String?
     var content: Content
 
@@ -44,10 +45,10 @@ package struct Night {
         return figures
     }
 
-    /// The last millisecond of the year 9999: a manifest that was edited may say anything.
+    /// Last millisecond of the year 9999. An edited manifest can contain any time.
     static let latestStart: UInt64 = 253_402_300_799_999
 
-    /// The reasons that come with status 410: the device token is not active any more.
+    /// Reasons that come with status 410: the device token is no longer active.
     static let deadReasons = [Reason.unregistered, .expiredToken].map(\.text)
 }
 
@@ -60,12 +61,13 @@ extension Night.Figures {
         dead = Night.deadReasons.reduce(0) { $0 + (summary.reasons[$1] ?? 0) }
     }
 
-    /// Dead tokens among settled rows, 0 to 1; nil if there are none.
+    /// Dead tokens as a share of settled rows, 0 to 1; nil if no rows are settled.
     var deadShare: Double? {
         counts.settled > 0 ? Double(dead) / Double(counts.settled) : nil
     }
 
-    /// Notifications per second of running time; nil if nothing was sent, or no run says how long.
+    /// Notifications per second of running time; nil if nothing was sent or no run recorded its
+    /// duration.
     var speed: Double? {
         guard let runningSeconds, runningSeconds > 0, counts.sent > 0 else { return nil }
         return Double(counts.sent) / runningSeconds

@@ -2,7 +2,7 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// A figure of a night that is far from those of the nights before it of the same campaign.
+/// Figure of a night that deviates strongly from those of the campaign's earlier nights.
 struct NightOutlier {
     enum Figure: String {
         case list
@@ -12,19 +12,20 @@ struct NightOutlier {
     }
 
     var figure: Figure
-    /// `list fell to 6,000 rows from 22,800`.
+    /// Description, such as `list fell to 6,000 rows from 22,800`.
     var text: String
 }
 
 extension NightOutlier {
-    /// Earlier nights that a night is compared with.
+    /// Number of earlier nights to compare with.
     private static let window = 7
-    /// Nights from which a median of shares and speeds says something; the list is compared with one.
+    /// Minimum number of nights for medians of shares and speeds; the list is compared even with
+    /// one.
     private static let fewest = 3
 
-    /// What is unusual about each night: by the nights' order.
+    /// Outliers per night, in the order of the nights.
     ///
-    /// - Parameter nights: Newest first.
+    /// - Parameter nights: Nights, newest first.
     static func find(in nights: [Night]) -> [[NightOutlier]] {
         var found = [[NightOutlier]](repeating: [], count: nights.count)
         var earlier: [String: [Night.Figures]] = [:]
@@ -88,7 +89,8 @@ extension NightOutlier {
 }
 
 extension Night.Figures {
-    /// Accepted rows among settled ones that were not skipped, 0 to 1; nil if there are none.
+    /// Accepted rows as a share of settled rows that were not skipped, 0 to 1; nil if there are
+    /// none.
     var acceptedShare: Double? {
         let sent = counts.settled - min(counts.settled, counts[.skipped])
         return sent > 0 ? Double(counts[.accepted]) / Double(sent) : nil
@@ -96,8 +98,8 @@ extension Night.Figures {
 }
 
 extension Night {
-    /// The campaign that nights are compared within: its name without the numbers in it, so that
-    /// `Evening 2026-11-20` and `Evening 2026-11-21` are one.
+    /// Key of the campaign within which nights are compared: its name without numbers, so that
+    /// `Evening 2026-11-20` and `Evening 2026-11-21` belong together.
     var group: String {
         let isNumber =
             title.utf8.count == 16

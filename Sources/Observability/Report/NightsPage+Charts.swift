@@ -2,15 +2,15 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// How lists, tokens and runs changed from night to night.
+/// Charts of lists, tokens and runs over the nights.
 extension NightsPage {
-    /// With fewer nights a line joins them; from here on it is the median of those around.
+    /// Number of nights from which a line shows the running median; with fewer it joins the points.
     private static var smoothedFrom: Int { 14 }
-    /// Nights whose median a line shows.
+    /// Number of nights in the running median.
     private static var window: Int { 7 }
-    /// Ticks of the axis that a telephone has room for.
+    /// Maximum number of ticks, so that they fit a phone's screen.
     private static var ticksLimit: Int { 4 }
-    /// Days that are gone through for the first of each month.
+    /// Maximum number of days to search for the first of each month.
     private static var daysLimit: UInt64 { 20_000 }
 
     var charts: String {
@@ -45,7 +45,7 @@ extension NightsPage {
             words: { durationText($0 * scale) })
     }
 
-    /// nil if no row failed: the tile says so.
+    /// Chart of failed and unknown rows; nil if there are none, which a tile reports.
     private var failureChart: Chart? {
         let course = course
         let states: [(name: String, color: String, count: (Night.Figures) -> UInt64)] = [
@@ -68,7 +68,7 @@ extension NightsPage {
             }, ticks: ticks, unit: "rows")
     }
 
-    /// Points, and a line through them; nil if no night has a value.
+    /// Chart with points and a line through them; nil if no night has a value.
     private func chart(
         _ identifier: String, _ title: String, unit: String, color: String = "first",
         _ values: [Double?], words: (Double) -> String
@@ -97,7 +97,7 @@ extension NightsPage {
                 (isOnly ? "" : "\(group.name): ")
                     + "\(words(first)) in the first night, \(words(last)) in the latest; from "
                     + "\(words(least)) to \(words(most)).")
-            // Different campaigns are not joined by a line.
+            // No line joins nights of different campaigns.
             guard isOnly || !group.isMixed else { continue }
             series.append(
                 Chart.Series(
@@ -114,8 +114,8 @@ extension NightsPage {
 
     private static var groupColors: [String] { ["first", "second", "good", "other", "dead"] }
 
-    /// Campaigns with a line of their own, and the nights of all others as one; one alone if no campaign
-    /// has two nights.
+    /// Campaigns with their own line, and the nights of all others as one group. Only one group if
+    /// no campaign has two nights.
     private var drawnGroups: [Group] {
         let groups = groups
         let own = groups.filter { $0.indices.count > 1 }.prefix(Self.groupColors.count - 1)
@@ -126,7 +126,7 @@ extension NightsPage {
         return own + [rest]
     }
 
-    /// The medians of the values around each.
+    /// Running medians of the values.
     static func smoothed(_ values: [Double?]) -> [Double?] {
         values.indices.map { index in
             guard values[index] != nil else { return nil }
@@ -137,7 +137,7 @@ extension NightsPage {
 
     // MARK: The axis of time
 
-    /// Where nights are between the first and the latest, with some room at both ends.
+    /// Positions of the nights from the first to the latest, with a margin at both ends.
     private var positions: [Double] {
         let range = range
         return course.map { position($0.milliseconds, in: range) }
@@ -151,14 +151,14 @@ extension NightsPage {
         return 0.01 + 0.98 * Double(passed) / Double(max(1, span))
     }
 
-    /// The first night, and the time until the latest.
+    /// Time of the first night, and the span to the latest.
     private var range: (first: UInt64, span: UInt64) {
         let starts = course.map(\.milliseconds)
         guard let first = starts.min(), let last = starts.max() else { return (0, 0) }
         return (first, last - first)
     }
 
-    /// Months, days or times, as the time between the nights asks for.
+    /// Ticks at months, days or times, depending on the span.
     private var ticks: [Chart.Tick] {
         let (first, span) = range
         let last = first + span
@@ -169,7 +169,7 @@ extension NightsPage {
         } else if span > 75 * day {
             var time = first / day * day
             while time <= last {
-                // The first of each month.
+                // A tick at the first of each month.
                 if timeText(time).dropFirst(8).prefix(2) == "01" {
                     places.append((time, Self.short(Self.monthName(time))))
                 }

@@ -2,18 +2,18 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// A row per night, newest first, under a heading per month.
+/// Table with a row per night, newest first, and a heading per month.
 extension NightsPage {
-    /// A column of numbers.
+    /// Column of numbers.
     private struct Column {
         var heading: String
-        /// Whether a value above 0 asks for a look, once the run is over.
+        /// Whether a value above 0 is highlighted once the run has ended.
         var isAlarm = false
-        /// What of it can be unlike the nights before.
+        /// Figure for which this column highlights outliers.
         var figure: NightOutlier.Figure?
-        /// nil: not known.
+        /// Nil: unknown.
         var value: (Night.Figures) -> UInt64?
-        /// How a value is shown.
+        /// Text of a value.
         var text: (Night.Figures) -> String?
 
         init(
@@ -38,7 +38,7 @@ extension NightsPage {
         }
     }
 
-    /// Columns of states that no row is in are left out, and so is what no ledger knows.
+    /// Columns of the table, without states that no row has and figures that no ledger contains.
     private var columns: [Column] {
         let all = nights.compactMap(\.figures)
         func ifAny(_ column: Column) -> [Column] {
@@ -110,10 +110,10 @@ extension NightsPage {
         return html + "</tr>\n"
     }
 
-    /// Scalars of a problem that are shown.
+    /// Maximum length of a displayed problem, in Unicode scalars.
     private static var problemLimit: Int { 400 }
 
-    /// The date and the clock, a link to the night's own page if there is one.
+    /// Date and time of a night's start, linked to the night's own page if there is one.
     private func start(_ night: Night) -> String {
         guard let milliseconds = night.startedAtMilliseconds else { return "no date" }
         let text = timeText(milliseconds)
@@ -121,7 +121,7 @@ extension NightsPage {
         return night.link.map { "<a href=\"\($0)\">\(time)</a>" } ?? time
     }
 
-    /// What is as it should be stays plain: a page of badges would hide the others.
+    /// Expected outcomes are plain text, so that badges draw attention to the others.
     private static func badge(_ outcome: Summary.Outcome) -> String {
         switch outcome {
         case .complete: "complete"
@@ -134,15 +134,15 @@ extension NightsPage {
 
     private struct Month {
         var id: String
-        /// `November 2026`.
+        /// Full name, such as `November 2026`.
         var name: String
         var nights: [Night]
 
-        /// `Nov 2026`.
+        /// Short name, such as `Nov 2026`.
         var shortName: String { NightsPage.short(name) }
     }
 
-    /// Nights by month, in their order.
+    /// Nights grouped by month, in their order.
     private var months: [Month] {
         var months: [Month] = []
         for night in nights {
@@ -156,7 +156,7 @@ extension NightsPage {
         return months
     }
 
-    /// Links to the months, where there are several.
+    /// Links to the months, if there are more than two.
     private var monthLinks: String {
         let months = months
         guard months.count > 2 else { return "" }
@@ -175,14 +175,14 @@ extension NightsPage {
         return text
     }
 
-    /// `November 2026`.
+    /// Name such as `November 2026`.
     static func monthName(_ milliseconds: UInt64) -> String {
         let text = timeText(milliseconds)
         let number = Int(text.dropFirst(5).prefix(2)) ?? 1
         return "\(monthNames[number - 1]) \(text.prefix(4))"
     }
 
-    /// `Nov 2026` of `November 2026`; other names as they are.
+    /// Shortens `November 2026` to `Nov 2026`; returns other names unchanged.
     static func short(_ name: String) -> String {
         let words = name.split(separator: " ")
         return words.count == 2 ? "\(words[0].prefix(3)) \(words[1])" : name

@@ -2,15 +2,14 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// The page about many nights: tiles, charts over time, a row per night. It needs nothing from
-/// anywhere else.
+/// Self-contained page about many nights: tiles, charts over time, and one row per night.
 package struct NightsPage {
-    /// Newest first, those without a date before all.
+    /// Nights, newest first, preceded by those without a date.
     let nights: [Night]
     let createdAtMilliseconds: UInt64
     /// Nights with figures and a date, oldest first.
     let course: [(milliseconds: UInt64, figures: Night.Figures, group: String)]
-    /// What is unusual about each night, in their order.
+    /// Outliers per night, in the order of `nights`.
     let outliers: [[NightOutlier]]
 
     package init(nights: [Night], createdAtMilliseconds: UInt64) {
@@ -25,7 +24,7 @@ package struct NightsPage {
         self.createdAtMilliseconds = createdAtMilliseconds
     }
 
-    /// The page's bytes.
+    /// Page as bytes.
     package var html: [UInt8] {
         var page = pageHead(
             title: "\(heading): \(sentence)", css: ReportStyle.css + ReportStyle.nights)
@@ -43,7 +42,7 @@ package struct NightsPage {
 
     // MARK: The head
 
-    /// `12 nights, 2026-11-10 to 2026-11-21`.
+    /// Heading such as `12 nights, 2026-11-10 to 2026-11-21`.
     private var heading: String {
         let count = nights.count == 1 ? "1 night" : "\(grouped(nights.count)) nights"
         let starts = nights.compactMap(\.startedAtMilliseconds)
@@ -52,7 +51,7 @@ package struct NightsPage {
         return from == to ? "\(count), \(from)" : "\(count), \(from) to \(to)"
     }
 
-    /// What became of them, for somebody who reads nothing else.
+    /// Summary of all outcomes in one sentence.
     private var sentence: String {
         let all = nights.count
         let complete = nights.count { $0.figures?.outcome == .complete }
@@ -85,10 +84,10 @@ package struct NightsPage {
             """
     }
 
-    /// Unusual nights that are named, the newest ones.
+    /// Maximum number of unusual nights listed; the newest are listed.
     private static var unusualLimit: Int { 10 }
 
-    /// What is unlike the nights before, for somebody who looks at no curve.
+    /// List of unusual nights, as text for readers who skip the charts.
     private var unusual: String {
         let found = zip(nights, outliers).filter { !$0.1.isEmpty }
         guard !found.isEmpty else { return "" }
@@ -107,7 +106,8 @@ package struct NightsPage {
             """
     }
 
-    /// A row per campaign, if there are several; the table of nights comes last on the page.
+    /// Table with one row per campaign if there are several; the table of nights is the last one on
+    /// the page.
     private var campaigns: String {
         let groups = groups
         guard groups.count > 1, groups.contains(where: { $0.indices.count > 1 }) else { return "" }
@@ -136,16 +136,16 @@ package struct NightsPage {
 
     private static var campaignsLimit: Int { 30 }
 
-    /// The nights of one campaign.
+    /// Nights of one campaign.
     struct Group {
         var name: String
-        /// Of `course`.
+        /// Indices into `course`.
         var indices: [Int]
-        /// Several campaigns that have no line of their own.
+        /// Whether this group combines several campaigns without their own line.
         var isMixed = false
     }
 
-    /// Those with most nights first, of as many the one that comes first by name.
+    /// Groups by number of nights, the largest first, then by name.
     var groups: [Group] {
         var places: [String: [Int]] = [:]
         for (index, night) in course.enumerated() { places[night.group, default: []].append(index) }
@@ -181,7 +181,7 @@ package struct NightsPage {
 
     // MARK: Numbers
 
-    /// The value in the middle; nil without any.
+    /// Median; nil if there are no values.
     static func median(_ values: [Double]) -> Double? {
         guard !values.isEmpty else { return nil }
         let sorted = values.sorted()
@@ -189,7 +189,7 @@ package struct NightsPage {
         return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2
     }
 
-    /// A share in percent; never 0% or 100% of what is not none or all.
+    /// Share in percent; 0% and 100% only for exactly none and all.
     static func share(_ share: Double) -> String {
         if share <= 0 { return "0%" }
         if share >= 1 { return "100%" }
@@ -197,6 +197,6 @@ package struct NightsPage {
         return share > 0.9999 ? ">99.99%" : decimal(share * 100, places: 2) + "%"
     }
 
-    /// `2026-11-21`.
+    /// Date such as `2026-11-21`.
     static func day(_ milliseconds: UInt64) -> String { String(timeText(milliseconds).prefix(10)) }
 }

@@ -4,7 +4,7 @@ import BroadsideRows
 public import BroadsideSupport
 
 extension NightsReport {
-    /// One line of JSON for each night, newest first.
+    /// Writes one line of JSON per night, newest first.
     public func writeJSON(to output: OutputFile) throws(BroadsideError) {
         let outliers = NightOutlier.find(in: nights)
         for (night, unusual) in zip(nights, outliers) {
@@ -15,7 +15,7 @@ extension NightsReport {
 }
 
 extension Night {
-    /// The same keys for each night; null: not known.
+    /// JSON object with the same keys for each night; unknown values are null.
     func json(_ unusual: [NightOutlier]) -> JSONLine {
         var line = JSONLine()
         line.add("ledger", path)

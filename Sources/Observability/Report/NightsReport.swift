@@ -1,21 +1,22 @@
 public import BroadsideLedgers
 public import BroadsideSupport
 
-/// The page about many ledgers.
+/// Report about many ledgers.
 public struct NightsReport {
     private(set) var nights: [Night] = []
 
-    /// Reads the ledgers one after the other; memory is per ledger, never per row.
+    /// Reads the ledgers one after the other. Memory use depends on the number of ledgers, not of
+    /// rows.
     public init(_ collection: LedgerCollection) throws(BroadsideError) {
         for path in collection.paths {
-            // After a run, whose signals wait to be taken.
+            // This can follow a run, whose signals are still pending.
             try SignalWatch.stopIfRequested()
             nights.append(try Night.read(path))
         }
         nights = Self.sorted(nights)
     }
 
-    /// Newest first; those without a date before all.
+    /// Sorts nights, newest first, preceded by those without a date.
     static func sorted(_ nights: [Night]) -> [Night] {
         nights.sorted {
             let (first, second) = (
@@ -28,8 +29,9 @@ public struct NightsReport {
     /// Writes the page.
     ///
     /// - Parameters:
-    ///   - output: Takes the page's bytes.
-    ///   - path: Where `output` goes: links count from there; nil: from the working directory.
+    ///   - output: Destination of the page's bytes.
+    ///   - path: Path of `output`, to which links are relative; nil: they are relative to the
+    /// working directory.
     public func write(to output: OutputFile, at path: String?) throws(BroadsideError) {
         var folder = "."
         if let path, path != "-", let parts = path.parts(atLast: "/") {
@@ -42,7 +44,8 @@ public struct NightsReport {
         try output.finish()
     }
 
-    /// Links each night to its own page. A page that several nights may have written is the newest's.
+    /// Links each night to its own page. If several nights may have written a page, the newest is
+    /// linked.
     static func linked(_ nights: [Night], from folder: String) -> [Night] {
         var taken: Set<String> = []
         var nights = nights
@@ -55,7 +58,8 @@ public struct NightsReport {
         return nights
     }
 
-    /// Says that ledgers could not be read, once the page about the others is written; nil: all were.
+    /// Error about unreadable ledgers, for use after the page about the others was written; nil if
+    /// all were read.
     public var failure: BroadsideError? {
         let unreadable = nights.compactMap { night -> String? in
             guard case .unreadable(let problem) = night.content else { return nil }

@@ -2,12 +2,12 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// The rows of a campaign by what they mean to its operator: a value, from which the page makes the
-/// bar, the cards and the verdict.
+/// Rows of a campaign by their meaning for its operator: the source of the page's bar, cards and
+/// verdict.
 struct OutcomeShares {
     enum Part: CaseIterable {
         case accepted
-        /// The app was removed: normal, and no reason to act but to prune.
+        /// The app was removed: normal, and no action is needed except to prune.
         case dead
         case badToken
         /// Rejected for any other reason.
@@ -33,13 +33,13 @@ struct OutcomeShares {
     }
 
     private(set) var counts: [Part: UInt64] = [:]
-    /// All rows that are known of.
+    /// Number of all known rows.
     let all: UInt64
-    /// Rows that are settled, skipped ones not among them.
+    /// Number of settled rows without skipped ones.
     let sent: UInt64
     private let isInProgress: Bool
 
-    /// Bad tokens up to this share of what was sent are usual.
+    /// Share of bad tokens among sent rows up to which their number is normal.
     private static let usualBadTokens = 0.01
 
     init(_ summary: Summary, isInProgress: Bool) {
@@ -63,12 +63,12 @@ struct OutcomeShares {
 
     func count(_ part: Part) -> UInt64 { counts[part] ?? 0 }
 
-    /// Whether more tokens were bad than a list of this environment has.
+    /// Whether there are more bad tokens than a list for this environment normally has.
     var hasManyBadTokens: Bool {
         Double(count(.badToken)) > Double(sent) * Self.usualBadTokens
     }
 
-    /// Whether somebody has to decide about the rows of a part.
+    /// Whether the rows of a part need a decision.
     func needsDecision(_ part: Part) -> Bool {
         switch part {
         case .accepted, .dead, .skipped, .invalid: false
@@ -78,21 +78,21 @@ struct OutcomeShares {
         }
     }
 
-    /// Rows that somebody has to decide about, the largest part first.
+    /// Parts whose rows need a decision, the largest first.
     var decisions: [(part: Part, count: UInt64)] {
         Part.allCases.filter { needsDecision($0) && count($0) > 0 }.map { ($0, count($0)) }
             .sorted { $0.count > $1.count }
     }
 }
 
-/// A number for a card: whole up to a million, from there on with three digits.
+/// Number for a card: exact below a million, otherwise with three digits.
 func shortCount(_ count: UInt64) -> String {
     switch count {
     case ..<1_000_000: return grouped(count)
     case ..<1_000_000_000: return cut(count, 1_000_000) + " M"
     default: return cut(count, 1_000_000_000) + " G"
     }
-    // Cut, not rounded: what is not all is never shown as all.
+    // Truncated, not rounded, so that a part is never displayed as the whole.
     func cut(_ count: UInt64, _ unit: UInt64) -> String {
         let whole = count / unit
         guard whole < 100 else { return grouped(whole) }

@@ -1,12 +1,13 @@
 import BroadsideSupport
 internal import Glibc
 
-/// A reference from one file to another that stays right when both are moved or served together.
+/// Relative reference between files that stays valid if both are moved or served together.
 enum RelativeLink {
     /// - Parameters:
-    ///   - target: An absolute path without links.
-    ///   - folder: Where the page with the reference is, likewise.
-    /// - Returns: Letters, digits and `-._~/%` only: fit for a quoted attribute, and no scheme.
+    ///   - target: Absolute path without symbolic links.
+    ///   - folder: Directory of the page with the reference, in the same form.
+    /// - Returns: A reference with only letters, digits and `-._~/%`, so that it fits a quoted
+    ///   attribute and has no scheme.
     static func text(to target: String, from folder: String) -> String {
         let target = target.pieces(at: "/").filter { !$0.isEmpty }
         let folder = folder.pieces(at: "/").filter { !$0.isEmpty }
@@ -20,7 +21,7 @@ enum RelativeLink {
         return (up + target[shared...].map(encoded)).joined(separator: "/")
     }
 
-    /// Percent-encoding (RFC 3986, 2.3) of all that is not unreserved.
+    /// Percent-encodes all bytes that are not unreserved (RFC 3986, 2.3).
     private static func encoded(_ name: Substring) -> String {
         name.utf8.reduce(into: "") { text, byte in
             switch byte {
@@ -32,7 +33,8 @@ enum RelativeLink {
         }
     }
 
-    /// The first of these paths at which a regular file is, without links; nil: none.
+    /// Returns the first path of a regular file, with symbolic links resolved; nil if there is
+    /// none.
     static func file(among paths: [String]) -> String? {
         for path in paths {
             guard let information = SystemCall.status(path),

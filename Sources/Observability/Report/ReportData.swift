@@ -2,11 +2,11 @@ import BroadsideEngine
 package import BroadsideLedgerFormat
 package import BroadsidePolicy
 
-/// Everything that a report page shows, gathered: by a run at its end, or from a ledger alone.
+/// All data of a report page, gathered by a run at its end or from a ledger alone.
 package struct ReportData {
-    /// Rows settled in a stretch of running time.
+    /// Rows settled in a period of running time.
     struct Throughput {
-        /// Seconds of running time since the campaign's start; the pauses between runs are left out.
+        /// Seconds of running time since the campaign's start, without the gaps between runs.
         var start: Double
         var duration: Double
         var accepted: UInt64
@@ -14,7 +14,7 @@ package struct ReportData {
         var others: UInt64
     }
 
-    /// Where a run begins on the axis of running time.
+    /// Start of a run on the axis of running time.
     struct RunMark {
         var number: UInt32
         var startedAtMilliseconds: UInt64
@@ -23,7 +23,7 @@ package struct ReportData {
         var outcome: String?
         var cause: String?
         var retries: UInt64
-        /// Times for which the operator held the run, milliseconds since 1970.
+        /// Pauses by the operator, milliseconds since 1970.
         var pauses: [Telemetry.Pause] = []
 
         var endedAtMilliseconds: UInt64 { startedAtMilliseconds + UInt64(elapsed * 1000) }
@@ -31,13 +31,13 @@ package struct ReportData {
 
     var summary: Summary
     var isInProgress = false
-    /// Why the latest run ended; nil where it did not say.
+    /// Cause of the latest run's end; nil if none was recorded.
     package var cause: StopCause?
-    /// What to do now.
+    /// Recommended next steps.
     package var steps: [StopAdvice.Step] = []
-    /// What an alert shows.
+    /// Text of the alert.
     var alert: AlertText?
-    /// When the first run started.
+    /// Start of the first run, milliseconds since 1970.
     var startedAtMilliseconds: UInt64?
     var ledgerPath: String
     var listPath: String?
@@ -54,7 +54,7 @@ package struct ReportData {
     var settings: [Telemetry.Setting] = []
     var createdAtMilliseconds: UInt64 = 0
 
-    /// - Parameter course: What the ledger's rows tell of the time; nil: the telemetry is complete.
+    /// - Parameter course: Settlement times from the ledger's rows; nil: the telemetry is complete.
     package init(
         summary: Summary, telemetry: Telemetry, epochs: [Manifest.Epoch],
         course: SettlementTimeline?,
@@ -90,7 +90,7 @@ package struct ReportData {
         }
     }
 
-    /// Why a run ended before its rows did, without what was to be done about it then.
+    /// Cause of a run's early end, without the advice given at that time.
     private static func cause(_ epoch: Manifest.Epoch, _ run: Telemetry.Run?) -> String? {
         guard let cause = (epoch.stop ?? run?.stop)?.cause else { return run?.cause }
         return cause == .complete ? nil : cause.message
@@ -100,7 +100,7 @@ package struct ReportData {
         _ run: Telemetry.Run?, _ bins: [SettlementTimeline.Bin], at axis: Double
     ) {
         for var bin in bins {
-            // The last bin is as long as the run went on.
+            // The last bin ends with the run.
             if let run, run.elapsedSeconds > bin.start {
                 let duration = min(bin.duration, run.elapsedSeconds - bin.start)
                 bin.duration = duration
@@ -119,18 +119,18 @@ package struct ReportData {
                     start: point.start, duration: point.duration, accepted: point.accepted,
                     rejected: point.rejected, others: point.others), runStart: axis)
         }
-        // Version 0.1.0 had one number less, the last.
+        // In version 0.1.0, the last value does not exist.
         for (index, share) in (run?.limited ?? []).enumerated() where index < limited.count {
             let (sum, isOver) = limited[index].addingReportingOverflow(share)
             limited[index] = isOver ? .max : sum
         }
     }
 
-    /// A stretch that is shorter than this says no rate: responses to what was in flight at its end make
-    /// it seem fast.
+    /// Minimum duration, in seconds, for a meaningful rate. Shorter periods seem fast because of
+    /// responses to requests that were in flight at their end.
     private static let fullSecond = 0.95
 
-    /// Adds a stretch, or the rows of one that is too short to the stretch before it in the same run.
+    /// Adds a period. If it is too short, its rows are added to the previous one of the same run.
     private mutating func add(_ next: Throughput, runStart: Double) {
         guard next.duration < Self.fullSecond, let last = throughput.last, last.start >= runStart
         else {
@@ -143,22 +143,22 @@ package struct ReportData {
             rejected: last.rejected &+ next.rejected, others: last.others &+ next.others)
     }
 
-    /// When the latest run ended, or was last heard of.
+    /// End of the latest run, or its last recorded time if it did not record its end.
     var endedAtMilliseconds: UInt64? { runs.last.map(\.endedAtMilliseconds) }
 
-    /// Seconds between the end of the run before and the start of this one; nil for the first.
+    /// Seconds between the end of the previous run and the start of this one; nil for the first.
     func gap(before index: Int) -> Double? {
         guard index > 0 else { return nil }
         let (end, start) = (runs[index - 1].endedAtMilliseconds, runs[index].startedAtMilliseconds)
-        // A clock may have been set back between them.
+        // The clock may have been set back in between.
         return Double(start - min(start, end)) / 1000
     }
 
-    /// Seconds that the campaign was under way, pauses between runs left out.
+    /// Seconds of running time, without the gaps between runs.
     var runningSeconds: Double { runs.last.map { $0.start + $0.elapsed } ?? 0 }
 
-    /// Seconds from the start of the first run to the end of the latest, gaps and pauses included; the
-    /// running time if a clock that was set back hides it.
+    /// Seconds from the start of the first run to the end of the latest, including gaps and pauses;
+    /// the running time if a clock that was set back makes it shorter.
     var wholeSeconds: Double {
         guard let start = startedAtMilliseconds, let end = endedAtMilliseconds else {
             return runningSeconds
@@ -166,7 +166,7 @@ package struct ReportData {
         return max(runningSeconds, Double(end - min(start, end)) / 1000)
     }
 
-    /// The most rows per second in any full second, or in a longer stretch; 0 if there was none.
+    /// Highest rate in rows per second, over a full second or a longer period; 0 if there was none.
     var peakRate: Double {
         throughput.filter { $0.duration >= Self.fullSecond }
             .map { Double($0.accepted + $0.rejected + $0.others) / $0.duration }.max() ?? 0

@@ -3,12 +3,12 @@ import BroadsideSupport
 internal import Glibc
 
 extension ReportPage {
-    /// Rows of the tables behind the charts.
+    /// Maximum number of rows in the tables of the charts.
     private static var tableLimit: Int { 60 }
-    /// Columns of the distribution.
+    /// Number of columns in the latency distribution.
     private static var distributionColumns: Int { 48 }
 
-    /// The curves; nothing where nothing was answered.
+    /// Charts; empty if there were no responses.
     var charts: String {
         var charts = [throughputChart, latencyChart, distributionChart].compactMap { $0?.html }
         if !limits.isEmpty { charts.append(limits) }
@@ -113,7 +113,7 @@ extension ReportPage {
             ))
     }
 
-    /// Answers by the time they took, on a logarithmic axis.
+    /// Responses by latency, on a logarithmic axis.
     private var distributionChart: Chart? {
         let latency = data.latency
         let columns = latency.columns(Self.distributionColumns)
@@ -152,12 +152,12 @@ extension ReportPage {
             table: tableHTML(["Up to", "Responses", "Of all, so far"], rows))
     }
 
-    /// 1, 2 and 5 of each decade, as many as there is room for.
+    /// Ticks at 1, 2 and 5 of each decade, as many as fit.
     private static func roundTimes(_ uppers: [UInt64], edges: [Double]) -> [Chart.Tick] {
         guard let first = uppers.first, let last = uppers.last, last > first, first > 0 else {
             return []
         }
-        // Each column is wider than the one before by the same factor.
+        // Each column is wider than the previous one by the same factor.
         let width = (edges[edges.count - 1] - edges[1]) / log2(Double(last) / Double(first))
         var values: [Double] = []
         var decade = 1.0
@@ -170,7 +170,7 @@ extension ReportPage {
         }
         .filter { $0.fraction > 0.02 && $0.fraction < 0.97 }
         var ticks: [Chart.Tick] = []
-        // Powers of ten have the first choice.
+        // Powers of ten take precedence.
         let powers = places.filter { "\(UInt64($0.value))".hasPrefix("1") }
         for one in powers + places where ticks.allSatisfy({ abs($0.fraction - one.fraction) > 0.2 })
         {
@@ -179,7 +179,7 @@ extension ReportPage {
         return ticks.sorted { $0.fraction < $1.fraction }
     }
 
-    /// `20 ms`; nanoseconds that are round.
+    /// Text such as `20 ms` for a round number of nanoseconds.
     private static func roundTime(_ nanoseconds: Double) -> String {
         switch nanoseconds {
         case ..<1e3: "\(wholeNumber(nanoseconds)) ns"
@@ -195,7 +195,7 @@ extension ReportPage {
         axis.ticks.map { Chart.Tick(fraction: $0.fraction, text: $0.text) }
     }
 
-    /// Where later runs began.
+    /// Starts of all runs except the first.
     private func runMarks(_ axis: TimeAxis) -> [Chart.Tick] {
         guard data.runs.count <= 6 else { return [] }
         return data.runs.dropFirst().filter { $0.elapsed > 0 }.map {
@@ -203,7 +203,7 @@ extension ReportPage {
         }
     }
 
-    /// The clock's zone, and what the bands are.
+    /// Note about the time zone and the meaning of the bands.
     private func timeNote(_ axis: TimeAxis) -> String {
         var text = axis.note
         let gaps = axis.bands.filter { $0.text != "paused" }
@@ -217,7 +217,7 @@ extension ReportPage {
         return text
     }
 
-    /// Neighbours added up until there are few enough to be read.
+    /// Merges adjacent periods until the table is short enough to read.
     private static func thinned(_ points: [ReportData.Throughput]) -> [ReportData.Throughput] {
         let step = max(1, (points.count + tableLimit - 1) / tableLimit)
         return stride(from: 0, to: points.count, by: step).map { start in

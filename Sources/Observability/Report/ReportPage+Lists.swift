@@ -2,7 +2,7 @@ import BroadsideAPNs
 import BroadsideEngine
 import BroadsideSupport
 
-/// The tables of the report.
+/// Tables of the report.
 extension ReportPage {
     var refusals: String {
         let reasons = data.summary.reasons.sorted {
@@ -119,7 +119,7 @@ extension ReportPage {
         return folded("Settings of the latest run", "<dl>\(items.joined())</dl>")
     }
 
-    /// A box that opens when its title is clicked.
+    /// Box that opens with a click on its title.
     private func folded(_ title: String, _ html: String) -> String {
         "<details class=\"box fold\"><summary>\(escapedHTML(title))</summary>\n\(html)</details>\n"
     }

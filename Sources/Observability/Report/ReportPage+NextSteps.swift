@@ -1,8 +1,8 @@
 import BroadsideSupport
 
-/// How to go on: resume, retry, prune, export.
+/// Next steps: resume, retry, prune, export.
 extension ReportPage {
-    /// What a reader may want to do now.
+    /// Recommended actions for the reader.
     var nextSteps: String {
         let summary = data.summary
         var html = ""

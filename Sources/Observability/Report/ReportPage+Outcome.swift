@@ -1,9 +1,9 @@
 import BroadsideSupport
 
-/// What became of the devices, in colours and shares: a process may end well although nobody got
-/// anything.
+/// Outcome of the campaign for devices, in colors and shares: a process can succeed although no
+/// device received anything.
 extension ReportPage {
-    /// Rows by what became of them, the three that every page names first.
+    /// Rows by outcome; the first three are on every page.
     private var states: [(name: String, count: UInt64)] {
         let summary = data.summary
         return [
@@ -16,7 +16,8 @@ extension ReportPage {
 
     private var allRows: UInt64 { states.reduce(0) { $0 + $1.count } }
 
-    /// `97.2% accepted, 2.1% rejected, 0.7% invalid`, and other states that have rows.
+    /// Shares such as `97.2% accepted, 2.1% rejected, 0.7% invalid`, followed by other states that
+    /// have rows.
     var shares: String {
         guard allRows > 0 else { return "no rows" }
         return states.enumerated().filter { $0.offset < 3 || $0.element.count > 0 }.map {
@@ -24,7 +25,7 @@ extension ReportPage {
         }.joined(separator: ", ")
     }
 
-    /// Never 0% or 100% of what is not none or all.
+    /// Share in percent; 0% and 100% only for exactly none and all.
     static func percent(_ count: UInt64, of all: UInt64) -> String {
         if count == 0 || all == 0 { return "0%" }
         if count == all { return "100%" }
@@ -33,9 +34,9 @@ extension ReportPage {
         return share > 99.9 ? ">99.9%" : "\(decimal(share, places: 1))%"
     }
 
-    /// Of the rows that were meant to be sent, fewer than this accepted is not good.
+    /// Minimum accepted share, of the rows that were meant to be sent, for a good result.
     private static var goodShare: Double { 0.9 }
-    /// Fewer than this is bad.
+    /// Accepted share below which the result is bad.
     private static var badShare: Double { 0.5 }
 
     var statusText: String {
@@ -45,7 +46,7 @@ extension ReportPage {
             + "\(Self.percent(data.summary.accepted, of: allRows)) accepted"
     }
 
-    /// Green only where nearly all devices that were meant were reached.
+    /// CSS class of the status: green only if nearly all intended devices were reached.
     var statusClass: String {
         if data.isInProgress { return " open" }
         switch data.summary.outcome {
@@ -62,12 +63,12 @@ extension ReportPage {
             ? " open" : ""
     }
 
-    /// What people call the campaign, or its number.
+    /// Name or ID of the campaign.
     var heading: String { data.summary.name ?? "Campaign \(data.summary.campaign)" }
 
     // MARK: The bar and the cards
 
-    /// All rows as one bar, and what its colours are.
+    /// Bar of all rows with its legend.
     var bar: String {
         guard outcome.all > 0 else { return "" }
         let parts = OutcomeShares.Part.allCases.filter { outcome.count($0) > 0 }
@@ -87,7 +88,7 @@ extension ReportPage {
             """
     }
 
-    /// Red is what needs a decision, grey what is normal.
+    /// Color of a part: red if it needs a decision, grey if it is normal.
     private func color(_ part: OutcomeShares.Part) -> String {
         switch part {
         case .accepted: "good"
@@ -107,7 +108,7 @@ extension ReportPage {
         var isAlarm = false
     }
 
-    /// The four figures that a night is judged by.
+    /// Four key figures of a night.
     var cards: String {
         let (accepted, dead) = (outcome.count(.accepted), outcome.count(.dead))
         let decisions = outcome.decisions
@@ -150,7 +151,7 @@ extension ReportPage {
 
     // MARK: When
 
-    /// Start and end, pauses and gaps, the alert.
+    /// Start, end, pauses, gaps and alert.
     var facts: String {
         var items: [(String, String)] = []
         if data.summary.name != nil { items.append(("Campaign", data.summary.campaign)) }
@@ -195,7 +196,7 @@ extension ReportPage {
         return "\(start), for \(durationText(seconds))"
     }
 
-    /// `2026-11-21 23:55:02 UTC (00:55:02 CET)`: local time is this machine's.
+    /// Text such as `2026-11-21 23:55:02 UTC (00:55:02 CET)`, with this machine's local time.
     static func bothTimes(_ milliseconds: UInt64) -> String {
         let utc = time(milliseconds, withSeconds: true)
         return localTime(milliseconds).map { "\(utc) (\($0))" } ?? utc

@@ -1,13 +1,13 @@
 import BroadsideEngine
 import BroadsideSupport
 
-/// What the page says in words.
+/// Texts of the page.
 extension ReportPage {
     func words(_ cause: LimitedBy) -> String {
         cause.words(acceptsBySilence: data.summary.acceptsBySilence)
     }
 
-    /// What to do about it.
+    /// Advice about a bottleneck.
     func advice(_ cause: LimitedBy) -> String {
         guard data.summary.acceptsBySilence else { return cause.advice }
         switch cause {
@@ -40,17 +40,17 @@ extension ReportPage {
         }
     }
 
-    /// `2026-11-21 23:55 UTC`.
+    /// Time such as `2026-11-21 23:55 UTC`.
     static func time(_ milliseconds: UInt64, withSeconds: Bool = false) -> String {
         let text = timeText(milliseconds)
         let clock = text.dropFirst(11).prefix(withSeconds ? 8 : 5)
-        // On one line: narrow tables scroll instead.
+        // Never wrapped; narrow tables scroll instead.
         return "\(text.prefix(10))\u{a0}\(clock)\u{a0}UTC"
     }
 }
 
 extension LimitedBy {
-    /// What to do about it.
+    /// Advice about the bottleneck.
     fileprivate var advice: String {
         switch self {
         case .input: "The list was not read any faster, or it was short."

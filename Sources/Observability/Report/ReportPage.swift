@@ -2,12 +2,12 @@ import BroadsideEngine
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// The report: one page that needs nothing from anywhere else.
+/// Report as one self-contained page.
 package struct ReportPage {
     let data: ReportData
-    /// What the rows mean to the operator.
+    /// Rows by their meaning for the operator.
     let outcome: OutcomeShares
-    /// The clock of charts and tables; nil: this machine's.
+    /// Time zone of charts and tables; nil: this machine's.
     var zone: ClockZone?
 
     package init(data: ReportData) {
@@ -15,7 +15,7 @@ package struct ReportPage {
         outcome = OutcomeShares(data.summary, isInProgress: data.isInProgress)
     }
 
-    /// The page's bytes.
+    /// Page as bytes.
     package var html: [UInt8] {
         var page = pageHead(title: "\(heading): \(shares)", css: ReportStyle.css)
         page += header + nextSteps + refusals + charts + runs + connections + settings + events
@@ -46,7 +46,7 @@ package struct ReportPage {
         data.summary.counts.settled
     }
 
-    /// The axis of the charts over time, with this machine's clock.
+    /// Time axis of the charts, by default in this machine's time zone.
     var axis: TimeAxis {
         TimeAxis(data.runs, zone: zone ?? .local(at: data.startedAtMilliseconds ?? 0))
     }
@@ -58,7 +58,7 @@ package struct ReportPage {
 
     var isComplete: Bool { data.summary.outcome == .complete }
 
-    /// The outcome, for somebody who reads nothing else.
+    /// Outcome in one sentence, for readers of nothing else.
     var sentence: String {
         let summary = data.summary
         let rows = summary.rows.map { grouped($0) }

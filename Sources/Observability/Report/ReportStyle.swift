@@ -1,4 +1,4 @@
-/// The page's style: light and dark, screen and paper, from 360 pixels of width on.
+/// Style sheet of the page: light and dark, screen and paper, from 360 pixels of width.
 enum ReportStyle {
     static let css = """
         :root{color-scheme:light dark;--ground:#fbfbfa;--sheet:#fff;--ink:#1c2127;--soft:#5b6570;\
@@ -97,7 +97,7 @@ enum ReportStyle {
 
         """
 
-    /// What the page about many nights has besides.
+    /// Additional styles for the page about many nights.
     static let nights = """
         main{max-width:1360px}.chart svg svg{overflow:visible}
         .points{stroke-width:5;stroke-opacity:.5}\

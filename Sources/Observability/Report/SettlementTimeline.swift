@@ -1,8 +1,8 @@
 import BroadsideLedgerFormat
 import BroadsideRows
 
-/// When rows were settled, as the ledger's own verdicts tell: bins of equal width that grow with
-/// the time they cover, so that their number is bounded.
+/// Times at which rows were settled, from the ledger's verdicts: bins of equal width that grows
+/// with the time they cover, so that their number is bounded.
 package struct SettlementTimeline {
     struct Bin {
         /// Seconds since the run's start.
@@ -27,10 +27,10 @@ package struct SettlementTimeline {
 
     private let epochs: [Manifest.Epoch]
     private var widthMilliseconds: UInt64 = 1000
-    /// Bins by epoch's place and number of the bin.
+    /// Counts by index of the epoch and by number of the bin.
     private var counts: [[UInt64: Counts]]
 
-    /// Bins over all runs.
+    /// Maximum number of bins over all runs.
     static let binsLimit = 1200
 
     init(epochs: [Manifest.Epoch]) {
@@ -50,7 +50,7 @@ package struct SettlementTimeline {
     }
 
     mutating func add(_ state: RowState, at milliseconds: UInt64) {
-        // The clock may have been set back: what is before all runs counts for the first.
+        // The clock may have been set back: times before all runs count for the first one.
         let epoch = epochs.lastIndex { $0.startedAtMilliseconds <= milliseconds } ?? 0
         guard epoch < epochs.count else { return }
         let start = epochs[epoch].startedAtMilliseconds
@@ -73,13 +73,13 @@ package struct SettlementTimeline {
         }
     }
 
-    /// The bins of a run in order, from its start to its last verdict.
+    /// Bins of a run in order, from its start to its last verdict.
     func bins(of number: UInt32) -> [Bin] {
         guard let epoch = epochs.firstIndex(where: { $0.number == number }),
             let last = counts[epoch].keys.max()
         else { return [] }
         let width = Double(widthMilliseconds) / 1000
-        // Empty bins between two full ones are shown; a gap of days in one run is not drawn out.
+        // Empty bins between others are included, except in a run with a gap of days.
         guard last < UInt64(4 * Self.binsLimit) else {
             return counts[epoch].sorted { $0.key < $1.key }.map { bin($0.key, $0.value, width) }
         }

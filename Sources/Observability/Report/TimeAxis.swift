@@ -1,24 +1,24 @@
 import BroadsideSupport
 
-/// The horizontal axis of the charts over time: runs one after the other, each to scale, and a gap
-/// between two runs as a band that is cut short if it would leave no room for the runs.
+/// Horizontal axis of the charts over time: consecutive runs, each to scale, with a band for each
+/// gap between them. Bands are shortened if they would leave too little space for the runs.
 struct TimeAxis {
-    /// A run on the axis.
+    /// Run on the axis.
     struct Stretch {
         var startedAtMilliseconds: UInt64
-        /// Seconds of running time before it.
+        /// Seconds of running time before the run.
         var start: Double
         var seconds: Double
-        /// Its left edge, 0 to 1.
+        /// Left edge, 0 to 1.
         var left: Double = 0
         var width: Double = 0
     }
 
-    /// A time in which nothing was sent.
+    /// Period in which nothing was sent.
     struct Band {
         var left: Double
         var right: Double
-        /// Whether the axis is broken there: the band is narrower than its time.
+        /// Whether the axis is broken here: the band is narrower than its duration.
         var isCut: Bool
         var text: String
     }
@@ -29,21 +29,21 @@ struct TimeAxis {
     }
 
     private(set) var stretches: [Stretch] = []
-    /// Gaps between runs, then pauses.
+    /// Gaps between runs, followed by pauses.
     private(set) var bands: [Band] = []
-    /// What the axis' clock shows.
+    /// Time zone of the axis.
     let zone: ClockZone
     /// Seconds of running time.
     let total: Double
 
-    /// A gap takes no more than this share of the running time's width.
+    /// Maximum width of a gap, as a share of the running time's width.
     private static let longestGap = 0.06
-    /// Bands of pauses that are drawn, the first ones.
+    /// Maximum number of pauses drawn; the first ones are drawn.
     private static let pausesLimit = 200
 
     /// - Parameters:
-    ///   - runs: In order; those that took no time are not on the axis.
-    ///   - zone: What the clock shows.
+    ///   - runs: Runs in order; those without a duration are not on the axis.
+    ///   - zone: Time zone of the axis.
     init(_ runs: [ReportData.RunMark], zone: ClockZone) {
         self.zone = zone
         let runs = runs.filter { $0.elapsed > 0 && $0.elapsed.isFinite }
@@ -53,7 +53,7 @@ struct TimeAxis {
             let end = runs[index - 1].endedAtMilliseconds
             let seconds =
                 Double(run.startedAtMilliseconds - min(run.startedAtMilliseconds, end)) / 1000
-            // With many runs, the gaps together still leave half of the axis.
+            // With many runs, all gaps together still leave half of the axis.
             let longest = total * min(Self.longestGap, 1 / Double(runs.count))
             widths.append((min(seconds, longest), seconds > longest, seconds))
         }
@@ -97,11 +97,11 @@ struct TimeAxis {
         bands.append(Band(left: left, right: right, isCut: false, text: "paused"))
     }
 
-    // MARK: Places
+    // MARK: Positions
 
-    /// The place of a moment of running time, 0 to 1.
+    /// Position of a point in running time, 0 to 1.
     ///
-    /// - Parameter isEnd: Where a run ends and the next begins, the former is meant.
+    /// - Parameter isEnd: Whether, at a boundary between runs, the end of the earlier run is meant.
     func fraction(_ seconds: Double, isEnd: Bool = false) -> Double {
         let found = stretches.last { isEnd ? $0.start < seconds : $0.start <= seconds }
         guard let stretch = found ?? stretches.first else { return 0 }
@@ -109,7 +109,7 @@ struct TimeAxis {
         return min(1, max(0, stretch.left + stretch.width * share))
     }
 
-    /// Values of stretches of running time, with a value of none for each gap between runs.
+    /// Values of periods of running time, with nil for each gap between runs.
     func laid<Item>(
         _ items: [Item], start: (Item) -> Double, duration: (Item) -> Double
     ) -> (edges: [Double], items: [Item?]) {
@@ -130,7 +130,7 @@ struct TimeAxis {
         return (edges, laid)
     }
 
-    /// The time at a moment of running time, milliseconds since 1970.
+    /// Time of a point in running time, milliseconds since 1970.
     func milliseconds(_ seconds: Double) -> UInt64 {
         guard let stretch = stretches.last(where: { $0.start <= seconds }) ?? stretches.first else {
             return 0
@@ -141,18 +141,18 @@ struct TimeAxis {
 
     // MARK: Ticks
 
-    /// Milliseconds between ticks that people count in.
+    /// Round intervals between ticks, in milliseconds.
     private static let steps: [UInt64] =
         [1, 2, 5, 10, 20, 50, 100, 200, 500]
         + [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800].map { $0 * 1000 }
         + [1, 2, 3, 6, 12, 24, 48, 168, 720].map { $0 * 3_600_000 }
 
-    /// Round times on the clock.
+    /// Ticks at round times.
     var ticks: [Tick] {
         let step =
             Self.steps.first { total * 1000 / Double($0) <= ($0 < 1000 ? 3 : 5) }
             ?? Self.steps[Self.steps.count - 1]
-        // Of a page that is 390 pixels wide.
+        // Minimum distance of ticks on a page that is 390 pixels wide.
         let room = step < 1000 ? 0.42 : step < 60_000 ? 0.28 : 0.2
         var ticks: [Tick] = []
         for stretch in stretches {
@@ -181,7 +181,7 @@ struct TimeAxis {
         return String(clock.prefix(step < 1000 ? 12 : step < 60_000 ? 8 : 5))
     }
 
-    /// Whether all runs are of one day on this clock.
+    /// Whether all runs are on one day in the axis's time zone.
     private var isOneDay: Bool {
         guard let first = stretches.first, let last = stretches.last else { return true }
         let end = last.startedAtMilliseconds + UInt64(min(1e12, last.seconds * 1000))
@@ -189,14 +189,14 @@ struct TimeAxis {
             == timeText(zone.shifted(end)).prefix(10)
     }
 
-    /// A time in a table: the clock, and month and day if there are several days.
+    /// Time for a table, with month and day if there are several days.
     func text(atMilliseconds milliseconds: UInt64) -> String {
         let text = timeText(zone.shifted(milliseconds))
         let clock = text.dropFirst(11).prefix(8)
         return isOneDay ? String(clock) : "\(text.dropFirst(5).prefix(5))\u{a0}\(clock)"
     }
 
-    /// `Times are CET, UTC+01:00.`
+    /// Note such as `Times are CET, UTC+01:00.`
     var note: String {
         guard zone != .utc else { return "Times are UTC." }
         let minutes = abs(zone.offset) / 60

@@ -17,7 +17,7 @@ public struct Summary: Sendable, Encodable {
         case complete
         /// The run ended with rows remaining.
         case stopped
-        /// APNs refused the campaign, or a guard stopped it.
+        /// Sending was refused: by APNs, by a guard, or because of the credential or the list.
         case aborted
         /// The run could not continue.
         case error
