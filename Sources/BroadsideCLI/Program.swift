@@ -1,9 +1,9 @@
 import Broadside
 import BroadsideSupport
 
-/// The command line as a whole: which commands there are, and which one is called.
+/// Command line as a whole: the list of commands, and the selection of one.
 enum Program {
-    /// Every command, in the order of the help.
+    /// All commands, in the order of the help.
     static let commands: [CommandDescription] = [
         SendCommand.description,
         NightCommand.description,
@@ -21,10 +21,10 @@ enum Program {
         FeedbackCommand.description,
     ]
 
-    /// What each exit code means, of every command.
+    /// Meanings of all commands' exit codes.
     static let exitCodes = ExitCode.meanings
 
-    /// The page that names every command.
+    /// Page with an overview of all commands.
     static func overview() -> String {
         var page = HelpPage()
         page.addParagraph(
@@ -88,8 +88,8 @@ enum Program {
         }
     }
 
-    /// The calls in which a word occurs that is not a command: as a subcommand, as a request to a
-    /// run, as an option.
+    /// Calls that accept a word which is not a command: as a subcommand, a request to a run, or an
+    /// option.
     private static func calls(with word: String) -> [String] {
         var calls = commands.filter { $0.subcommands.contains(word) }.map { "\($0.name) \(word)" }
         calls += commands.filter { $0.wordsAfterPath.contains(word) }

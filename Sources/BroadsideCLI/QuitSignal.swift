@@ -1,13 +1,13 @@
 import Glibc
 
-/// Swift's runtime takes SIGQUIT for a crash, and writes pages of backtraces. It is a person's key
-/// (Ctrl-\) or another program's word: the process ends by it, by the system's default, and leaves the
-/// ledger as any kill does. If the parent process ignored it, it stays ignored.
+/// Makes SIGQUIT end the process by the system's default. Swift's runtime treats it as a crash and
+/// writes pages of backtraces, but it comes from a key (Ctrl-\) or from another program, and leaves
+/// the ledger like any other kill. If the parent process ignored it, it stays ignored.
 func endQuietlyOnQuit() {
     var action = sigaction()
     // SAFETY: sigaction(2) sets the structure, which is ours during the call, and changes nothing.
     guard unsafe sigaction(SIGQUIT, nil, &action) == 0,
-        // A handler: what a process inherits is none.
+        // A handler is never inherited, so this one is the runtime's.
         action.sa_flags & SA_SIGINFO != 0
     else { return }
     signal(SIGQUIT, SIG_DFL)

@@ -2,23 +2,24 @@ import Broadside
 import BroadsideSupport
 @unsafe @preconcurrency internal import Glibc
 
-/// Takes the places of standard descriptors that were closed, before a file is opened there and gets what
-/// was meant for people: a descriptor that takes no output, and one that gives no input, as they were.
+/// Occupies standard descriptors that were closed, so that no file opened later receives output
+/// meant for people. Like closed ones, they accept no output and provide no input.
 func holdStandardDescriptors() {
     for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
     where fcntl(descriptor, F_GETFD) < 0 {
-        // open(2) gives the lowest number that is free: those below are held.
+        // open(2) returns the lowest free number; all lower ones are occupied.
         _ = SystemCall.open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
 }
 
-/// Writes what is left of standard output, at the end of a command.
+/// Flushes standard output at the end of a command.
 ///
-/// - Parameter code: The command's exit code.
-/// - Returns: That, or the one for output that is lost. A reader that closed its pipe loses nothing.
+/// - Parameter code: Exit code of the command.
+/// - Returns: The same code, or the one for lost output. If the reader closed its pipe, nothing
+///   counts as lost.
 func endOutput(_ code: Int32) -> Int32 {
-    // SAFETY: nobody sets `stdout` to another stream; fflush(3) and ferror(3) lock it; poll(2) gets
-    // one descriptor, ours during the call.
+    // SAFETY: `stdout` is never set to another stream; fflush(3) and ferror(3) lock it; poll(2)
+    // gets one descriptor, ours during the call.
     let isFlushed = unsafe fflush(stdout) == 0
     let number = isFlushed ? 0 : errno
     if isFlushed, unsafe ferror(stdout) == 0 { return code }

@@ -5,11 +5,12 @@ import Glibc
 
 holdStandardDescriptors()
 TLSLibrary.keepAtExit()
-// A pipe that closes (a pager that is quit) ends the output, not the campaign.
+// A closed pipe (such as a pager that was quit) ends the output, not the campaign.
 signal(SIGPIPE, SIG_IGN)
-// Who started this process may ignore it, and then no code of a command could be learned.
+// The parent process may have ignored it, which would hide the exit codes of child processes.
 signal(SIGCHLD, SIG_DFL)
-// A limit on the size of files (RLIMIT_FSIZE) is a failed write, like a full disk: said, and tidied up.
+// Exceeding the limit on file size (RLIMIT_FSIZE) becomes a failed write, handled and reported like
+// a full disk.
 signal(SIGXFSZ, SIG_IGN)
 endQuietlyOnQuit()
 BenchChild.endWithBench()
@@ -17,7 +18,7 @@ var code: Int32
 do {
     code = try Program.run(Array(CommandLine.arguments.dropFirst()))
 } catch {
-    // Without a message nothing is wrong: the reader of the output had enough.
+    // An error with exit code `complete` has no message: the reader closed the output.
     if error.exitCode != ExitCode.complete { standardErrorLine("broadside: \(error.message)") }
     code = error.exitCode
 }

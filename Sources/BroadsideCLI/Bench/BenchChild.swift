@@ -3,36 +3,35 @@ import BroadsideSupport
 internal import FoundationEssentials
 internal import Glibc
 
-/// This very program once more, or another one, as a process of its own whose cost the kernel counts apart. Ended
-/// by its id, at the latest with this object.
+/// This program, or another one, as a child process whose CPU time the kernel counts separately. It
+/// is ended by its process ID, at the latest when this object is released.
 final class BenchChild {
-    /// How it ended, and what it took.
+    /// Exit and resource use of the child.
     struct End {
-        /// The exit code; -n where signal n ended it.
+        /// Exit code; -n if signal n ended the process.
         var exitCode: Int32
         /// User and system time of the whole process.
         var cpuMicroseconds: Double
     }
 
-    /// Where its stdout goes.
+    /// Path of the file for its stdout.
     let outputPath: String
     private let errorsPath: String
     private var identifier = pid_t()
     private var end: End?
 
     /// - Parameters:
-    ///   - arguments: Behind the program's name.
-    ///   - name: Of the files for what it writes.
-    ///   - directory: Where these are made.
-    ///   - program: The path of another program; nil: this one.
+    ///   - arguments: Arguments after the program's name.
+    ///   - name: Base name of the files for its output.
+    ///   - directory: Directory for these files.
+    ///   - program: Path of another program; nil: this one.
     init(
         _ arguments: [String], name: String, in directory: String, program: String? = nil
     ) throws(BroadsideError) {
         outputPath = "\(directory)/\(name).stdout"
         errorsPath = "\(directory)/\(name).stderr"
-        // SAFETY: actions and attributes are initialized before they are used and destroyed at the
-        // end of this function, once; what they are given (the paths, the set of signals) is
-        // copied.
+        // SAFETY: actions and attributes are initialized before they are used and destroyed once,
+        // at the end of this function; their inputs (the paths, the set of signals) are copied.
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -41,7 +40,7 @@ final class BenchChild {
             unsafe posix_spawn_file_actions_addopen(
                 &actions, descriptor, path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         }
-        // The signals that `BenchSignals` blocks here are the child's to take.
+        // Signals that `BenchSignals` blocks in this process are not blocked in the child.
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
@@ -53,8 +52,8 @@ final class BenchChild {
         let settings =
             ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
             + ["\(Self.parentVariable)=\(getpid())"]
-        // SAFETY: copies that live until posix_spawn has returned, each list with the nil at its
-        // end; each is freed once, and free(3) takes nil.
+        // SAFETY: copies that live until posix_spawn has returned; each list ends with nil; each
+        // copy is freed once, and free(3) accepts nil.
         let words = unsafe ([program ?? "broadside"] + arguments).map { unsafe strdup($0) } + [nil]
         let environment = unsafe settings.map { unsafe strdup($0) } + [nil]
         defer {
@@ -73,26 +72,28 @@ final class BenchChild {
 
     deinit { stop(SIGKILL) }
 
-    /// The variable of the environment by which a child knows whose it is.
+    /// Environment variable that contains the process ID of the child's benchmark.
     private static let parentVariable = "BROADSIDE_BENCH"
 
-    /// Where this process is a benchmark's child: a benchmark that is killed leaves none behind.
+    /// Ends this process with its benchmark if it is a benchmark's child, so that a killed
+    /// benchmark leaves no processes behind.
     static func endWithBench() {
         guard let parent = SystemCall.environment(parentVariable).flatMap({ Int32($0) }) else {
             return
         }
-        // SAFETY: called first of all, while no other thread runs that might read the environment.
+        // SAFETY: called before anything else, while no other thread runs that might read the
+        // environment.
         _ = unsafe unsetenv(parentVariable)
         endWithParent(parent)
     }
 
-    /// Its end, where that has come.
+    /// Returns how the child ended; nil if it is still running.
     func poll() -> End? { ended(WNOHANG) }
 
-    /// Sends a signal and waits for its end.
+    /// Sends a signal and waits for the child's end.
     @discardableResult
     func stop(_ signal: Int32) -> End? {
-        // It never started: 0 would mean every process of our group.
+        // The child never started: process ID 0 would signal every process of this group.
         guard identifier > 0 else { return nil }
         if end == nil { kill(identifier, signal) }
         return ended(0)
@@ -114,8 +115,8 @@ final class BenchChild {
         return end
     }
 
-    /// The last line that it wrote to stderr, without the program's name, and without advice about files
-    /// that end with the benchmark.
+    /// Last line that the child wrote to stderr, without the program's name and without advice
+    /// about files that are removed with the benchmark.
     var lastLine: String {
         let line = BenchFiles.text(errorsPath).split(separator: "\n").last ?? "it printed nothing"
         let words = line.hasPrefix("broadside: ") ? line.dropFirst(11) : line
@@ -126,19 +127,19 @@ final class BenchChild {
     }
 }
 
-/// Ctrl-C and its like, and the end of a child, as something to wait for.
+/// Signals to wait for: Ctrl-C and other stop signals, and the end of a child.
 struct BenchSignals {
     private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, SIGCHLD])
 
-    /// Blocks them from now on.
+    /// Blocks these signals from now on.
     init() { signals.block() }
 
-    /// Waits for a moment, or until a child ends.
+    /// Waits for 20 ms, or until a child ends.
     ///
-    /// - Throws: Where the benchmark is to end.
+    /// - Throws: An error if a stop signal arrived.
     func wait() throws(BroadsideError) { try take(nanoseconds: 20_000_000) }
 
-    /// Looks, without waiting.
+    /// Checks for a stop signal without waiting.
     func check() throws(BroadsideError) { try take(nanoseconds: 0) }
 
     private func take(nanoseconds: Int) throws(BroadsideError) {

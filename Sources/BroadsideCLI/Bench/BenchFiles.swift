@@ -3,12 +3,12 @@ import BroadsideSupport
 internal import FoundationEssentials
 internal import Glibc
 
-/// The files of a benchmark, in a directory that is removed with this object.
+/// Files of a benchmark, in a directory that is removed when this object is released.
 final class BenchFiles {
     let path: String
     private var rows = 0
 
-    /// Rows of the list at most: its file has 65 bytes each.
+    /// Maximum number of rows in the list, with 65 bytes per row.
     static let rowsLimit = 20_000_000
 
     var list: String { "\(path)/tokens.txt" }
@@ -17,8 +17,8 @@ final class BenchFiles {
     init(payloadCount: Int) throws(BroadsideError) {
         let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
         var template = Array("\(parent)/broadside-bench-XXXXXX".utf8CString)
-        // SAFETY: the template ends with a zero byte, and mkdtemp(3) writes over its last six
-        // letters only.
+        // SAFETY: the template ends with a zero byte, and mkdtemp(3) overwrites only its last six
+        // letters.
         guard unsafe mkdtemp(&template) != nil else {
             throw BroadsideError(
                 "no directory can be made in \(parent): name another one with TMPDIR",
@@ -32,7 +32,7 @@ final class BenchFiles {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// Makes the list at least so long.
+    /// Extends the list to at least `count` rows.
     func extendList(to count: Int, _ signals: BenchSignals) throws(BroadsideError) {
         let digits = Array("0123456789abcdef".utf8)
         while rows < count {
@@ -42,7 +42,8 @@ final class BenchFiles {
             lines.reserveCapacity((end - rows) * 65)
             for row in rows..<end {
                 for part in 0..<4 {
-                    // The same tokens every time, and no two alike in what matters here.
+                    // The tokens are the same in each benchmark, and they differ in the bits that
+                    // matter here.
                     var word = splitmix64(UInt64(row) << 2 | UInt64(part))
                     for _ in 0..<16 {
                         lines.append(digits[Int(word & 15)])
@@ -56,7 +57,7 @@ final class BenchFiles {
         }
     }
 
-    /// A file's text; empty where there is none.
+    /// Text of a file; empty if there is none.
     static func text(_ path: String) -> String {
         guard let data = FileManager.default.contents(atPath: path) else { return "" }
         return String(decoding: data, as: UTF8.self)

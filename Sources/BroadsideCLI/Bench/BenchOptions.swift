@@ -1,29 +1,29 @@
-/// What one benchmark is asked to do.
+/// Options of one benchmark.
 struct BenchOptions: Sendable {
-    /// About how long the measured run takes.
+    /// Approximate duration of the measured run.
     var durationNanoseconds: UInt64 = 5_000_000_000
-    /// Bytes of the payload.
+    /// Length of the payload, in bytes.
     var payloadCount = 242
-    /// nil: `defaultConnections`, or one for each reactor.
+    /// Number of connections; nil: `defaultConnections`, or one per reactor.
     var connections: Int?
-    /// Streams a connection; nil: the server's limit.
+    /// Streams per connection; nil: the server's limit.
     var streams: Int?
-    /// nil: chosen by the engine.
+    /// Number of reactors; nil: chosen by the engine.
     var reactors: Int?
-    /// From a request to the simulator's answer.
+    /// Delay between a request and the simulator's response.
     var latencyNanoseconds: UInt64 = 0
-    /// Options of `send` for another server; empty: a simulator is started.
+    /// Options of `send` for another server; empty: start a simulator.
     var endpointArguments: [String] = []
 
-    /// As many as `send` begins with.
+    /// Number of connections with which `send` starts.
     static let defaultConnections = 4
-    /// What `--duration` may be: below it start and end outweigh the run.
+    /// Valid values of `--duration`; in shorter runs, start and end would dominate.
     static let durations: ClosedRange<UInt64> = 100_000_000...600_000_000_000
-    /// The shortest payload with an alert, and APNs' limit.
+    /// Valid payload sizes: from the shortest payload with an alert to APNs' limit.
     static let payloadCounts = 20...4096
 
-    /// Whether an endpoint is one of Apple's, by name or by address: 17.0.0.0/8, and of IPv6 the
-    /// networks in which APNs is.
+    /// Whether an endpoint is one of Apple's, by name or by address: 17.0.0.0/8, and the IPv6
+    /// networks that APNs uses.
     static func isApples(_ endpoint: String) -> Bool {
         var host = endpoint.lowercased()
         if host.hasPrefix("[") {

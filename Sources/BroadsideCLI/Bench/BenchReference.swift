@@ -2,20 +2,20 @@ import Broadside
 import BroadsideSupport
 internal import Glibc
 
-/// What a notification costs h2load, the load generator of nghttp2: the same payload, to a simulator of the
-/// same kind, on the same machine. It has no token file, no ledger and no rate.
+/// Cost per notification with h2load, nghttp2's load generator: the same payload, to the same kind
+/// of simulator, on the same machine. h2load has no token file, no ledger and no rate limit.
 struct BenchReference: Encodable {
-    /// As the program says it.
+    /// Version line of the program.
     var version: String
     var notifications: Int
     var notifications_per_second: Double
-    /// User and system time of the whole process, a notification.
+    /// User and system time of the whole process, per notification.
     var cpu_microseconds_per_notification: Double
 
-    /// Requests at most: enough to compare, and a few seconds.
+    /// Maximum number of requests: enough to compare, within a few seconds.
     private static let requestsLimit = 1_000_000
 
-    /// Where the program is; nil: not on this machine.
+    /// Path of h2load; nil if it is not on this machine.
     static var program: String? {
         let folders = (SystemCall.environment("PATH") ?? "/usr/bin:/bin").split(separator: ":")
         return folders.map { "\($0)/h2load" }.first {
@@ -24,21 +24,21 @@ struct BenchReference: Encodable {
         }
     }
 
-    /// The arguments of a run that is like the one measured.
+    /// Arguments for a run comparable to the measured one.
     ///
     /// - Parameters:
-    ///   - requests: As many as were measured.
-    ///   - measured: What `send` was told.
-    ///   - simulator: Where it goes.
-    ///   - payload: A file.
+    ///   - requests: Number of measured requests.
+    ///   - measured: Options of the measured run.
+    ///   - simulator: Target of the requests.
+    ///   - payload: Path of the payload file.
     static func arguments(
         requests: Int, _ measured: BenchOptions, connections: Int,
         to simulator: BenchSimulator, payload: String
     ) throws(BroadsideError) -> [String] {
         let requests = max(connections, min(requests, requestsLimit))
         let token = String(repeating: "0123456789abcdef", count: 4)
-        // The provider token shows in the list of processes: its key was made for this simulator, which ends
-        // with the run.
+        // The provider token is visible in the list of processes. That is acceptable: its key was
+        // made for this simulator, which ends with the run.
         let authorization = try ProviderTokenText.authorization(
             key: simulator.key, keyID: simulator.keyID, teamID: simulator.teamID)
         return [
@@ -51,12 +51,12 @@ struct BenchReference: Encodable {
         ]
     }
 
-    /// Reads what it printed; nil if not every request succeeded.
+    /// Parses h2load's output; nil if any request failed.
     ///
     /// - Parameters:
-    ///   - text: Its output.
-    ///   - version: As it says it.
-    ///   - cpuMicroseconds: What the process took.
+    ///   - text: Output of h2load.
+    ///   - version: Version line of h2load.
+    ///   - cpuMicroseconds: CPU time of the process.
     init?(_ text: String, version: String, cpuMicroseconds: Double) {
         // "requests: 1000 total, 1000 started, 1000 done, 1000 succeeded, 0 failed, ..."
         guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("requests: ") }),

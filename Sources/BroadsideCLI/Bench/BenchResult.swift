@@ -2,9 +2,9 @@ import Broadside
 import BroadsideSupport
 internal import FoundationEssentials
 
-/// What a benchmark found, as the JSON has it. Keys are part of the contract.
+/// Result of a benchmark, as written to JSON. Keys are part of the contract.
 struct BenchResult: Encodable {
-    /// What it was measured on.
+    /// Machine that was measured.
     struct Machine: Encodable {
         var processor: String?
         var processors: Int
@@ -37,12 +37,12 @@ struct BenchResult: Encodable {
         }
     }
 
-    /// What the simulator took, of the same cores.
+    /// CPU use of the simulator, on the same cores.
     struct Simulator: Encodable {
         var cpu_microseconds_per_notification: Double
     }
 
-    /// Responses that took at most so long, and longer than the column before.
+    /// Responses with a latency up to this bound and above the bound of the previous column.
     struct Column: Encodable {
         var up_to_ms: Double
         var answers: Int
@@ -52,20 +52,20 @@ struct BenchResult: Encodable {
     var notifications: Int
     var seconds: Double
     var notifications_per_second: Double
-    /// User and system time of the whole process, its start included, a notification.
+    /// User and system time of the whole process, including its start, per notification.
     var cpu_microseconds_per_notification: Double
-    /// Bytes of the HEADERS and DATA frames of a request, without TLS; null where not known.
+    /// Bytes of HEADERS and DATA frames per request, without TLS; null if unknown.
     var bytes_per_notification: Double?
     var payload_bytes: Int
     var connections: Int
     var latency_ms: BenchSummary.Latency
     var latency_histogram: [Column]
-    /// null: no time was measured.
+    /// Null if no time was measured.
     var limited_by: [String: Double]?
     var peak_rss_bytes: Int
-    /// null: another server was measured.
+    /// Null if another server was measured.
     var simulator: Simulator?
-    /// null: h2load is not installed, or another server was measured.
+    /// Null if h2load is not installed, or if another server was measured.
     var h2load: BenchReference?
     var machine: Machine { Machine(description) }
     private let description = MachineDescription.current()
@@ -100,7 +100,7 @@ struct BenchResult: Encodable {
         case latency_ms, latency_histogram, limited_by, peak_rss_bytes, simulator, h2load, machine
     }
 
-    /// All keys are always there; what is not known is null.
+    /// Encodes all keys; unknown values are null.
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(version, forKey: .version)
@@ -121,7 +121,7 @@ struct BenchResult: Encodable {
         try container.encode(machine, forKey: .machine)
     }
 
-    /// The JSON text, with a line end.
+    /// JSON text that ends with a newline.
     var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -131,7 +131,7 @@ struct BenchResult: Encodable {
         return String(decoding: data, as: UTF8.self) + "\n"
     }
 
-    /// The table for a terminal.
+    /// Table for a terminal.
     var table: String {
         var lines = [
             (
@@ -172,7 +172,7 @@ struct BenchResult: Encodable {
         }.joined()
     }
 
-    /// A line for each column of the latencies' histogram: up to how many milliseconds, and how many.
+    /// One line per column of the latency histogram: upper bound in milliseconds, and count.
     private var histogram: [(String, String)] {
         let most = latency_histogram.map(\.answers).max() ?? 0
         guard most > 0 else { return [] }
@@ -184,10 +184,10 @@ struct BenchResult: Encodable {
         }
     }
 
-    /// The longest bar.
+    /// Length of the longest bar.
     private static let barWidth = 40
 
-    /// Three digits that say something.
+    /// Rounds to about three significant digits.
     private static func significant(_ value: Double) -> String {
         let scale = value < 1 ? 1000.0 : value < 10 ? 100 : value < 100 ? 10 : 1
         let rounded = (value * scale).rounded() / scale

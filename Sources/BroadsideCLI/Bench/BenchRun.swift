@@ -3,14 +3,14 @@ import BroadsideSupport
 internal import FoundationEssentials
 internal import Glibc
 
-/// One benchmark: a short run for the bytes, one for the rate, and the one that counts.
+/// One benchmark: a short run to count bytes, one to find the rate, and the measured run.
 struct BenchRun {
-    /// A `send`, as its summary and the kernel tell of it.
+    /// Measurements of a `send`, from its summary and the kernel.
     struct Measured {
         var summary: BenchSummary
         var cpuMicroseconds: Double
         var latencies: [LedgerLatencies.Column]
-        /// nil: there is no simulator of ours.
+        /// Nil if no simulator was started.
         var simulatorMicroseconds: Double?
 
         var answered: Double { Double(summary.accepted + summary.rejected) }
@@ -25,13 +25,14 @@ struct BenchRun {
     /// Rows and milliseconds of the run that finds the rate.
     private static let warmUp = (rows: 1_000_000, milliseconds: 1000)
 
-    /// Columns of the histogram of latencies.
+    /// Number of columns in the latency histogram.
     private static let columnCount = 16
 
-    /// So often a run is made at most that has to be long enough.
+    /// Maximum number of attempts at a run that must last long enough.
     private static let sampleLimit = 3
 
-    /// By so many latencies both are longer: connections take more only after their first answers.
+    /// Number of latencies by which both runs are extended: connections accept more requests only
+    /// after their first responses.
     private static let latencies = 4
 
     init(_ options: BenchOptions) throws(BroadsideError) {
@@ -56,7 +57,7 @@ struct BenchRun {
             milliseconds: min(Self.warmUp.milliseconds, max(100, Int(seconds * 500)))
                 + Self.latencies * Int(answer),
             more: connections)
-        // Until the first answers little is sent, and the last ones are only awaited.
+        // Little is sent before the first responses, and the last responses are only awaited.
         let elapsed = found.summary.elapsedSeconds
         let rate = found.answered / max(elapsed - 2 * answer / 1000, elapsed / 4)
         let measured = try measure(
@@ -72,7 +73,8 @@ struct BenchRun {
             measured, options, bytesEach: bytes, reference: try reference(for: measured))
     }
 
-    /// What h2load needs for as many, where it is installed; another server is not asked twice.
+    /// Measures h2load with the same number of requests, if it is installed; another server is not
+    /// measured twice.
     private func reference(for measured: Measured) throws(BroadsideError) -> BenchReference? {
         guard options.endpointArguments.isEmpty, let program = BenchReference.program else {
             return nil
@@ -108,8 +110,8 @@ struct BenchRun {
         }
     }
 
-    /// Sends for a moment. On a busy machine, or to an endpoint far away, its time may pass before the
-    /// first answer: it gets more.
+    /// Sends for a short time. On a busy machine, or with a distant endpoint, the time may pass
+    /// before the first response: it is then extended.
     private func measureBriefly(
         rows: Int, name: String, milliseconds: Int, more: [String]
     ) throws(BroadsideError) -> Measured {
@@ -123,8 +125,8 @@ struct BenchRun {
         return try measure(rows: rows, name: name, milliseconds: milliseconds, more: more)
     }
 
-    /// Sends for about so long. A warm-up on a machine that was busy with something else is too
-    /// short a look: where less than half of the time was needed, it counts as another one.
+    /// Sends for about the given time. After a warm-up on a busy machine, the rate is unreliable: a
+    /// run that needs less than half of the time serves as another warm-up.
     private func measure(
         for seconds: Double, rate: Double, after finding: String
     ) throws(BroadsideError) -> Measured {
@@ -148,14 +150,15 @@ struct BenchRun {
         }
     }
 
-    /// Always said: a run that grows while it is measured would be no measurement.
+    /// Options for the number of connections, always given: a run that adds connections while it is
+    /// measured would distort the result.
     private var connections: [String] {
         let count =
             options.connections ?? max(BenchOptions.defaultConnections, options.reactors ?? 1)
         return ["--connections", "\(count)"]
     }
 
-    /// As `send`; a run without an answer is a failure.
+    /// Like `send`, but a run without a response is an error.
     private func measure(
         rows: Int, name: String, milliseconds: Int?, more: [String]
     ) throws(BroadsideError) -> Measured {
@@ -167,9 +170,9 @@ struct BenchRun {
         return measured
     }
 
-    /// Sends so many rows, to a fresh simulator where there is none to go to.
+    /// Sends the given number of rows, to a new simulator if no endpoint is given.
     ///
-    /// - Parameter milliseconds: From then on no request is begun; nil: all rows are sent.
+    /// - Parameter milliseconds: Time after which no request is started; nil: all rows are sent.
     private func send(
         rows: Int, name: String, milliseconds: Int?, more: [String]
     ) throws(BroadsideError) -> Measured {
@@ -192,7 +195,7 @@ struct BenchRun {
             try signals.wait()
             end = sender.poll()
         }
-        // A run that its deadline ends leaves rows over, and may lose some.
+        // A run that ends by its deadline leaves rows remaining, and may lose some responses.
         let whole: Set =
             milliseconds == nil
             ? [ExitCode.complete] : [ExitCode.complete, ExitCode.rowsRemain, ExitCode.openRows]
@@ -210,8 +213,8 @@ struct BenchRun {
             simulatorMicroseconds: simulator?.stop(SIGTERM)?.cpuMicroseconds)
     }
 
-    /// Of a benchmark whose run ended so. Its rows are of no account: there is nothing to resume and
-    /// nothing to retry.
+    /// Exit code of a benchmark whose run ended this way. Codes about rows are replaced, because
+    /// there is nothing to resume or retry.
     private static func exitCode(of end: BenchChild.End?) -> Int32 {
         let own = [ExitCode.badRequest, ExitCode.refused, ExitCode.disk]
         return end.flatMap { own.contains($0.exitCode) ? $0.exitCode : nil } ?? ExitCode.failure

@@ -2,7 +2,7 @@ import Broadside
 import BroadsideSupport
 internal import FoundationEssentials
 
-/// Where a simulator listens, and the credentials that it made in its state directory.
+/// Address of a simulator, and the credentials that it made in its state directory.
 struct BenchSimulator {
     private struct Config: Decodable {
         var key_id: String
@@ -31,7 +31,7 @@ struct BenchSimulator {
     var teamID: String { config.team_id }
     var topic: String { config.topic }
 
-    /// The options of `send` that go to it.
+    /// Options of `send` for this simulator.
     var arguments: [String] {
         [
             "--endpoint", address, "--ca-file", "\(state)/ca.pem", "--auth-key", key,

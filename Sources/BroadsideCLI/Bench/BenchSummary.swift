@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 
-/// The part of a run's summary that a benchmark looks at.
+/// Part of a run's summary that a benchmark uses.
 struct BenchSummary: Decodable {
-    /// Milliseconds; nil while nothing was answered.
+    /// Latencies in milliseconds; nil if there were no responses.
     struct Latency: Codable {
         var p50: Double?
         var p90: Double?
@@ -29,7 +29,7 @@ struct BenchSummary: Decodable {
         case limitedBy = "limited_by"
     }
 
-    /// nil where the text is not a summary.
+    /// Nil if the text is not a summary.
     init?(_ json: String) {
         guard let read = try? JSONDecoder().decode(Self.self, from: Data(json.utf8)) else {
             return nil
@@ -38,9 +38,9 @@ struct BenchSummary: Decodable {
     }
 }
 
-/// What `--trace-frames` says of the requests of a run.
+/// Statistics of a run's requests from `--trace-frames`.
 struct BenchTrace {
-    /// Bytes of HEADERS and DATA frames a request; nil where there was none.
+    /// Bytes of HEADERS and DATA frames per request; nil if there was none.
     private(set) var bytesEach: Double?
 
     private struct Frame: Decodable {
@@ -50,7 +50,7 @@ struct BenchTrace {
         var length: Int
     }
 
-    /// A frame's own header (RFC 9113, 4.1).
+    /// Length of a frame header (RFC 9113, 4.1).
     private static let frameHeaderCount = 9
 
     init(_ lines: String) {

@@ -72,7 +72,7 @@ enum BenchCommand {
         options: [
             .duration(
                 "latency", \.latencyNanoseconds, "time from a request to the simulator's response"),
-            // Handed on to `send`.
+            // Passed on to `send`.
             .custom(
                 "endpoint", .text, "HOST[:PORT]",
                 "another server, not Apple's (default: bench starts a simulator)"
@@ -93,7 +93,7 @@ enum BenchCommand {
         return 0
     }
 
-    /// Reads the options' values and what they mean together.
+    /// Reads the options' values and checks their combination.
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> BenchOptions {
         try arguments.rejectWords(of: description)
         var options = BenchOptions()

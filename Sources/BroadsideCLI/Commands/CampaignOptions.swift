@@ -2,7 +2,7 @@ import Broadside
 import BroadsideSupport
 import Glibc
 
-/// `--campaign FILE` and `--print-campaign`: options from a file, and back into one.
+/// `--campaign FILE` and `--print-campaign`: options read from a file, and written to one.
 enum CampaignOptions {
     static let section = OptionSection(
         title: "From a file",
@@ -16,7 +16,7 @@ enum CampaignOptions {
                 "print the campaign as a campaign file, and send nothing"),
         ])
 
-    /// `--campaign` of a command that needs only some of a campaign.
+    /// `--campaign` for a command that uses only part of a campaign file.
     static func file(_ what: String, of subcommand: String? = nil) -> OptionDescription {
         .init(
             "campaign", .file(.read), "FILE",
@@ -24,7 +24,8 @@ enum CampaignOptions {
                 + "read \(what) from the campaign file of a send; an option here overrides it")
     }
 
-    /// Options of which one makes others meaningless: a flag drops the file's others.
+    /// Options that exclude each other: one on the command line discards its alternatives in the
+    /// file.
     private static let alternatives: [[Set<String>]] = [
         [["tokens"], ["to"]],
         [["resume", "must-resume"], ["resume-or-begin"]],
@@ -35,8 +36,7 @@ enum CampaignOptions {
         [["auth-key"], ["auth-key-command"]],
     ]
 
-    /// Adds the options of the campaign file that the command line names, where it does not say
-    /// otherwise itself.
+    /// Adds the options of the campaign file, unless the command line overrides them.
     static func addFile(
         to arguments: inout ParsedArguments, of command: CommandDescription
     ) throws(BroadsideError) {
@@ -45,7 +45,7 @@ enum CampaignOptions {
         let overridden = overridden(by: arguments)
         var passedOver: [String] = []
         for entry in file.entries {
-            // One file serves the night and those who check it by day.
+            // One file can serve the night and the commands that check it by day.
             if NightCommand.ownNames.contains(entry.name), command.name != NightCommand.name {
                 continue
             }
@@ -108,8 +108,8 @@ enum CampaignOptions {
         return "\(entry.nameLocation): unknown key '\(entry.name)': \(advice)"
     }
 
-    /// The texts that the command line would have, several for an option that may be repeated; nil for a
-    /// flag that is not set.
+    /// Values as on the command line, several for a repeatable option; nil for a flag that is not
+    /// set.
     private static func values(
         of option: OptionDescription, _ entry: CampaignFile.Entry, folder: String
     ) throws(BroadsideError) -> [String]? {
@@ -147,7 +147,7 @@ enum CampaignOptions {
         throw .request("\(entry.location): '\(entry.name)' is \(found): it must be \(wanted)")
     }
 
-    /// `5e3` as an option's value: `5000`.
+    /// Converts a number such as `5e3` to an option's value, `5000`.
     private static func plainNumber(_ text: String) -> String {
         guard text.contains(where: { $0 == "e" || $0 == "E" }), let value = Double(text),
             let whole = Int64(exactly: value)
@@ -155,7 +155,7 @@ enum CampaignOptions {
         return "\(whole)"
     }
 
-    /// The campaign as a file that says the same, wherever it lies: paths are absolute.
+    /// Equivalent campaign file with absolute paths, so that it is valid in any directory.
     static func text(_ arguments: ParsedArguments, of command: CommandDescription) -> String {
         var lines: [String] = []
         for option in command.options

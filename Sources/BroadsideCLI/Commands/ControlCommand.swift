@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// `broadside control`: a word to a running send, or to a process that listens on a control socket.
+/// `broadside control`: a request to a running send, or to another process with a control socket.
 enum ControlCommand {
     static let description: CommandDescription = CommandDescription(
         name: "control",

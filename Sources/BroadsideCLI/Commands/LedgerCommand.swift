@@ -3,7 +3,7 @@ import BroadsideAPNs
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// `broadside ledger`: what a run left, read.
+/// `broadside ledger`: reads the results of runs.
 enum LedgerCommand {
     static let description: CommandDescription = CommandDescription(
         name: "ledger",
@@ -43,7 +43,7 @@ enum LedgerCommand {
         subcommands: ["stats", "export", "verify", "find", "merge", "repair"],
         run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
-    /// What the command is asked to do.
+    /// Values of the command's options.
     private struct Values: OptionValues {
         var ledgers: [String] = []
         var isJSON = false
@@ -94,7 +94,7 @@ enum LedgerCommand {
 
     private static func run(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
         let subcommand = try arguments.expectSubcommand(of: description, takesMore: ["merge"])
-        // An option of another work would be ignored, and nobody would know.
+        // Options of another subcommand are refused, because ignoring them would go unnoticed.
         let own: Set<String> =
             switch subcommand {
             case "stats": ["ledger", "json"]
@@ -148,7 +148,8 @@ enum LedgerCommand {
         return 0
     }
 
-    /// A reason that APNs does not know may be a relay's own; one that is nearly APNs' is a slip.
+    /// Warns about a reason that resembles one of APNs', as it is probably misspelt. Other unknown
+    /// reasons may come from a relay.
     private static func warnOfUnknown(_ reasons: [String]) {
         for name in reasons where Reason(text: name) == nil {
             let known = Reason.allCases.map(\.text)
@@ -175,7 +176,7 @@ enum LedgerCommand {
         _ ledger: LedgerReader, _ values: Values
     ) throws(BroadsideError) {
         try ledger.checkOutput(values.output)
-        // As private as the ledger, whose device tokens it holds.
+        // As private as the ledger, because it contains device tokens.
         let output = try OutputFile(values.output, permissions: 0o600)
         try ledger.writeExport(
             tokens: values.tokens, format: values.format, states: values.states,
@@ -230,7 +231,7 @@ enum LedgerCommand {
         return rows.isEmpty ? 1 : 0
     }
 
-    /// Where an apns-id of a campaign of several lists leads; nil for any other.
+    /// Advice for an apns-id of another part of a campaign; nil for any other text.
     private static func otherPart(_ text: String?) -> String? {
         guard let text, let identifier = NotificationID(parsing: Array(text.utf8).rawSpan),
             identifier.part > 0

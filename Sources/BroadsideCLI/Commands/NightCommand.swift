@@ -85,7 +85,7 @@ enum NightCommand {
     /// Options that only this command has.
     static let ownNames = Set(group.options.map(\.description.name))
 
-    /// Options of a send that the night decides itself.
+    /// Options of a send that `night` sets itself.
     private static let decided: Set<String> = [
         "ledger", "resume", "resume-or-begin", "must-resume",
     ]
@@ -112,7 +112,7 @@ enum NightCommand {
         options.campaign = arguments.string("campaign") ?? ""
         options.send.skipDeadIsDefault = true
         try group.read(arguments, into: &options)
-        // Whether the night begins or continues is known later.
+        // Whether the night begins or continues is determined later.
         if !arguments.has("preview") { options.send.ledgerUse = .resumeOrBegin }
         try SendCommand.readOptions(arguments, into: &options.send)
         return options

@@ -2,7 +2,7 @@ import Broadside
 import BroadsideAPNs
 import BroadsideSupport
 
-/// `broadside payload`: a payload, looked at before it is sent.
+/// `broadside payload`: checks a payload before it is sent.
 enum PayloadCommand {
     static let description: CommandDescription = CommandDescription(
         name: "payload",
@@ -34,7 +34,7 @@ enum PayloadCommand {
             var values = Values.defaults
             try group.read(arguments, into: &values)
             let reports = try Self.reports(values)
-            // Its first error follows on stderr.
+            // The first error of this report follows on stderr.
             let failed = reports.firstIndex { $0.failure != nil }
             for (index, report) in reports.enumerated() {
                 if reports.count > 1, !values.isJSON { printText("file      \(report.file)\n") }
@@ -45,7 +45,7 @@ enum PayloadCommand {
             throw .request(failure)
         })
 
-    /// What the command is asked to do.
+    /// Values of the command's options.
     private struct Values: OptionValues {
         var payload: String?
         var payloadBy: String?

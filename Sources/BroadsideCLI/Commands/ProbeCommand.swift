@@ -2,9 +2,9 @@ import Broadside
 import BroadsideAPNs
 import BroadsideSupport
 
-/// `broadside probe`: a send whose notification nobody sees.
+/// `broadside probe`: a send whose notification is invisible to users.
 enum ProbeCommand {
-    /// Apple, "Pushing background updates to your App": content-available and nothing to show.
+    /// Apple, "Pushing background updates to your App": content-available and nothing to display.
     private static let payload = "{\"aps\":{\"content-available\":1}}"
 
     static let description: CommandDescription = CommandDescription(
@@ -66,19 +66,19 @@ enum ProbeCommand {
                 "topic", "TOPIC", \.topic, "apns-topic: the app's bundle ID; {{column}} is replaced"
             ),
             ListOptions.limit,
-            // Read once the probe has ended.
+            // Read after the probe has ended.
             .custom(
                 "then-prune", .file(.written), "OUTPUT",
                 "when the probe is complete, write the list without the dead tokens here"
             ) { (_, _) throws(BroadsideError) in },
         ])
 
-    /// - Parameter code: The probe's exit code.
+    /// - Parameter code: Exit code of the probe.
     private static func prune(
         _ options: PruneOptions, after code: Int32
     ) throws(BroadsideError) -> Int32 {
-        // Where all is settled, a row that failed or is unknown says nothing about its token: it stays
-        // in the list.
+        // Once all rows are settled, failed and unknown rows give no information about their
+        // tokens, which stay in the list.
         guard code == ExitCode.complete || code == ExitCode.openRows else {
             standardErrorLine(
                 "broadside: warning: --then-prune \(options.output): not written, as the probe is "
@@ -89,7 +89,7 @@ enum ProbeCommand {
             standardError(try PruneRun.run(options))
             return code
         } catch {
-            // Of 2 it is said that nothing was sent.
+            // Exit code 2 means that nothing was sent, which is not true here.
             throw BroadsideError(error.message, exitCode: error.exitCode == 2 ? 1 : error.exitCode)
         }
     }
@@ -121,7 +121,7 @@ enum ProbeCommand {
     ) -> PruneOptions {
         let ledger = options.ledger ?? ""
         var tokens = arguments.string("tokens") ?? ""
-        // Standard input is gone; the ledger has kept it.
+        // Standard input was consumed; the ledger has a copy of it.
         if tokens == "-" { tokens = CampaignRun.spooledList(ledger: ledger) }
         var pruning = PruneOptions(ledgers: [ledger], tokens: tokens, output: output)
         pruning.format = options.format

@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// `broadside report`: the page about a ledger, or one about many.
+/// `broadside report`: a page about one ledger or about many.
 enum ReportCommand {
     static let description: CommandDescription = CommandDescription(
         name: "report",

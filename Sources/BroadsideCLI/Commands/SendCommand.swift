@@ -53,7 +53,7 @@ enum SendCommand {
             return try CampaignRun.run(options)
         })
 
-    /// What is a send's alone.
+    /// Option groups that only `send` has.
     private static let ownGroups = [
         whatToSend, whichProtocol, ListOptions.whichRows, EarlierLedgerOptions.group,
     ]
@@ -137,7 +137,7 @@ enum SendCommand {
             },
         ])
 
-    /// What is the same for every run over a list.
+    /// Sections common to all runs over a list.
     static let commonSections =
         [CampaignOptions.section] + commonGroups.map(\.section)
 
@@ -251,7 +251,7 @@ enum SendCommand {
             FleetOptions.label,
         ])
 
-    /// Reads the options' values; what they mean together is the engine's to check.
+    /// Reads the options' values; the engine checks their combination.
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> SendOptions {
         try arguments.rejectWords(of: description)
         try require(
@@ -262,9 +262,9 @@ enum SendCommand {
         return options
     }
 
-    /// Names what is missing of a campaign.
+    /// Checks that the options of a campaign are complete, and names missing ones.
     ///
-    /// - Parameter more: What has to be there besides the campaign.
+    /// - Parameter more: Options required besides those of the campaign.
     static func require(
         _ arguments: ParsedArguments, _ more: [RequiredOption]
     ) throws(BroadsideError) {
@@ -272,7 +272,7 @@ enum SendCommand {
             RequiredOption("tokens", "FILE", or: [("to", "TOKEN")]),
             RequiredOption("payload", "FILE", or: [("payload-by", "COLUMN=DIR")]),
         ]
-        // A campaign may be written down before it is whole.
+        // A campaign file may be written before it is complete.
         if !arguments.has("print-campaign") {
             required += RequiredOption.toConnect(arguments) + more
         }
@@ -288,7 +288,7 @@ enum SendCommand {
         try readCommon(arguments, into: &options)
     }
 
-    /// Reads what is the same for every run over a list.
+    /// Reads the options common to all runs over a list.
     static func readCommon(
         _ arguments: ParsedArguments, into options: inout SendOptions
     ) throws(BroadsideError) {

@@ -47,7 +47,8 @@ enum SimulateCommand {
             return 0
         }
         let options = try options(from: arguments)
-        // Blocked before any thread starts, as threads inherit the mask: this one waits for them.
+        // Blocked before any thread starts, because threads inherit the mask. This thread waits for
+        // these signals.
         let signals = SignalSet([SIGTERM, SIGINT])
         signals.block()
         let totals: SimulatorTotals
@@ -69,7 +70,7 @@ enum SimulateCommand {
         return totals.journalFailed || totals.deliveriesFailed ? 5 : 0
     }
 
-    /// Reads the options' values; what they mean together is the simulator's to check.
+    /// Reads the options' values; the simulator checks their combination.
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> SimulatorOptions
     {
         try arguments.rejectWords(of: description)
@@ -190,7 +191,7 @@ enum SimulateCommand {
             ]),
     ]
 
-    /// A scenario that is misspelt is named aright; all else about it is the simulator's to say.
+    /// Suggests the correct name for a misspelt scenario; the simulator reports all other problems.
     private static func scenario(named name: String) throws(BroadsideError) -> String {
         let names = SimulatorOptions.scenarioNames
         guard !names.contains(name), !name.contains("/"), !name.contains("."),

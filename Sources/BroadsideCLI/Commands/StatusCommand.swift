@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// `broadside status`: runs at a glance.
+/// `broadside status`: an overview of runs.
 enum StatusCommand {
     static let description: CommandDescription = CommandDescription(
         name: "status",

@@ -56,7 +56,7 @@ enum TokensCommand {
             return 0
         })
 
-    /// What the command is asked to do.
+    /// Values of the command's options.
     private struct Values: ListValues {
         var list = TokensOptions(tokens: "")
         var output: String?
@@ -126,7 +126,7 @@ enum TokensCommand {
             .flag("json", \.isJSON, "check: print the findings as JSON"),
         ])
 
-    /// An option of the other work would be ignored, and nobody would know.
+    /// Refuses options of the other subcommand, because ignoring them would go unnoticed.
     private static func refuseOthers(
         _ word: String, _ arguments: ParsedArguments
     ) throws(BroadsideError) {

@@ -1,11 +1,11 @@
 import Broadside
 import BroadsideSupport
 
-/// A call that somebody may want, as a shell takes it.
+/// Example of a call, as typed in a shell.
 struct CommandExample: Sendable {
-    /// What it does; a colon follows.
+    /// Purpose of the call; a colon follows in the output.
     let purpose: String
-    /// From `broadside` on; where it is too long for a line, the next begins with four blanks.
+    /// Call that starts with `broadside`; continuation lines of a long call start with four blanks.
     let call: String
 
     init(_ purpose: String, _ call: String) {
@@ -16,26 +16,26 @@ struct CommandExample: Sendable {
     var lines: [Substring] { call.split(separator: "\n") }
 }
 
-/// A command: what it is for, what it takes, and what it does.
+/// Description of a command: purpose, options and action.
 struct CommandDescription: Sendable {
     let name: String
     /// One line for the list of commands.
     let summary: String
-    /// What follows the name in the usage line.
+    /// Text after the name in the usage line.
     let usage: String
     /// Paragraphs below the usage line.
     let discussion: String
     let sections: [OptionSection]
     let examples: [CommandExample]
-    /// Names of subcommands where the command has them.
+    /// Names of subcommands, if there are any.
     var subcommands: [String] = []
-    /// Words that follow a path where the command takes one.
+    /// Words that may follow a path, if the command accepts one.
     var wordsAfterPath: [String] = []
-    /// The options that `-h` shows, ten at most; empty in a command that has no more than ten.
+    /// Options that `-h` shows, at most ten; empty if the command has no more than ten.
     var essentials: [String] = []
-    /// What the command reads of a campaign file; nil: all of it.
+    /// Keys of a campaign file that the command reads; nil: all.
     var campaignKeys: Set<String>?
-    /// Options of `send` that a campaign file may hold though the command has no use for them.
+    /// Options of `send` that a campaign file may contain although the command does not use them.
     var passedOverInCampaign: Set<String> = []
     let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
 

@@ -2,7 +2,7 @@ import Broadside
 import BroadsideAPNs
 import BroadsideSupport
 
-/// The options that say who connects and where to: the same in every command that connects.
+/// Options for credentials and server, shared by all commands that connect.
 enum CredentialOptions {
     static let credentials = OptionGroup<SendOptions>(
         title: "Credentials, one kind of them",

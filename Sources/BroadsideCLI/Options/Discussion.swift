@@ -1,9 +1,9 @@
 import Broadside
 import BroadsideSupport
 
-/// A command's discussion, taken apart for pages that lay it out themselves.
+/// Parsed discussion of a command, for pages with their own layout.
 struct Discussion {
-    /// A word and what it means.
+    /// Term and its meaning.
     typealias Entry = (word: String, meaning: String)
 
     enum Part {
@@ -12,7 +12,7 @@ struct Discussion {
     }
 
     private(set) var parts: [Part] = []
-    /// What each exit code means, where the discussion says so.
+    /// Exit codes with their meanings, if the discussion lists them.
     private(set) var exitCodes: [Entry] = []
 
     init(of command: CommandDescription) {
@@ -34,7 +34,7 @@ struct Discussion {
         }
     }
 
-    /// `3 rows are left over.` as its number and its meaning.
+    /// Parses an exit code such as `3 rows are left over.` into number and meaning.
     private static func exitCode(_ text: Substring) -> Entry {
         var trimmed = text.drop { $0 == " " }
         if trimmed.hasSuffix(".") { trimmed.removeLast() }
@@ -42,12 +42,12 @@ struct Discussion {
         return (String(number), String(trimmed.dropFirst(number.count + 1)))
     }
 
-    /// Whether a line explains a word: two blanks stand between them.
+    /// Whether a line explains a term: two blanks separate it from its meaning.
     private static func isEntry(_ line: Substring) -> Bool {
         !line.hasPrefix(" ") && line.firstRange(of: "  ") != nil
     }
 
-    /// Lines of a word and its meaning; indented lines go on with the one above.
+    /// Parses lines with terms and meanings; indented lines continue the previous one.
     private static func entries(_ lines: some Sequence<Substring>) -> [Entry] {
         var result: [Entry] = []
         for line in lines {

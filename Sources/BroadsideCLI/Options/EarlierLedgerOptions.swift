@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// The options that skip rows because of what earlier ledgers say of their tokens.
+/// Options that skip rows based on what earlier ledgers recorded about their tokens.
 enum EarlierLedgerOptions {
     static let group = OptionGroup<SendOptions>(
         title: "What earlier ledgers say",
@@ -24,7 +24,7 @@ enum EarlierLedgerOptions {
             ),
         ])
 
-    /// In place of a directory: nothing is skipped.
+    /// Value instead of a directory that disables skipping.
     static let none = "none"
 
     private static let skipDead = Option<SendOptions>(
@@ -62,7 +62,7 @@ enum EarlierLedgerOptions {
         return FrequencyCap(count: count, milliseconds: nanoseconds / 1_000_000)
     }
 
-    /// Checks what they say together.
+    /// Checks the combination of these options.
     static func check(_ options: SendOptions) throws(BroadsideError) {
         if options.skipDead == nil, !options.skipDeadIsDefault {
             let own = [

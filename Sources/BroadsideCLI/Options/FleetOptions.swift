@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// Options of a campaign of several lists, each sent in a run of its own.
+/// Options of a campaign with several lists, each sent in its own run.
 enum FleetOptions {
     static let part = Option<SendOptions>.custom(
         "part", .text, "K/N",
@@ -36,7 +36,7 @@ enum FleetOptions {
         "with --part: the canary of another part of this campaign has passed; no canary is sent, and first responses that are all BadDeviceToken do not stop the run"
     )
 
-    /// Checks what `--part` and `--campaign-id` say together.
+    /// Checks the combination of these options.
     static func check(_ options: SendOptions) throws(BroadsideError) {
         if options.part != nil, options.campaignID == nil {
             throw .usage(

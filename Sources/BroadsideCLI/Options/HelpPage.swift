@@ -1,9 +1,9 @@
 import BroadsideSupport
 import Glibc
 
-/// What `-h` and `--help` print, in lines as long as the terminal's.
+/// Output of `-h` and `--help`, wrapped to the terminal's width.
 struct HelpPage {
-    /// Columns of a line.
+    /// Width of a line, in columns.
     let width: Int
     private(set) var text = ""
 
@@ -11,28 +11,29 @@ struct HelpPage {
         self.width = min(max(width, Self.widths.lowerBound), Self.widths.upperBound)
     }
 
-    /// Narrower lines have no room for names and their meanings, longer ones are hard to read.
+    /// Range of line widths: narrower lines can't fit names and meanings, longer ones are hard to
+    /// read.
     private static let widths = 40...120
-    /// The width of a pipe or a file.
+    /// Width for output to a pipe or a file.
     private static let defaultWidth = 80
 
-    /// `COLUMNS`, as the shell may export it, or else the width of the terminal on standard output.
+    /// Value of `COLUMNS`, if the shell exports it, otherwise the width of the terminal on stdout.
     static var outputWidth: Int {
         SystemCall.environment("COLUMNS").flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil }
             ?? terminalSize(STDOUT_FILENO)?.columns ?? defaultWidth
     }
 
-    /// A line as it is.
+    /// Adds a line without wrapping.
     mutating func addLine(_ line: String = "") { text += line + "\n" }
 
-    /// A text between whose words lines may end.
+    /// Adds a text that is wrapped between words.
     mutating func addParagraph(_ paragraph: String, indent: Int = 0) {
         text += Self.folded(paragraph, first: 0, rest: indent, width: width)
     }
 
-    /// A name in the left column, its meaning in the right one.
+    /// Adds a name in the left column and its meaning in the right one.
     ///
-    /// - Parameter column: Where meanings begin, if the terminal has room for that.
+    /// - Parameter column: Column of the meanings, if the terminal is wide enough.
     mutating func addEntry(_ name: String, _ meaning: String, column: Int = 30) {
         let column = column * 2 + 10 > width ? 6 : column
         let left = "  " + name
@@ -43,7 +44,7 @@ struct HelpPage {
         text += Self.folded(meaning, first: column, rest: column, width: width)
     }
 
-    /// Words and their meanings, in columns of their own.
+    /// Adds terms and meanings, with a column width that fits the terms.
     mutating func addEntries(_ entries: [Discussion.Entry]) {
         let longest = entries.map(\.word.count).max() ?? 0
         for entry in entries { addEntry(entry.word, entry.meaning, column: longest + 4) }
@@ -57,8 +58,8 @@ struct HelpPage {
     }
 
     /// - Parameters:
-    ///   - first: The column in which its first line begins.
-    ///   - rest: The column in which the others begin.
+    ///   - first: Start column of the first line.
+    ///   - rest: Start column of the other lines.
     private static func folded(_ text: String, first: Int, rest: Int, width: Int) -> String {
         var (result, position, start) = ("", first, first)
         for word in text.split(whereSeparator: { $0 == " " || $0 == "\n" }) {
@@ -79,10 +80,10 @@ struct HelpPage {
 }
 
 extension CommandDescription {
-    /// The most options that `-h` shows.
+    /// Maximum number of options that `-h` shows.
     static var essentialsLimit: Int { 10 }
 
-    /// The screen that `-h` prints: usage, common options, examples.
+    /// Output of `-h`: usage, common options, examples.
     func shortHelp() -> String {
         let shown =
             essentials.isEmpty
@@ -103,7 +104,7 @@ extension CommandDescription {
         return page.text
     }
 
-    /// The page that `--help` prints.
+    /// Output of `--help`.
     func helpPage() -> String {
         var page = HelpPage()
         page.addParagraph("Usage: broadside \(name) \(usage)", indent: 4)

@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// Where a run's ledger is, and whether it continues.
+/// Options for the path of a run's ledger, and for beginning or continuing it.
 enum LedgerOptions {
     static let options: [Option<SendOptions>] = [
         .file(
@@ -33,7 +33,7 @@ enum LedgerOptions {
         },
     ]
 
-    /// An option that says what may be in the ledger's directory.
+    /// Creates an option that determines whether the ledger may or must exist.
     private static func use(
         _ name: String, _ use: SendOptions.LedgerUse, _ help: String
     ) -> Option<SendOptions> {
@@ -48,7 +48,7 @@ enum LedgerOptions {
         }
     }
 
-    /// Checks what these options mean together with others.
+    /// Checks the combination of these options with others.
     static func check(
         _ options: SendOptions, _ arguments: ParsedArguments
     ) throws(BroadsideError) {

@@ -1,12 +1,13 @@
 import BroadsideSupport
 
-/// Names that other tools have for what an option or a command here does: too far from its name to be
-/// a slip. Names of what broadside does not do yet are here too, with what to do instead.
+/// Names used by other tools for an option or command, too different from its name to be a typo.
+/// They include features that Broadside does not have yet, with advice on alternatives.
 struct LikelyGuess {
     let guesses: [String]
-    /// The option that is meant: the advice is for commands that have it; nil: for all.
+    /// Option that was probably meant; the advice applies to commands that have it. Nil: all
+    /// commands.
     let option: String?
-    /// What to write or do.
+    /// Advice on the correct option or on an alternative.
     let advice: String
 
     private init(_ guesses: String, _ option: String?, _ advice: String) {
@@ -15,7 +16,7 @@ struct LikelyGuess {
         self.advice = advice
     }
 
-    /// The advice for an unknown option; nil if it is not a known guess.
+    /// Advice for an unknown option; nil if it is not a known guess.
     static func advice(for name: String, in command: CommandDescription) -> String? {
         all.first { guess in
             guess.guesses.contains(name)
@@ -24,7 +25,7 @@ struct LikelyGuess {
         }?.advice
     }
 
-    /// The advice for an unknown command; nil if it is not a known guess.
+    /// Advice for an unknown command; nil if it is not a known guess.
     static func advice(forCommand name: String) -> String? {
         commands.first { $0.guesses.contains(name) }?.advice
     }

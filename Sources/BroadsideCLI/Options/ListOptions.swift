@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// What the commands know that read one list.
+/// Values of commands that read one list.
 protocol ListValues: OptionValues {
     var format: TokenListFormat? { get set }
     var tokenColumn: String? { get set }
@@ -24,9 +24,9 @@ extension Option where Values: ListValues {
     }
 }
 
-/// The options that name a list and say which of its rows are meant: the same in every run over one.
+/// Options that select a list and its rows, shared by all runs over a list.
 enum ListOptions {
-    /// Which list, and how it is written.
+    /// Options for the path and format of the list.
     static let list: [Option<SendOptions>] = [
         .custom(
             "tokens", .file(.read), "FILE",
@@ -83,7 +83,7 @@ enum ListOptions {
         }
     }
 
-    /// What becomes of later copies of a token.
+    /// Handling of later copies of a token.
     private enum DuplicatePolicy: String, CaseIterable {
         case send
         case skip

@@ -1,19 +1,19 @@
 import Broadside
 import BroadsideSupport
 
-/// What a command is asked to do, as its options say it.
+/// Values of a command's options.
 protocol OptionValues: Sendable {
-    /// What holds for each option that is not given.
+    /// Values if no option is given.
     static var defaults: Self { get }
 }
 
-/// An option, and where its value goes in what the command is asked to do. An option has one entry:
-/// name, kind, the property that it sets, and help; its default is the property's.
+/// Option with the property that its value sets. Each option has one entry: name, kind, property
+/// and help; its default is the property's.
 struct Option<Values: OptionValues>: Sendable {
     typealias Property<Value> = any WritableKeyPath<Values, Value> & Sendable
 
     let description: OptionDescription
-    /// Puts the value there if the option is given.
+    /// Sets the property if the option is given.
     let read: @Sendable (ParsedArguments, inout Values) throws(BroadsideError) -> Void
 
     init(
@@ -24,7 +24,7 @@ struct Option<Values: OptionValues>: Sendable {
         self.read = read
     }
 
-    /// An option whose value is read by rules of its own.
+    /// Option with its own parser.
     static func custom(
         _ name: String, _ kind: OptionKind, _ placeholder: String, _ help: String,
         _ read: @escaping @Sendable (String, inout Values) throws(BroadsideError) -> Void
@@ -34,7 +34,7 @@ struct Option<Values: OptionValues>: Sendable {
         }
     }
 
-    /// An option that may be given more than once.
+    /// Option that may be repeated.
     static func repeated(
         _ name: String, _ kind: OptionKind, _ placeholder: String, _ property: Property<[String]>,
         _ help: String
@@ -79,7 +79,7 @@ struct Option<Values: OptionValues>: Sendable {
 
     // MARK: Numbers
 
-    /// A whole number; what it means without the option, the help says.
+    /// Whole number without a default value; the help describes the default behavior.
     static func integer<Number: FixedWidthInteger & Sendable>(
         _ name: String, _ range: ClosedRange<Int>, _ property: Property<Number?>, _ help: String
     ) -> Option {
@@ -102,7 +102,7 @@ struct Option<Values: OptionValues>: Sendable {
         }
     }
 
-    /// Requests per second, or a rate that rises.
+    /// Requests per second, or a rising rate.
     static func sendRate(
         _ name: String, _ property: Property<SendRate?>, _ help: String
     ) -> Option {
@@ -111,7 +111,7 @@ struct Option<Values: OptionValues>: Sendable {
         }
     }
 
-    /// A number above zero.
+    /// Number above zero.
     static func rate(_ name: String, _ property: Property<Double?>, _ help: String) -> Option {
         Option(.init(name, .number, "N", help)) { (arguments, values) throws(BroadsideError) in
             if let value = try arguments.positiveNumber(name) { values[keyPath: property] = value }
@@ -128,7 +128,7 @@ struct Option<Values: OptionValues>: Sendable {
         }
     }
 
-    /// A share from 0 to 1.
+    /// Share from 0 to 1.
     static func share(_ name: String, _ property: Property<Double>, _ help: String) -> Option {
         let help = withDefault(help, shortText(Values.defaults[keyPath: property]))
         return Option(.init(name, .number, "SHARE", help)) {
@@ -139,7 +139,7 @@ struct Option<Values: OptionValues>: Sendable {
 
     // MARK: Durations
 
-    /// Nanoseconds; what holds without the option, the help says.
+    /// Duration in nanoseconds; the help describes the default behavior.
     static func duration(
         _ name: String, _ property: Property<UInt64?>, default value: UInt64? = nil,
         least: UInt64 = 0, _ help: String
@@ -152,7 +152,7 @@ struct Option<Values: OptionValues>: Sendable {
         }
     }
 
-    /// Nanoseconds.
+    /// Duration in nanoseconds, with the property's default.
     static func duration(
         _ name: String, _ property: Property<UInt64>, least: UInt64 = 0, _ help: String
     ) -> Option {
@@ -167,7 +167,7 @@ struct Option<Values: OptionValues>: Sendable {
 
     // MARK: Choices
 
-    /// One of an enumeration's values; what holds without the option, the help says.
+    /// Value of an enumeration, without a default value; the help describes the default behavior.
     static func choice<Value: RawRepresentable & CaseIterable & Sendable>(
         _ name: String, _ property: Property<Value?>, placeholder: String? = nil, _ help: String
     ) -> Option where Value.RawValue == String {
@@ -209,12 +209,12 @@ struct OptionGroup<Values: OptionValues>: Sendable {
     let title: String
     let options: [Option<Values>]
 
-    /// What help and parser know of it.
+    /// Descriptions of the options, for help and parser.
     var section: OptionSection {
         OptionSection(title: title, options: options.map(\.description))
     }
 
-    /// Reads the values of those options that are given.
+    /// Reads the values of the options that are given.
     func read(_ arguments: ParsedArguments, into values: inout Values) throws(BroadsideError) {
         for option in options { try option.read(arguments, &values) }
     }
@@ -224,12 +224,12 @@ extension [OptionDescription] {
     func named(_ name: String) -> OptionDescription? { first { $0.name == name } }
 }
 
-/// A number without the decimals that it does not have.
+/// Number without decimals if it is whole.
 private func shortText(_ value: Double) -> String {
     value == value.rounded() ? "\(Int(value))" : "\(value)"
 }
 
-/// `90s`, `15m`: the largest unit of which there are two at least.
+/// Duration such as `90s` or `15m`, in the largest unit of which it is a multiple of at least two.
 private func durationText(nanoseconds: UInt64) -> String {
     let units: [(String, UInt64)] = [
         ("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("m", 60_000_000_000),

@@ -1,14 +1,14 @@
 import BroadsideSupport
 
-/// One option of a command: what `--help`, the parser and the nearest-name advice know of it.
+/// Description of an option for `--help`, the parser and suggestions of similar names.
 struct OptionDescription: Sendable {
-    /// The long name without its dashes.
+    /// Long name without dashes.
     let name: String
     let kind: OptionKind
-    /// The value's name in the help; nil: a flag without a value.
+    /// Placeholder of the value in the help; nil for a flag without a value.
     let placeholder: String?
     let help: String
-    /// May be given more than once.
+    /// Whether the option may be repeated.
     var isRepeatable = false
 
     init(
@@ -23,19 +23,19 @@ struct OptionDescription: Sendable {
         self.isRepeatable = isRepeatable
     }
 
-    /// How it is written: `--ledger DIR`.
+    /// Option with its placeholder, such as `--ledger DIR`.
     var call: String { "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
 
-    /// Whether a text names a file or a directory here.
+    /// Whether a value of this option is a path of a file or directory.
     func isPath(_ text: String) -> Bool { kind.fileUse(of: text) != nil }
 
-    /// The path in a text that names one, with the column in front of it taken off.
+    /// Path in a value that contains one, without the column before it.
     func path(in text: String) -> String {
         guard kind == .columnDirectory, let parts = text.parts(atFirst: "=") else { return text }
         return String(parts.behind)
     }
 
-    /// The text with its path in a folder.
+    /// Value with its path relative to a folder.
     func withPath(_ text: String, in folder: String) -> String {
         guard kind == .columnDirectory, let (column, path) = text.parts(atFirst: "=") else {
             return folder + text
@@ -44,12 +44,12 @@ struct OptionDescription: Sendable {
     }
 }
 
-/// A group of options under a heading of the help.
+/// Options under a heading of the help.
 struct OptionSection: Sendable {
     let title: String
     let options: [OptionDescription]
 
-    /// The same with more options behind.
+    /// Returns the section with more options at its end.
     func adding(_ more: [OptionDescription]) -> OptionSection {
         OptionSection(title: title, options: options + more)
     }

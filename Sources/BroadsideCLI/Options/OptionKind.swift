@@ -1,48 +1,49 @@
 import BroadsideSupport
 
-/// What the value of an option is. Parser, help, completions, the campaign file and the rules for
-/// files go by it.
+/// Kind of an option's value, used by parser, help, completions, the campaign file and the rules
+/// for files.
 enum OptionKind: Sendable, Equatable {
-    /// What becomes of the file that an option names.
+    /// Use of the file that an option names.
     enum FileUse: Sendable {
-        /// It is read.
+        /// Read.
         case read
-        /// It is written, or replaced.
+        /// Written or replaced.
         case written
-        /// A socket is made there.
+        /// Path of a socket to create.
         case socket
-        /// It is a ledger's directory.
+        /// Directory of a ledger.
         case ledger
-        /// It is a folder in which files are made.
+        /// Directory for new files.
         case folder
-        /// It is a ledger's directory, or has ledgers below it, and outputs beside these; `none`: none is read.
+        /// Directory of a ledger, or of several ledgers with outputs beside them; `none`: no ledger
+        /// is read.
         case ledgers
     }
 
-    /// The option has no value.
+    /// No value.
     case flag
     /// Any text.
     case text
-    /// A number; a campaign file may write it without quotes.
+    /// Number, which a campaign file may contain without quotes.
     case number
-    /// One of these.
+    /// One of these values.
     case choice([String])
-    /// Any text; these are known.
+    /// Any text; these values are suggested.
     case known([String])
-    /// Some of these, with commas between them.
+    /// Comma-separated list of these values.
     case list([String])
-    /// A file or a directory.
+    /// File or directory.
     case file(FileUse)
-    /// One of these, or else a file that is read.
+    /// One of these values, otherwise a file that is read.
     case choiceOrFile([String])
-    /// A file that is read, unless the value begins with one of these.
+    /// File that is read, unless the value has one of these prefixes.
     case fileUnless([String])
-    /// `COLUMN=DIR`: a directory that is read, behind a column's name.
+    /// `COLUMN=DIR`: a column's name and a directory that is read.
     case columnDirectory
-    /// A file that is written, or `HOST:PORT`.
+    /// File that is written, or `HOST:PORT`.
     case fileOrEndpoint
 
-    /// Whether a campaign file may give the value as a JSON number.
+    /// Whether a campaign file may contain the value as a JSON number.
     var takesNumber: Bool {
         switch self {
         case .number: true
@@ -52,7 +53,7 @@ enum OptionKind: Sendable, Equatable {
         }
     }
 
-    /// What becomes of the file that a value names; nil if it names none.
+    /// Use of the file that a value names; nil if it names none.
     func fileUse(of value: String) -> FileUse? {
         guard value != "-" else { return nil }
         switch self {

@@ -3,10 +3,10 @@ import BroadsideSupport
 import Glibc
 
 extension ParsedArguments {
-    /// What is written must not be what is read, nor a ledger's, nor be written twice.
+    /// Checks that no output file is an input, part of a ledger, or the target of two options.
     func checkOutputs(of command: CommandDescription) throws(BroadsideError) {
         var read = passedOver.map { input($0.option, $0.value) }
-        // A directory of ledgers may hold the page about them.
+        // The page about ledgers may be inside the directory that contains them.
         var ledgers: [String] = []
         for word in words where try OutputRule.isLedger(word) { ledgers.append(word) }
         var (written, sockets): ([(name: String, path: String)], [(name: String, path: String)]) =
@@ -15,7 +15,7 @@ extension ParsedArguments {
             for value in strings(option.name) {
                 switch option.kind.fileUse(of: value) {
                 case .written: written.append((option.name, value))
-                // A socket takes nobody's place, and lies in the ledger by default.
+                // A socket replaces no file, and is inside the ledger by default.
                 case .socket: sockets.append((option.name, value))
                 case .ledger: ledgers.append(value)
                 case .ledgers: if try OutputRule.isLedger(value) { ledgers.append(value) }
@@ -48,7 +48,7 @@ extension ParsedArguments {
         }
     }
 
-    /// An option that names a file or a directory; `COLUMN=DIR` has it behind the sign.
+    /// Path of an option's input; `COLUMN=DIR` contains it after the equals sign.
     private func input(_ option: OptionDescription, _ value: String) -> OutputRule.Input {
         OutputRule.Input(
             option: option.name, path: option.path(in: value),

@@ -2,9 +2,9 @@ import Broadside
 import BroadsideSupport
 
 extension ParsedArguments {
-    /// The one word that says which of the command's works is wanted.
+    /// Returns the subcommand, the only word that is expected.
     ///
-    /// - Parameter takesMore: Further words are that work's to judge.
+    /// - Parameter takesMore: Subcommands that check further words themselves.
     @discardableResult
     func expectSubcommand(
         of command: CommandDescription, takesMore: Set<String> = []
@@ -27,18 +27,18 @@ extension ParsedArguments {
         return word
     }
 
-    /// A command that takes only options was given a word.
+    /// Refuses words for a command that takes only options.
     func rejectWords(of command: CommandDescription) throws(BroadsideError) {
         guard let word = words.first else { return }
         throw .request(strange(word, after: command.name, in: command))
     }
 
-    /// Most likely the value of an option whose name was left out.
+    /// Message about an unexpected word, which is most likely the value of a missing option.
     private func strange(
         _ word: String, after path: String, in command: CommandDescription
     ) -> String {
         let isFile = (try? fileExists(word)) ?? false
-        // A secret with blanks in it, without quotes round it.
+        // An unquoted secret that contains blanks.
         if !isFile,
             let secret = command.options.map(\.name).first(where: { name in
                 string(name).map { !FileValue.isShown($0, option: name) } ?? false

@@ -1,29 +1,30 @@
 import Broadside
 import BroadsideSupport
 
-/// How much of a command's help is wanted.
+/// Requested amount of help.
 enum HelpRequest {
     /// `-h`: one screen.
     case short
-    /// `--help`: everything.
+    /// `--help`: the complete page.
     case complete
 }
 
-/// The options of one call, checked against the command's table.
+/// Options of one call, checked against the command's description.
 struct ParsedArguments {
     private var values: [String: [String]] = [:]
-    /// Where options stand that come from a campaign file.
+    /// Locations in the campaign file of the options that come from it.
     private var locations: [String: String] = [:]
-    /// Files of a campaign that this command does not read: they are not written over either.
+    /// Files in a campaign file that this command does not read; they must not be overwritten
+    /// either.
     private(set) var passedOver: [(option: OptionDescription, value: String)] = []
-    /// Words that are not options: a subcommand, a path.
+    /// Words that are not options, such as a subcommand or a path.
     private(set) var words: [String] = []
-    /// Which help it asks for; nil: none.
+    /// Requested help; nil if none.
     private(set) var help: HelpRequest?
 
-    /// Reads `--name value`, `--name=value` and flags.
+    /// Parses `--name value`, `--name=value` and flags.
     ///
-    /// - Parameter commands: All there are: an option may be another one's.
+    /// - Parameter commands: All commands, to recognize options of others.
     init(
         _ arguments: [String], command: CommandDescription, among commands: [CommandDescription]
     ) throws(BroadsideError) {
@@ -75,8 +76,8 @@ struct ParsedArguments {
             }
             return ""
         }
-        // A value may begin with one dash (`-` is standard input) but not with two: that is an
-        // option whose forerunner lacks its value.
+        // A value may start with one dash (`-` is standard input) but not with two: that is an
+        // option, and the previous one lacks its value.
         let isMissing = rest.first?.starts(withBytes: "--") == true
         if attached == nil, isMissing, let next = rest.first, next.starts(withBytes: "-----BEGIN") {
             try refuseContent(next, of: option)
@@ -94,7 +95,7 @@ struct ParsedArguments {
         throw .usage(option.name, "lacks its value: write --\(option.name) \(valueName)")
     }
 
-    /// What a file should hold was given in place of its name.
+    /// Refuses a value that is a file's content instead of its path.
     static func refuseContent(
         _ value: String, of option: OptionDescription
     ) throws(BroadsideError) {
@@ -126,18 +127,18 @@ struct ParsedArguments {
         return "unknown option --\(shown): \(advice)"
     }
 
-    /// Adds an option that a campaign file gives.
+    /// Adds an option from a campaign file.
     mutating func add(_ name: String, values texts: [String], location: String) {
         values[name] = texts
         locations[name] = location
     }
 
-    /// Notes a file that a campaign names and the command has no use for.
+    /// Records a file that a campaign file names and the command does not use.
     mutating func notePassedOver(_ option: OptionDescription, value: String) {
         passedOver.append((option, value))
     }
 
-    /// A failure that is about an option of a campaign file names its location there.
+    /// Adds the location in the campaign file to an error about an option from there.
     func located(_ failure: BroadsideError) -> BroadsideError {
         guard let location = failure.option.flatMap({ locations[$0] }) else { return failure }
         return failure.located(at: location)
@@ -149,7 +150,7 @@ struct ParsedArguments {
 
     func strings(_ name: String) -> [String] { values[name] ?? [] }
 
-    /// The option, or a failure that names it.
+    /// Returns the option's value, or throws an error that names the option.
     func required(_ name: String, _ valueName: String) throws(BroadsideError) -> String {
         guard let value = string(name) else {
             throw .usage(name, "is missing: add --\(name) \(valueName)")
@@ -157,7 +158,7 @@ struct ParsedArguments {
         return value
     }
 
-    /// A whole number within a range.
+    /// Returns a whole number within a range.
     func integer(_ name: String, in range: ClosedRange<Int>) throws(BroadsideError) -> Int? {
         guard let text = string(name) else { return nil }
         guard let value = Int(text), range.contains(value) else {
@@ -169,7 +170,7 @@ struct ParsedArguments {
         return value
     }
 
-    /// What to write in place of a text that is not a whole number of a range.
+    /// Advice about a text that is not a whole number within a range.
     private static func numberAdvice(_ text: String, in range: ClosedRange<Int>) -> String {
         if let value = Int(text) {
             return "write \(value < range.lowerBound ? range.lowerBound : range.upperBound) or "
@@ -182,10 +183,10 @@ struct ParsedArguments {
         return "write digits, such as \(min(max(10, range.lowerBound), range.upperBound))"
     }
 
-    /// More requests a second than any machine sends.
+    /// Upper bound on numbers: more requests per second than any machine can send.
     private static let largestNumber = 1e9
 
-    /// A number above zero.
+    /// Returns a number above zero.
     func positiveNumber(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
         guard let value = decimalNumber(text), value > 0, value <= Self.largestNumber else {
@@ -196,7 +197,7 @@ struct ParsedArguments {
         return value
     }
 
-    /// A number of requests per second, or a rate that rises.
+    /// Returns a number of requests per second, or a rising rate.
     func sendRate(_ name: String) throws(BroadsideError) -> SendRate? {
         guard let text = string(name) else { return nil }
         guard text.contains("..") else { return try positiveNumber(name).map { SendRate($0) } }
@@ -207,7 +208,7 @@ struct ParsedArguments {
         }
     }
 
-    /// A share in percent.
+    /// Returns a percentage from 0 to 100.
     func percentage(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
         guard let value = decimalNumber(text), value >= 0, value <= 100 else {
@@ -218,7 +219,7 @@ struct ParsedArguments {
         return value
     }
 
-    /// A share from 0 to 1.
+    /// Returns a share from 0 to 1.
     func share(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
         guard let value = decimalNumber(text), value >= 0, value <= 1 else {
@@ -227,12 +228,12 @@ struct ParsedArguments {
         return value
     }
 
-    /// What is wrong with a text that is not a duration.
+    /// Message about a text that is not a duration.
     static func noDuration(_ text: String) -> String {
         "'\(text)' is not a duration: write it like 500ms, 30s, 15m, 2h or 1d"
     }
 
-    /// A duration such as `500ms`, `30s`, `15m`, `2h`, `1d`, in nanoseconds.
+    /// Returns a duration such as `500ms`, `30s`, `15m`, `2h`, `1d`, in nanoseconds.
     func duration(_ name: String) throws(BroadsideError) -> UInt64? {
         guard let text = string(name) else { return nil }
         guard let value = parseDuration(text) else {
@@ -242,7 +243,7 @@ struct ParsedArguments {
         return value
     }
 
-    /// One of an enumeration's values.
+    /// Returns a value of an enumeration.
     func choice<Value: RawRepresentable & CaseIterable>(
         _ name: String, _ type: Value.Type
     ) throws(BroadsideError) -> Value? where Value.RawValue == String {

@@ -1,14 +1,14 @@
 import Broadside
 import BroadsideSupport
 
-/// An option without which a command can do nothing, or one of several.
+/// Option that a command requires, possibly with alternatives.
 struct RequiredOption {
-    /// Its name, and those of the options that take its place.
+    /// Names of the option and of its alternatives.
     let names: [String]
-    /// What to write: `--tokens FILE, or --to TOKEN`.
+    /// Advice on what to add, such as `--tokens FILE, or --to TOKEN`.
     let call: String
 
-    /// - Parameter rare: Others that take its place, and that a message does not name.
+    /// - Parameter rare: Further alternatives that messages do not mention.
     init(
         _ name: String, _ value: String, or others: [(name: String, value: String)] = [],
         rare: [String] = []
@@ -26,15 +26,15 @@ struct RequiredOption {
         or: [("auth-token-file", "FILE"), ("certificate", "FILE")],
         rare: ["auth-key-command", "auth-token-command"])
 
-    /// What a command needs that connects to APNs.
+    /// Options required to connect to APNs.
     static func toConnect(_ arguments: ParsedArguments) -> [RequiredOption] {
         var required: [RequiredOption] = []
-        // A certificate names its topic, and the legacy gateway knows none.
+        // A certificate names its topic, and the legacy gateway has no topics.
         if !arguments.has("certificate"), arguments.string("protocol") != "binary" {
             required.append(RequiredOption("topic", "TOPIC"))
         }
         required.append(credential)
-        // Of two credentials one has to go, before the companions of either are asked for.
+        // If there are two credentials, that is reported before missing companions of either.
         if arguments.has("auth-key") || arguments.has("auth-key-command"),
             !arguments.has("certificate")
         {
@@ -46,7 +46,7 @@ struct RequiredOption {
 }
 
 extension ParsedArguments {
-    /// Names all that is missing in one message: nobody should have to ask five times.
+    /// Reports all missing options in one message, so that one attempt is enough to correct them.
     func require(_ required: [RequiredOption]) throws(BroadsideError) {
         let missing = required.filter { option in !option.names.contains(where: has) }
         guard let last = missing.last else { return }

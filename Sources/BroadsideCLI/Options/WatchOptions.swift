@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// The options by which a run is watched and steered.
+/// Options for watching and controlling a run.
 enum WatchOptions {
     static let group = OptionGroup<SendOptions>(
         title: "While it runs",

@@ -1,9 +1,9 @@
 import Broadside
 
-/// What `broadside help --man` prints: manual pages in man(7)'s macros, out of the same tables as
+/// Output of `broadside help --man`: manual pages in man(7)'s macros, from the same tables as
 /// `--help`.
 enum ManualPage {
-    /// broadside(1): every command in a line.
+    /// Page broadside(1), with one line per command.
     static func overview() -> String {
         var page = header("broadside")
         page += ".SH NAME\nbroadside \\- campaigns of push notifications to millions of devices\n"
@@ -26,7 +26,7 @@ enum ManualPage {
         return page
     }
 
-    /// broadside-COMMAND(1).
+    /// Page broadside-COMMAND(1).
     static func page(of command: CommandDescription) -> String {
         let name = escaped(command.name)
         var page = header("broadside-\(command.name)")
@@ -55,12 +55,12 @@ enum ManualPage {
     }
 
     private static func header(_ name: String) -> String {
-        // No date: the same source makes the same page.
+        // No date, so that the same source produces the same page.
         ".TH \"\(escaped(name.uppercased()))\" 1 \"\" \"broadside \(escaped(broadsideVersion))\""
             + " \"Broadside\"\n.nh\n.ad l\n"
     }
 
-    /// A word and what it means, indented below it.
+    /// Term with its meaning indented below.
     private static func item(_ word: String, _ text: String) -> String {
         ".TP\n\(word)\n\(escaped(text))\n"
     }
@@ -73,13 +73,13 @@ enum ManualPage {
         }
     }
 
-    /// What it does, and below it the call as it is typed.
+    /// Purpose of an example, with the call below it.
     private static func text(of example: CommandExample) -> String {
         "\(escaped(example.purpose)):\n.PP\n.RS 2\n.nf\n"
             + example.lines.map { escaped(String($0)) + "\n" }.joined() + ".fi\n.RE\n"
     }
 
-    /// Text that troff prints as it stands, whatever it begins with.
+    /// Escapes text so that troff prints it literally.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for character in text {

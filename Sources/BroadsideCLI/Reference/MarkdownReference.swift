@@ -1,6 +1,6 @@
 import Broadside
 
-/// What `broadside help --markdown` prints: every command and option as one page, out of the same
+/// Output of `broadside help --markdown`: one page with all commands and options, from the same
 /// tables as `--help`. `tools/reference` keeps it as docs/reference.md.
 enum MarkdownReference {
     static func page() -> String {
@@ -82,7 +82,7 @@ enum MarkdownReference {
         "`\(text.replacing("|", with: "\\|"))`"
     }
 
-    /// Text that Markdown shows as it stands, in a table too.
+    /// Escapes text so that Markdown displays it literally, also in a table.
     private static func text(_ text: String) -> String {
         var result = ""
         for character in text {

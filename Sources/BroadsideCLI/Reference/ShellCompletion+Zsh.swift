@@ -28,7 +28,7 @@ extension ShellCompletion {
             }
             if !command.wordsAfterPath.isEmpty {
                 let words = command.wordsAfterPath.joined(separator: " ")
-                // `--ledger DIR` takes the path's place.
+                // `--ledger DIR` replaces the path.
                 let isGiven = "((${words[(I)--ledger*]}))"
                 specifications += [
                     "'1:path:{\(isGiven) && compadd - \(words) || _files}'",

@@ -1,19 +1,19 @@
 import Broadside
 import BroadsideSupport
 
-/// What `broadside help --completion SHELL` prints: a shell's completion of commands, options,
-/// choices and files, out of the same tables as `--help`.
+/// Output of `broadside help --completion SHELL`: completion of commands, options, choices and
+/// files, from the same tables as `--help`.
 enum ShellCompletion: String, CaseIterable {
     case bash, zsh, fish
 
-    /// What is completed after an option, or as a word of a command.
+    /// Possible completions after an option, or for a word of a command.
     enum Argument {
         case choices([String])
-        /// Some of these, with commas between them.
+        /// Comma-separated list of these choices.
         case list([String])
         case choicesOrFile([String])
         case file
-        /// A number, a name, an identifier: nobody can guess it.
+        /// Number, name or identifier, which can't be completed.
         case free
 
         init(_ option: OptionDescription) {
@@ -40,7 +40,7 @@ enum ShellCompletion: String, CaseIterable {
 
     static var names: [String] { Program.commands.map(\.name) }
 
-    /// Whether words of a command that are not options are paths.
+    /// Whether a command's words that are not options are paths.
     static func takesPaths(_ command: CommandDescription) -> Bool {
         !command.wordsAfterPath.isEmpty || command.usage.contains("DIR...")
     }
@@ -54,7 +54,7 @@ enum ShellCompletion: String, CaseIterable {
         return result
     }
 
-    /// A word for bash and zsh, whatever it holds.
+    /// Quotes any text as one word for bash and zsh.
     static func quoted(_ text: String) -> String {
         "'" + text.pieces(at: "'").joined(separator: "'\\''") + "'"
     }
@@ -65,8 +65,8 @@ enum ShellCompletion: String, CaseIterable {
 }
 
 extension Program {
-    /// The page that `help --man [COMMAND]`, `help --markdown` or `help --completion SHELL` asks for;
-    /// nil for others.
+    /// Page for `help --man [COMMAND]`, `help --markdown` or `help --completion SHELL`; nil for
+    /// other arguments.
     static func document(_ words: ArraySlice<String>) throws(BroadsideError) -> String? {
         switch words.first {
         case "--man":
