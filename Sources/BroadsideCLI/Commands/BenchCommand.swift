@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// `broadside bench`.
+/// `broadside bench`: measures the throughput of this machine.
 enum BenchCommand {
     static let description: CommandDescription = CommandDescription(
         name: "bench",

@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// `broadside doctor`.
+/// `broadside doctor`: checks the machine, the credentials and the connection to APNs.
 enum DoctorCommand {
     static let description: CommandDescription = CommandDescription(
         name: "doctor",

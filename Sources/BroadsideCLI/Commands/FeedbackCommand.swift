@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// `broadside feedback`.
+/// `broadside feedback`: reads a legacy feedback service into a ledger.
 enum FeedbackCommand {
     static let description: CommandDescription = CommandDescription(
         name: "feedback",

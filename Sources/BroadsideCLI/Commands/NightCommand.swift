@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// `broadside night`.
+/// `broadside night`: sends one night's campaign, with a ledger named by its date.
 enum NightCommand {
     static let name = "night"
 

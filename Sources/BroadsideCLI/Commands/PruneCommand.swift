@@ -2,7 +2,7 @@ import Broadside
 import BroadsideAPNs
 import BroadsideSupport
 
-/// `broadside prune`.
+/// `broadside prune`: removes dead tokens from a list.
 enum PruneCommand {
     static let description: CommandDescription = CommandDescription(
         name: "prune",

@@ -3,7 +3,7 @@ import BroadsideAPNs
 import BroadsideLegacyGateway
 import BroadsideSupport
 
-/// `broadside send`.
+/// `broadside send`: sends a campaign.
 enum SendCommand {
     static let description: CommandDescription = CommandDescription(
         name: "send",

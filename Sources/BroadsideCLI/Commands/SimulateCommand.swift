@@ -3,7 +3,7 @@ import BroadsideSimulator
 import BroadsideSupport
 import Glibc
 
-/// `broadside simulate`.
+/// `broadside simulate`: runs a local APNs.
 enum SimulateCommand {
     static let description: CommandDescription = CommandDescription(
         name: "simulate",

@@ -229,7 +229,7 @@ private func shortText(_ value: Double) -> String {
     value == value.rounded() ? "\(Int(value))" : "\(value)"
 }
 
-/// Duration such as `90s` or `15m`, in the largest unit of which it is a multiple of at least two.
+/// Duration such as `90s` or `15m`, as a whole number of at least 2 in the largest possible unit.
 private func durationText(nanoseconds: UInt64) -> String {
     let units: [(String, UInt64)] = [
         ("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("m", 60_000_000_000),

@@ -152,7 +152,7 @@ struct TimeAxis {
         let step =
             Self.steps.first { total * 1000 / Double($0) <= ($0 < 1000 ? 3 : 5) }
             ?? Self.steps[Self.steps.count - 1]
-        // Minimum distance of ticks on a page that is 390 pixels wide.
+        // Minimum distance of ticks, as a share of the axis, on a page that is 390 pixels wide.
         let room = step < 1000 ? 0.42 : step < 60_000 ? 0.28 : 0.2
         var ticks: [Tick] = []
         for stretch in stretches {

@@ -39,7 +39,7 @@ package struct Progress {
             hasUnicode: name.contains("utf-8") || name.contains("utf8"))
     }
 
-    /// Whether a person at a terminal watches lines that are redrawn in place.
+    /// Whether the live view is shown on a terminal.
     package var isLive: Bool {
         if case .live = mode { return true }
         return false

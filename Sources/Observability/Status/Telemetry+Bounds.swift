@@ -3,7 +3,7 @@ import BroadsideEngine
 /// Limits on the numbers of a telemetry file. Files can be edited or damaged: sums of their numbers
 /// must not overflow, and every time must have a date.
 extension Telemetry {
-    /// The last millisecond of the year 9999.
+    /// Last millisecond of the year 9999.
     private static let millisecondsLimit: UInt64 = 253_402_300_799_999
     /// About a century.
     private static let secondsLimit = 3.2e9
