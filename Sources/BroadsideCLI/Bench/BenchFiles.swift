@@ -42,8 +42,7 @@ final class BenchFiles {
             lines.reserveCapacity((end - rows) * 65)
             for row in rows..<end {
                 for part in 0..<4 {
-                    // The tokens are the same in each benchmark, and they differ in the bits that
-                    // matter here.
+                    // Deterministic: each benchmark sends the same tokens, all of them different.
                     var word = splitmix64(UInt64(row) << 2 | UInt64(part))
                     for _ in 0..<16 {
                         lines.append(digits[Int(word & 15)])

@@ -24,8 +24,8 @@ enum CampaignOptions {
                 + "read \(what) from the campaign file of a send; an option here overrides it")
     }
 
-    /// Options that exclude each other: one on the command line discards its alternatives in the
-    /// file.
+    /// Sets of options that exclude each other: an option on the command line discards its
+    /// alternatives in the file.
     private static let alternatives: [[Set<String>]] = [
         [["tokens"], ["to"]],
         [["resume", "must-resume"], ["resume-or-begin"]],

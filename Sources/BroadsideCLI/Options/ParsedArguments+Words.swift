@@ -2,9 +2,9 @@ import Broadside
 import BroadsideSupport
 
 extension ParsedArguments {
-    /// Returns the subcommand, the only word that is expected.
+    /// Returns the subcommand, and refuses further words.
     ///
-    /// - Parameter takesMore: Subcommands that check further words themselves.
+    /// - Parameter takesMore: Subcommands that accept further words, and check them themselves.
     @discardableResult
     func expectSubcommand(
         of command: CommandDescription, takesMore: Set<String> = []

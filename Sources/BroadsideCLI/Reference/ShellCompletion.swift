@@ -40,7 +40,7 @@ enum ShellCompletion: String, CaseIterable {
 
     static var names: [String] { Program.commands.map(\.name) }
 
-    /// Whether a command's words that are not options are paths.
+    /// Whether a command's positional words are paths.
     static func takesPaths(_ command: CommandDescription) -> Bool {
         !command.wordsAfterPath.isEmpty || command.usage.contains("DIR...")
     }

@@ -4,7 +4,7 @@ import BroadsideSupport
 
 /// Charts of lists, tokens and runs over the nights.
 extension NightsPage {
-    /// Number of nights from which a line shows the running median; with fewer it joins the points.
+    /// Minimum number of nights for a running median; with fewer, a line joins the points.
     private static var smoothedFrom: Int { 14 }
     /// Number of nights in the running median.
     private static var window: Int { 7 }

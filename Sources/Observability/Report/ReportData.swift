@@ -119,7 +119,7 @@ package struct ReportData {
                     start: point.start, duration: point.duration, accepted: point.accepted,
                     rejected: point.rejected, others: point.others), runStart: axis)
         }
-        // In version 0.1.0, the last value does not exist.
+        // Version 0.1.0 recorded one value less; the last one is missing.
         for (index, share) in (run?.limited ?? []).enumerated() where index < limited.count {
             let (sum, isOver) = limited[index].addingReportingOverflow(share)
             limited[index] = isOver ? .max : sum

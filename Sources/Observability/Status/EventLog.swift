@@ -32,8 +32,8 @@ package struct EventLog {
     /// Time, in nanoseconds, for which events of one kind are combined into one line.
     static let streakLength = 10 * second
 
-    /// Creates the log that the options select: every event if a format is given, otherwise the
-    /// events that matter to an operator, and none if progress is switched off.
+    /// Creates the log that the options select. With a format, it has all events. Without one, it
+    /// has notices and above as text if progress is `.auto`, and no events if not.
     ///
     /// - Parameter isOnTerminal: Whether a person reads the log, not a log collector.
     package init(

@@ -58,7 +58,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return nil
     }
 
-    /// Returns the command line without an option that takes a value.
+    /// Returns a copy without the option `name` and its value.
     func without(_ name: String) -> RunCommand {
         var copy = self
         if let index = arguments.firstIndex(of: "--\(name)") {
@@ -68,21 +68,21 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return copy
     }
 
-    /// Returns the command line without an option that takes no value.
+    /// Returns a copy without the flag `name`.
     func withoutFlag(_ name: String) -> RunCommand {
         var copy = self
         copy.arguments.removeAll { $0 == "--\(name)" }
         return copy
     }
 
-    /// Returns the command line with an option's value, replacing any earlier one.
+    /// Returns a copy in which the option `name` has `value`.
     func with(_ name: String, _ value: String) -> RunCommand {
         var copy = without(name)
         copy.arguments += ["--\(name)", value]
         return copy
     }
 
-    /// Returns the command line with an option that takes no value.
+    /// Returns a copy with the flag `name`.
     func withFlag(_ name: String) -> RunCommand {
         guard !arguments.contains("--\(name)") else { return self }
         var copy = self
