@@ -1,18 +1,18 @@
-/// Which rows of a list belong to a campaign, as its latest run was asked: the one idea of that, for
-/// who sends, counts, exports, verifies and repairs.
+/// The rows of a list that belong to a campaign, as defined by its latest run. Sending, counting,
+/// export, verification and repair all use this definition.
 ///
-/// Behind the limit of the latest run those rows belong to it that an earlier one may have sent:
-/// they have an outcome, or are in doubt. What is provably unsent there waits for a run that looks
-/// further.
+/// Behind the latest run's limit, a row belongs to the campaign only if an earlier run may have
+/// sent it: the row has an outcome or is in doubt. Provably unsent rows there wait for a run with a
+/// higher limit.
 public struct CampaignRows: Hashable, Sendable {
-    /// The part of the list (`--shard` of a file that is cut by bytes).
+    /// Extent of the list (`--shard` of a file that is cut by bytes).
     public var part: ListExtent
-    /// Which rows of the part (`--shard` of any other list).
+    /// Selected rows of the extent (`--shard` of any other list).
     public var selection: RowSelection
-    /// The row behind the last one that is looked at (`--limit`); nil: all.
+    /// Row behind the last one that is read (`--limit`); nil: no limit.
     public var limit: UInt64?
 
-    /// All rows, as far as nothing else is said.
+    /// Creates a definition; by default it includes all rows.
     public init(
         part: ListExtent = .wholeList, selection: RowSelection = .all, limit: UInt64? = nil
     ) {
@@ -21,25 +21,25 @@ public struct CampaignRows: Hashable, Sendable {
         self.limit = limit
     }
 
-    /// The row that none follows, by the limit; larger than any where there is none.
+    /// Row behind the last one within the limit; `.max` if there is no limit.
     @inlinable public var end: UInt64 { limit ?? .max }
 
-    /// Whether a row of the part belongs to the campaign.
+    /// Whether a row of the extent belongs to the campaign.
     ///
-    /// - Parameter state: what became of it; `remaining` where no run has reserved it.
+    /// - Parameter state: State of the row; `remaining` if no run has reserved it.
     @inlinable
     public func contains(_ row: UInt64, _ state: RowState) -> Bool {
         selection.contains(row) && (row < end || state != .remaining)
     }
 
-    /// How many rows before `end` belong to it, by part, selection and limit.
+    /// Number of rows before `end` that extent, selection and limit include.
     public func count(upTo end: UInt64) -> UInt64 {
         let last = min(end, self.end)
         return selection.count(in: part.firstRow..<max(part.firstRow, last))
     }
 
-    /// The rows between a chunk and a later one, or the end, that no run has reserved and that
-    /// belong to it; nil if there are none.
+    /// The campaign's unreserved rows between a chunk and a later one, or the end; nil if there are
+    /// none.
     public func open(
         after previous: ChunkReservation?, before next: ChunkReservation?
     ) -> ListExtent? {
@@ -51,38 +51,38 @@ public struct CampaignRows: Hashable, Sendable {
         return gap
     }
 
-    /// How many rows lie between `row` and the next chunk, or the end of the list, that no run has
-    /// reserved and that belong to it.
+    /// Number of the campaign's unreserved rows between `row` and the next chunk, or the end of the
+    /// list.
     ///
-    /// - Parameter end: the next chunk's first row, or the row behind the list's last one.
+    /// - Parameter end: First row of the next chunk, or the row behind the list's last one.
     public func openCount(from row: UInt64, to end: UInt64) -> UInt64 {
         selection.count(in: row..<max(row, min(end, self.end)))
     }
 }
 
-/// Which rows of the list a run is about: all, or one in so many (`--shard K/N` of a list that
-/// cannot be cut by bytes).
+/// Selection of a list's rows: all, or every `divisor`-th (`--shard K/N` of a list that cannot be
+/// cut by bytes).
 public struct RowSelection: Hashable, Sendable {
-    /// One row of this many; 1 for all.
+    /// Number of shards; 1 for all rows.
     public var divisor: UInt64
-    /// Rows are in it whose number leaves this remainder.
+    /// Remainder of the selected rows' numbers.
     public var remainder: UInt64
 
-    /// Every row.
+    /// Selection of every row.
     public static let all = RowSelection(divisor: 1, remainder: 0)
 
-    /// Takes rows r with r mod `divisor` = `remainder`.
+    /// Selects rows r with r mod `divisor` = `remainder`.
     public init(divisor: UInt64, remainder: UInt64) {
         precondition(divisor > 0 && remainder < divisor)
         self.divisor = divisor
         self.remainder = remainder
     }
 
-    /// Whether the run is about that row.
+    /// Whether a row is selected.
     @inlinable
     public func contains(_ row: UInt64) -> Bool { divisor == 1 || row % divisor == remainder }
 
-    /// How many rows of a range it is about.
+    /// Number of selected rows in a range.
     public func count(in rows: Range<UInt64>) -> UInt64 {
         func below(_ row: UInt64) -> UInt64 {
             row / divisor + (row % divisor > remainder ? 1 : 0)

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The chunks of a run: a fixed number, made when first needed and used again and again.
+/// The chunks of a run: a fixed number, created when first needed and then reused.
 ///
-/// Its limit is what bounds a list's share of memory, whatever the list's size: where all chunks are
-/// out, the reader of the list waits.
+/// The limit bounds a list's share of memory, whatever the list's size: when all chunks are in use,
+/// the reader of the list waits.
 public final class ChunkPool: Sendable {
     private struct State {
         var idle: [RowChunk] = []
@@ -12,19 +12,20 @@ public final class ChunkPool: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many chunks there may be.
+    /// Maximum number of chunks.
     let limit: Int
 
-    /// Chunks of a list that one reader goes through: the one that it holds, and two for the cutter.
+    /// Number of chunks for a list with one reader: one that it holds, and two for the row
+    /// splitter.
     public static let oneReader = 3
 
-    /// - Parameter limit: at least 2, because cutting a chunk off may need the next one.
+    /// - Parameter limit: At least 2, because finishing a chunk may need the next one.
     public init(limit: Int) {
         precondition(limit >= 2, "the cutter needs two chunks")
         self.limit = limit
     }
 
-    /// An empty chunk; nil where all are out.
+    /// Removes and returns an empty chunk; nil if all are in use.
     func take() -> RowChunk? {
         state.withLock { state in
             if let chunk = state.idle.popLast() { return chunk }
@@ -35,7 +36,7 @@ public final class ChunkPool: Sendable {
         }
     }
 
-    /// Takes back a chunk that nobody reads any more.
+    /// Returns a chunk that is no longer read to the pool.
     public func giveBack(_ chunk: RowChunk) {
         chunk.reset()
         state.withLock { state in

@@ -1,4 +1,4 @@
-/// A file that is not a list of rows of text, known by its first bytes.
+/// A file that is not a list of rows of text, detected by its first bytes.
 public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case zip
     case tar
@@ -12,21 +12,21 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case sevenZip
     case lz4
     case pdf
-    /// With a mark that says which byte comes first.
+    /// With a byte-order mark.
     case utf16
-    /// Without a mark, the low byte first.
+    /// Without a byte-order mark, little-endian.
     case utf16LittleEndian
-    /// Without a mark, the high byte first.
+    /// Without a byte-order mark, big-endian.
     case utf16BigEndian
     case jsonArray
     case jsonDocument
 
-    /// What a file is that no reader of lists can read.
+    /// Detects a file that no list reader can read; nil if there is no sign of one.
     ///
     /// - Parameters:
-    ///   - bytes: its beginning, at least its first line if possible; a compressed file's decoded.
-    ///   - isDelimited: whether it is said to be CSV or TSV, whose first row may begin with any
-    ///     character.
+    ///   - bytes: Beginning of the file, decompressed, with at least its first line if possible.
+    ///   - isDelimited: Whether the file is declared as CSV or TSV, whose first row may begin with
+    ///     any character.
     public static func detect(_ bytes: [UInt8], isDelimited: Bool) -> ForeignFile? {
         for (mark, kind) in marks where bytes.starts(with: mark) {
             return kind == .zip && isWorkbook(bytes) ? .excelWorkbook : kind
@@ -39,8 +39,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         text = text.drop { $0 <= 0x20 }
         if text.first == UInt8(ascii: "[") { return .jsonArray }
         guard text.first == UInt8(ascii: "{") else { return nil }
-        // An object that does not end on its line is not one of JSON Lines, unless the next line begins
-        // another: then one row is broken.
+        // An object that spans lines is not JSON Lines, unless the next line begins another object:
+        // then only one row is broken.
         let line = text.prefix { $0 != UInt8(ascii: "\n") }.filter { $0 > 0x20 }
         guard line == [UInt8(ascii: "{")] else { return nil }
         let next = text.dropFirst().first { $0 > 0x20 }
@@ -62,7 +62,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         return text.contains("[Content_Types].xml") || text.contains("xl/")
     }
 
-    /// Without a mark: text in which every second byte is 0, as UTF-16 writes ASCII.
+    /// Detects UTF-16 without a mark: text in which every second byte is 0, as for ASCII.
     private static func unmarkedUTF16(_ bytes: [UInt8]) -> ForeignFile? {
         let pairs = min(bytes.count, 64) / 2
         guard pairs >= 2 else { return nil }
@@ -73,8 +73,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         return isText(low: 1, high: 0) ? .utf16BigEndian : nil
     }
 
-    /// A header of 512 bytes, whose sum is in it (POSIX.1-2017, pax, "ustar Interchange Format"): the
-    /// first archives had no mark.
+    /// Whether the bytes begin with a tar header: 512 bytes that contain their checksum
+    /// (POSIX.1-2017, pax, "ustar Interchange Format"). The oldest archives have no mark.
     private static func isTar(_ bytes: [UInt8]) -> Bool {
         let (headerCount, sumRange) = (512, 148..<156)
         guard bytes.count >= headerCount, bytes[0] != 0 else { return false }
@@ -86,14 +86,14 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
                 return false
             }
         }
-        // The sum counts as blanks.
+        // The checksum field itself counts as blanks.
         let sum = bytes[..<headerCount].enumerated().reduce(0) { sum, next in
             sum + (sumRange.contains(next.offset) ? 0x20 : Int(next.element))
         }
         return sum == written
     }
 
-    /// What it is, with its article.
+    /// Name of the kind, with its article.
     public var name: String {
         switch self {
         case .zip: "a zip archive"
@@ -116,7 +116,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         }
     }
 
-    /// What makes a list of it. A command comes last.
+    /// Advice on converting the file to a list. A command comes last.
     public func remedy(_ command: ListCommand) -> String {
         let direct = "gzip and zstd files are read as they are"
         func decompress(_ program: String) -> String {

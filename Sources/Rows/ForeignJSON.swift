@@ -1,4 +1,4 @@
-/// A JSON document that is not JSON Lines: where the rows are in it.
+/// A JSON document that is not JSON Lines, by the location of its rows.
 public enum ForeignJSON: Sendable, Equatable {
     /// An array of objects, under these keys.
     case rows(path: [String], tokenKey: String?)
@@ -9,12 +9,12 @@ public enum ForeignJSON: Sendable, Equatable {
     /// Another document.
     case other
 
-    /// How deep an array is searched for.
+    /// Maximum depth at which an array is searched for.
     private static let depthLimit = 4
 
-    /// What a JSON document is; nil if the text does not begin like one.
+    /// Classifies a JSON document; nil if the text does not begin like one.
     ///
-    /// - Parameter firstBytes: Its beginning, decoded.
+    /// - Parameter firstBytes: Beginning of the document, decompressed.
     public static func detect(_ firstBytes: [UInt8]) -> ForeignJSON? {
         var reader = Reader(text: firstBytes)
         if firstBytes.starts(with: ListFormat.byteOrderMark) { reader.offset = 3 }
@@ -38,7 +38,7 @@ public enum ForeignJSON: Sendable, Equatable {
     private static func object(_ path: [String], _ reader: inout Reader) -> ForeignJSON {
         while reader.next() == UInt8(ascii: "\""), let key = reader.string() {
             if ForeignToken.isLongToken(key) { return path.isEmpty ? .tokenKeys : .other }
-            // A key with other characters would have to be written in another way.
+            // A key with other characters would have to be escaped in a command.
             guard let name = plainName(key), reader.next() == UInt8(ascii: ":") else {
                 return .other
             }
@@ -63,14 +63,14 @@ public enum ForeignJSON: Sendable, Equatable {
         return isPlain ? String(decoding: key, as: UTF8.self) : nil
     }
 
-    /// Goes through JSON text.
+    /// Cursor over JSON text.
     private struct Reader {
         let text: [UInt8]
         var offset = 0
 
         init(text: [UInt8]) { self.text = text }
 
-        /// The next byte that is not a blank.
+        /// Returns the next byte that is not a blank.
         mutating func next() -> UInt8? {
             while offset < text.count, text[offset] <= 0x20 { offset += 1 }
             guard offset < text.count else { return nil }
@@ -78,7 +78,8 @@ public enum ForeignJSON: Sendable, Equatable {
             return text[offset - 1]
         }
 
-        /// A string's inside, whose opening quote was read; nil if it has escapes or no end.
+        /// Returns the contents of a string whose opening quote was read; nil if it has escapes or
+        /// no end.
         mutating func string() -> ArraySlice<UInt8>? {
             let start = offset
             while offset < text.count, text[offset] != UInt8(ascii: "\"") {
@@ -90,7 +91,7 @@ public enum ForeignJSON: Sendable, Equatable {
             return text[start..<offset - 1]
         }
 
-        /// Goes behind the comma that follows a number or a word.
+        /// Moves behind the comma that follows a number or a literal.
         mutating func skipScalar() -> Bool {
             while offset < text.count, text[offset] != UInt8(ascii: ",") {
                 if Array("{}[]\"".utf8).contains(text[offset]) { return false }
@@ -100,7 +101,7 @@ public enum ForeignJSON: Sendable, Equatable {
             return offset < text.count
         }
 
-        /// The first key of an object with the word token in it, if the value is a string.
+        /// The first key of an object that contains "token" and has a string as its value.
         func tokenKey() -> String? {
             var keys = self
             while let quote = keys.text[keys.offset...].firstIndex(of: UInt8(ascii: "\"")) {
@@ -117,7 +118,7 @@ public enum ForeignJSON: Sendable, Equatable {
         }
     }
 
-    /// What it is, with its article.
+    /// Name of the kind, with its article.
     public var name: String {
         switch self {
         case .rows(let path, _), .texts(let path):
@@ -127,9 +128,9 @@ public enum ForeignJSON: Sendable, Equatable {
         }
     }
 
-    /// What makes a list of it.
+    /// Advice on converting the document to a list.
     ///
-    /// - Parameter tokenColumn: The key that is wanted.
+    /// - Parameter tokenColumn: Name of the wanted key.
     public func remedy(_ command: ListCommand, tokenColumn: String) -> String {
         switch self {
         case .rows(let path, let key):

@@ -1,5 +1,5 @@
 extension ForeignToken {
-    /// Quotes of text, beside those of programs.
+    /// Typographic quotes, besides those that programs write.
     private static let textQuotes = ["“", "”", "„", "‘", "’", "«", "»"].map { Array($0.utf8) }
 
     static func isQuoted(_ word: [UInt8]) -> Bool {
@@ -20,14 +20,14 @@ extension ForeignToken {
             && isToken(word[2...])
     }
 
-    /// A backslash is doubled in what COPY writes.
+    /// `COPY` doubles the backslash.
     static func isBackslashed(_ word: [UInt8]) -> Bool {
         let rest = word.drop { $0 == UInt8(ascii: "\\") }
         return rest.count < word.count && rest.first == UInt8(ascii: "x")
             && isLongToken(rest.dropFirst())
     }
 
-    /// The inside of `b'…'` or `b"…"`.
+    /// The contents of `b'…'` or `b"…"`.
     private static func insideOfBytes(_ word: [UInt8]) -> ArraySlice<UInt8>? {
         guard word.count > 3, word[0] == UInt8(ascii: "b"),
             Array("'\"".utf8).contains(word[1]), word[1] == word[word.count - 1]
@@ -47,12 +47,12 @@ extension ForeignToken {
         } ?? false
     }
 
-    /// Whether a text begins as the description of an NSData does, which is no JSON.
+    /// Whether a text begins like the description of an NSData, which is not JSON.
     static func startsLikeDescription(_ text: some Collection<UInt8>) -> Bool {
         text.starts(with: "{length =".utf8) || text.starts(with: "{ length =".utf8)
     }
 
-    /// The digits of `{length = 8, bytes = 0xc60f415d a240c4f4}`, if it is such a text.
+    /// The digits of `{length = 8, bytes = 0xc60f415d a240c4f4}`; nil for any other text.
     private static func described(_ word: [UInt8]) -> ArraySlice<UInt8>? {
         guard startsLikeDescription(word), word.last == UInt8(ascii: "}"),
             let mark = word.lastIndex(of: UInt8(ascii: "x"))
@@ -100,21 +100,22 @@ extension ForeignToken {
             }
     }
 
-    /// How many device tokens a line consists of; 0 if there is anything else on it.
+    /// Number of device tokens that make up a line; 0 if it contains anything else.
     public static func countTokens(_ line: some Collection<UInt8>) -> Int {
         let words = Array(line).split { Array(",;| \t\"'".utf8).contains($0) }
         return words.allSatisfy { isLongToken($0) } ? words.count : 0
     }
 
-    /// More device tokens than columns that a table without a header has.
+    /// Maximum number of columns that a table without a header can have; a line with more tokens is
+    /// not a row.
     private static let columnLimit = 8
 
-    /// Whether a list's first line consists of device tokens, so many or so alone that they are not the
-    /// columns of a row.
+    /// Whether the first line of a list consists of device tokens that cannot be the columns of a
+    /// row, because they are too many or the list has no other line.
     ///
     /// - Parameters:
-    ///   - firstBytes: The decoded list's beginning.
-    ///   - isCut: Whether more follows.
+    ///   - firstBytes: Beginning of the decoded list.
+    ///   - isCut: Whether more bytes follow.
     public static func areOnFirstLine(_ firstBytes: [UInt8], isCut: Bool) -> Bool {
         var text = firstBytes[...]
         if text.starts(with: ListFormat.byteOrderMark) { text = text.dropFirst(3) }
@@ -122,7 +123,7 @@ extension ForeignToken {
         var line = text.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
         let isAlone = text[line.endIndex...].allSatisfy { $0 <= 0x20 }
         if isCut, line.endIndex == text.endIndex {
-            // The last one may be cut off.
+            // The last token may be cut off.
             line = line[..<(line.lastIndex { !isDigit($0) } ?? line.startIndex)]
         }
         let tokens = countTokens(line)
@@ -130,13 +131,13 @@ extension ForeignToken {
     }
 
     static func isSeveral(_ word: [UInt8]) -> Bool {
-        // The last one of an excerpt may be cut off.
+        // The last token of an excerpt may be cut off.
         let isCut = word.count >= excerptByteCount
         let whole = isCut ? word[...(word.lastIndex { !isDigit($0) } ?? 0)] : word[...]
         return countTokens(whole) > 1
     }
 
-    /// Eight groups of digits or more: a UUID has five.
+    /// Whether a token is split into eight or more groups of digits; a UUID has five.
     static func isGrouped(_ word: [UInt8], by separator: Unicode.Scalar) -> Bool {
         let groups = word.split(
             separator: UInt8(ascii: separator), omittingEmptySubsequences: false)
@@ -144,7 +145,7 @@ extension ForeignToken {
             && isLongToken(groups.joined().map { $0 })
     }
 
-    /// An instance's name, a colon, and far more behind it than a device token has.
+    /// Whether a text has an instance name, a colon, and far more characters than a device token.
     static func isFirebase(_ word: [UInt8]) -> Bool {
         guard word.count >= 100, let colon = word.firstIndex(of: UInt8(ascii: ":")), colon > 0
         else {
@@ -155,7 +156,7 @@ extension ForeignToken {
         }
     }
 
-    /// 43 letters of six bits, the last of which has two bits too many.
+    /// Whether a text has 43 base64 digits: 32 bytes and two surplus bits.
     static func isBase64(_ word: [UInt8]) -> Bool {
         isAnyBase64(word) && word.prefix { $0 != UInt8(ascii: "=") }.count == 43
     }
@@ -169,7 +170,7 @@ extension ForeignToken {
             word[digits.count...].allSatisfy({ $0 == UInt8(ascii: "=") })
         else { return false }
         return digits.allSatisfy { isLetterOrDigit($0) || Array("+/-_".utf8).contains($0) }
-            // Digits with hyphens are something else.
+            // Only digits and hyphens are not base64.
             && digits.contains { isLetterOrDigit($0) && !isDigit($0) }
     }
 
@@ -187,14 +188,14 @@ extension ForeignToken {
 
     // MARK: Commands
 
-    /// What changes lines of this kind and no others; nil if there is no such program.
+    /// Program that changes lines of this kind; nil if there is none.
     ///
-    /// Any other line stays as it is: what is not a device token must not become one.
+    /// Any other line must stay unchanged, so that nothing becomes a device token by accident.
     var filter: String? {
         let digits = "[[:xdigit:]]{\(Self.longDigitCount),}"
         switch self {
         case .base64:
-            // Too much padding does no harm.
+            // Surplus padding does no harm.
             return #"python3 -c 'import base64,re; "#
                 + #"[print(base64.b64decode(t.translate({45:43,95:47})+"==").hex() "#
                 + #"if re.fullmatch("[A-Za-z0-9+/_-]{43}=?",t) else t) "#

@@ -1,51 +1,51 @@
 internal import BroadsideAPNs
 
-/// What stands where a device token is wanted, and is something else that people know by a name.
+/// A well-known kind of text found in place of a device token.
 public enum ForeignToken: Sendable, Hashable, CaseIterable {
-    /// 32 bytes in base64, as some servers' databases keep them.
+    /// 32 bytes in base64, as in the databases of some servers.
     case base64
     /// Base64 of another number of bytes.
     case otherBase64
-    /// A registration token of Firebase Cloud Messaging.
+    /// A Firebase Cloud Messaging registration token.
     case firebase
-    /// A push token of Expo's service.
+    /// A push token of the Expo service.
     case expo
-    /// A device token between quotes, in a list of lines.
+    /// A device token in quotes, in a list of lines.
     case quoted
-    /// A device token with `0x` in front.
+    /// A device token with the prefix `0x`.
     case prefixed
-    /// A device token with `\x` in front, as PostgreSQL writes bytea.
+    /// A device token with the prefix `\x`, as PostgreSQL writes bytea.
     case backslashed
     /// A device token with hyphens, as .NET's BitConverter writes bytes.
     case hyphenated
     /// A device token with blanks or colons between its digits.
     case spaced
-    /// A device token as text of Python's bytes: `b'c60f…'`.
+    /// A device token as a Python bytes literal: `b'c60f…'`.
     case bytesLiteral
-    /// The bytes themselves as text of Python's bytes: `b'\xc6\x0f…'`.
+    /// The bytes of a device token as a Python bytes literal: `b'\xc6\x0f…'`.
     case escapedBytes
     /// The description of an NSData: `{length = 8, bytes = 0xc60f415da240c4f4}`.
     case dataDescription
-    /// The same without the digits in the middle, which is how longer ones are described.
+    /// The description of a longer NSData, which omits the digits in the middle.
     case shortenedDescription
     /// A URL-encoded device token: `%3Cc60f415d%20…%3E`.
     case percentEncoded
     /// Several device tokens on one line.
     case several
-    /// A device token among characters that are not seen, such as no-break spaces.
+    /// A device token among invisible characters, such as no-break spaces.
     case invisible
-    /// A UUID: a device's or an installation's identifier.
+    /// A UUID: the identifier of a device or an installation.
     case uuid
 
-    /// Fewer digits than any token has that is told apart by what is around it.
+    /// Minimum number of digits of a token that is recognized by the characters around it.
     static let longDigitCount = 32
 
-    /// How much of a text is enough to tell what it is.
+    /// Number of bytes that suffice to classify a text.
     public static let excerptByteCount = 1_024
 
-    /// What a text is that is not a device token; nil if that is not known.
+    /// Classifies a text that is not a device token; nil if its kind is not known.
     ///
-    /// - Parameter text: All of it, or its first `excerptByteCount` bytes.
+    /// - Parameter text: The whole text, or its first `excerptByteCount` bytes.
     public static func detect(_ text: ArraySlice<UInt8>) -> ForeignToken? {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }
         let text = text.drop(while: isBlank)
@@ -59,7 +59,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         return nil
     }
 
-    /// What each kind looks like; the first that matches counts.
+    /// Test for each kind; the first match counts.
     private static let forms: [(kind: ForeignToken, matches: @Sendable ([UInt8]) -> Bool)] = [
         (.quoted, isQuoted), (.dataDescription, isDescription),
         (.shortenedDescription, isShortenedDescription), (.bytesLiteral, isBytesLiteral),
@@ -73,7 +73,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
 
     static func isToken(_ text: ArraySlice<UInt8>) -> Bool { TokenText.isToken(text) }
 
-    /// Whether a text is nothing but as many digits as device tokens have.
+    /// Whether a text consists of digits only, as many as device tokens have.
     static func isLongToken(_ text: some Collection<UInt8>) -> Bool {
         text.count >= longDigitCount && text.count <= TokenText.maximumDigitCount
             && text.count.isMultiple(of: 2) && text.allSatisfy(isDigit)
@@ -86,7 +86,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
 
     static func isDigit(_ byte: UInt8) -> Bool { Unicode.Scalar(byte).properties.isASCIIHexDigit }
 
-    /// What such texts are, in the plural.
+    /// Description of such texts, in the plural.
     public var name: String {
         switch self {
         case .base64: "device tokens in base64"
@@ -110,9 +110,10 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// What can be done about it; a command comes last.
+    /// Advice on fixing the list; a command comes last.
     ///
-    /// - Parameter isColumn: Whether rows have other columns, which a command for whole lines would change.
+    /// - Parameter isColumn: Whether rows have other columns, which a command for whole lines would
+    ///   change.
     public func remedy(_ command: ListCommand, isColumn: Bool) -> String {
         let (what, inColumn) = advice
         guard let filter, !isColumn else { return isColumn ? inColumn : what }
@@ -122,7 +123,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
     /// Whether the advice ends with a command.
     public func hasCommand(isColumn: Bool) -> Bool { filter != nil && !isColumn }
 
-    /// What to do about whole lines, and about a column.
+    /// Advice for whole lines, and for a column.
     private var advice: (lines: String, column: String) {
         switch self {
         case .base64:

@@ -1,36 +1,37 @@
 internal import CBroadsideZlib
 
-/// zlib's state for one direction of a gzip file, at a place that stays: zlib points back to it.
+/// zlib's state for one direction of a gzip file, at a fixed address because zlib points back to
+/// it.
 @safe struct GzipStream: ~Copyable {
     enum Direction {
         case pack
         case unpack
     }
 
-    /// What a step did.
+    /// Result of a step.
     struct Step {
         var consumed: Int
         var produced: Int
-        /// What zlib called it.
+        /// zlib's return code.
         var result: Int32
     }
 
     private static let level: Int32 = 6
-    /// 16 more than the largest window: gzip's header and trailer, no other.
+    /// The largest window plus 16, which selects gzip's header and trailer only.
     private static let windowBits: Int32 = 15 + 16
-    /// zlib's usual memory.
+    /// zlib's default memory level.
     private static let memoryLevel: Int32 = 8
 
     private let direction: Direction
-    // SAFETY: allocated and begun in `init`, ended and freed in `deinit`; reached only through this
-    // value. It never moves: zlib's own state points back to it.
+    // SAFETY: allocated and initialized in `init`, ended and freed in `deinit`; accessed only
+    // through this value. It never moves: zlib's own state points back to it.
     private let stream: UnsafeMutablePointer<z_stream>
 
     init(_ direction: Direction) {
         self.direction = direction
-        // SAFETY: a zeroed z_stream asks for zlib's own allocator and has no input yet; zlib holds
-        // the version and the size against its own, and leaves nothing behind if it fails, which
-        // traps.
+        // SAFETY: a zeroed z_stream selects zlib's own allocator and has no input yet; zlib
+        // compares the version and the size with its own, and leaves nothing behind if it fails,
+        // which traps.
         let size = unsafe Int32(MemoryLayout<z_stream>.size)
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
@@ -45,7 +46,7 @@ internal import CBroadsideZlib
         precondition(result == Z_OK, "zlib has no memory")
     }
 
-    // SAFETY: made in `init`, and reached only through this value.
+    // SAFETY: initialized in `init`, and accessed only through this value.
     deinit {
         switch direction {
         case .pack: unsafe deflateEnd(stream)
@@ -54,14 +55,14 @@ internal import CBroadsideZlib
         unsafe stream.deallocate()
     }
 
-    /// Takes what it can of the input, and fills what it can of the output.
+    /// Consumes as much input and fills as much output as possible.
     func step(
         _ input: RawSpan, into output: UnsafeMutableRawBufferPointer, flush: Int32
     ) -> Step {
         let rest = UInt32(clamping: input.byteCount)
         let room = UInt32(clamping: output.count)
-        // SAFETY: both are alive during this call, their lengths are clamped to what they have, and
-        // zlib leaves them alone afterwards. It does not write to its input.
+        // SAFETY: both are alive during this call, their lengths are clamped to their sizes, and
+        // zlib does not access them afterwards. It does not write to its input.
         return unsafe input.withUnsafeBytes { bytes in
             unsafe stream.pointee.next_in = UnsafeMutableRawPointer(mutating: bytes.baseAddress)?
                 .assumingMemoryBound(to: UInt8.self)
@@ -80,12 +81,10 @@ internal import CBroadsideZlib
         }
     }
 
-    /// Begins with another member.
-    // SAFETY: only `ListDecompressor` resets, streams that `inflateInit2_` began; they last until
-    // `deinit`.
+    /// Resets the state for another gzip member.
     func reset() { _ = unsafe inflateReset(stream) }
 
-    /// What zlib says of the last step's error.
+    /// zlib's message about the error of the last step.
     // SAFETY: zlib's messages are constant texts that end with a zero byte; the text is copied.
     var message: String? { unsafe stream.pointee.msg.map { unsafe String(cString: $0) } }
 }

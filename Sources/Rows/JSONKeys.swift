@@ -1,11 +1,12 @@
 import BroadsidePrimitives
 
-/// The keys of a row of JSON Lines, for advice; those inside objects as paths.
+/// The keys of a row of JSON Lines, for advice; keys inside objects are given as paths.
 public enum JSONKeys {
-    /// The most keys that are read.
+    /// Maximum number of keys that are read.
     private static let countMax = 100
 
-    /// The keys whose values are not objects, in order; empty where the text is not a JSON object.
+    /// Returns the keys whose values are not objects, in order; none if the text is not a JSON
+    /// object.
     public static func read(_ text: RawSpan) -> [String] {
         var keys: [String] = []
         var path: [String] = []
@@ -13,7 +14,8 @@ public enum JSONKeys {
         do throws(JSONError) {
             guard try tokenizer.next(in: text)?.kind == .objectStart else { return [] }
             while keys.count < countMax, let token = try tokenizer.next(in: text) {
-                // The one under the last key of the path is over, none inside an array.
+                // The object under the path's last key ends here; objects inside arrays are not on
+                // the path.
                 if token.kind == .objectEnd, !path.isEmpty, tokenizer.depth == path.count {
                     path.removeLast()
                 }

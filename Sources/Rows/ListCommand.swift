@@ -1,22 +1,22 @@
 internal import BroadsideSupport
 
-/// Shell commands that make a list of a file, for messages: how the file is read, and where the result goes.
+/// Shell commands that convert a file to a list, for messages.
 ///
-/// The result has a name of its own, `list.fixed.csv` of `list.csv`, so that no command overwrites the
-/// list that it reads.
+/// The result has another name, such as `list.fixed.csv` for `list.csv`, so that no command
+/// overwrites its input.
 public struct ListCommand: Sendable {
-    /// The file's path; nil for standard input.
+    /// Path of the file; nil for standard input.
     private let file: String?
     private let compression: ListCompression?
 
-    /// Writes the words of each line on lines of their own, without quotes.
+    /// Command that writes each word of a line on its own line, without quotes.
     public static let onePerLine = #"tr -s "\"',;| \t\r" '[\n*]'"#
 
-    /// Commands for a list.
+    /// Creates commands for a list.
     ///
     /// - Parameters:
-    ///   - file: Its path; empty or `-` for standard input.
-    ///   - compression: How the file is compressed.
+    ///   - file: Path of the list; empty or `-` for standard input.
+    ///   - compression: Compression of the file.
     public init(file: String, compression: ListCompression? = nil) {
         self.file = file.isEmpty || file == "-" ? nil : file
         self.compression = compression
@@ -25,8 +25,8 @@ public struct ListCommand: Sendable {
     /// The command line that passes the list through a program.
     ///
     /// - Parameters:
-    ///   - filter: The program and its arguments, as a shell takes them.
-    ///   - ending: What the result's name ends with; nil: as the list's does.
+    ///   - filter: The program and its arguments, quoted for a shell.
+    ///   - ending: File name extension of the result; nil: the list's own.
     public func filter(_ filter: String, to ending: String? = nil) -> String {
         let output = shellWord(outputName(ending))
         let decompress: String? =
@@ -44,7 +44,7 @@ public struct ListCommand: Sendable {
         return "\(decompress) \(input) | \(filter) > \(output)"
     }
 
-    /// The command line that extracts the files of a tar archive into a directory `lists`.
+    /// Command line that extracts the files of a tar archive into a directory `lists`.
     public var extractTar: String {
         let option =
             switch compression {
@@ -56,22 +56,22 @@ public struct ListCommand: Sendable {
         return "mkdir lists && tar \(option) - -C lists < \(Self.word(file))"
     }
 
-    /// The command line that extracts the files of a zip archive into a directory `lists`; nil for one
-    /// that unzip does not read.
+    /// Command line that extracts the files of a zip archive into a directory `lists`; nil if unzip
+    /// cannot read the file.
     public var extractZip: String? {
-        // It looks for files whose names match.
+        // unzip treats the name as a pattern.
         guard let file, compression == nil, !file.utf8.contains(where: Array("*?[".utf8).contains)
         else { return nil }
         return "unzip -d lists \(Self.word(file.hasPrefix("-") ? "./" + file : file))"
     }
 
-    /// A path as a shell takes it. Messages escape control characters: a name that has some is left to
-    /// the reader.
+    /// A path quoted for a shell. Messages escape control characters, so a name with some is
+    /// replaced by `FILE`.
     private static func word(_ file: String) -> String {
         ForeignText.escaped(file) == file ? shellWord(file) : "FILE"
     }
 
-    /// The list's name with `.fixed` in it, in the directory in which the command runs.
+    /// Name of the list with `.fixed` before its extension, without a directory.
     private func outputName(_ ending: String?) -> String {
         var name = (file ?? "list").pieces(at: "/").last.map(String.init) ?? ""
         if ForeignText.escaped(name) != name { name = "list" }

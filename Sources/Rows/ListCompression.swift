@@ -1,17 +1,18 @@
-/// How a list's file is packed.
+/// Compression of a list's file.
 public enum ListCompression: String, Sendable, CaseIterable {
-    /// RFC 1952: one member or several.
+    /// RFC 1952: one or more members.
     case gzip
-    /// RFC 8878: frames, skippable ones among them.
+    /// RFC 8878: frames, including skippable ones.
     case zstd
 
-    /// What the first four bytes of a file say; nil for anything else.
+    /// Detects the compression from the first four bytes of a file; nil if there is none.
     ///
-    /// No list begins like this: the second byte of each mark is not text.
+    /// No list begins like this, because the second byte of each mark is not text.
     public static func detect(_ bytes: [UInt8]) -> ListCompression? {
         if bytes.starts(with: [0x1f, 0x8b]) { return .gzip }
         if bytes.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) { return .zstd }
-        // A skippable frame's mark ends in any digit (RFC 8878, section 3.1.2).
+        // The mark of a skippable frame has any low digit in its first byte (RFC 8878, section
+        // 3.1.2).
         if bytes.count >= 4, bytes[0] & 0xf0 == 0x50,
             bytes[1...].starts(with: [0x2a, 0x4d, 0x18])
         {
@@ -20,7 +21,7 @@ public enum ListCompression: String, Sendable, CaseIterable {
         return nil
     }
 
-    /// What a file's name says; nil for one that ends otherwise.
+    /// Compression by file name extension; nil if the extension is another one.
     public static func named(_ fileName: String) -> ListCompression? {
         let name = fileName.lowercased()
         if name.hasSuffix(".gz") { return .gzip }

@@ -1,7 +1,7 @@
 import BroadsideSupport
 internal import CBroadsideZlib
 
-/// Compresses what comes by in pieces, with memory of a fixed size.
+/// Compresses a stream of pieces, with a fixed amount of memory.
 public struct ListCompressor: ~Copyable {
     enum Format: ~Copyable {
         case gzip(GzipStream)
@@ -19,12 +19,12 @@ public struct ListCompressor: ~Copyable {
         }
     }
 
-    /// Packs bytes.
+    /// Compresses bytes.
     ///
     /// - Parameters:
-    ///   - input: any number of bytes.
-    ///   - isLast: whether the file ends with them; nothing may follow.
-    ///   - sink: takes what is packed, a piece at a time.
+    ///   - input: Any number of bytes.
+    ///   - isLast: Whether the file ends with them; nothing may follow.
+    ///   - sink: Receives the compressed bytes, one piece at a time.
     public mutating func encode<Failure>(
         _ input: RawSpan, isLast: Bool, to sink: (RawSpan) throws(Failure) -> Void
     ) throws(Failure) {
@@ -33,7 +33,7 @@ public struct ListCompressor: ~Copyable {
         var isDone = false
         while !isDone {
             let rest = input.extracting(consumed...)
-            // SAFETY: `fill` hands out memory that is only the step's meanwhile, and checks how
+            // SAFETY: `fill` hands out memory that only the step accesses meanwhile, and checks how
             // much of it is set.
             switch format {
             case .gzip(let stream):

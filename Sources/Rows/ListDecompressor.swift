@@ -2,31 +2,31 @@ import BroadsideSupport
 internal import CBroadsideZlib
 internal import CBroadsideZstd
 
-/// Decompresses a list that comes by in pieces of any size, with memory of a fixed size.
+/// Decompresses a list from a stream of pieces of any size, with a fixed amount of memory.
 ///
-///     input ──▶ member, member, … zeros      (gzip)
-///     input ──▶ frame, skippable frame, …    (zstd)
+///     input ──▶ member, member, … zeros (gzip)
+///     input ──▶ frame, skippable frame, … (zstd)
 ///
-/// It takes what it can and fills what it is given; where nothing was produced and all input taken,
-/// it wants more. The input may end only where `mayEnd` says so.
+/// Consumes as much input and fills as much output as possible; if nothing was produced and all
+/// input consumed, it needs more. The input may end only while `mayEnd` is true.
 public struct ListDecompressor: ~Copyable {
-    /// Why input can't be unpacked.
+    /// Reason why input can't be decompressed.
     public enum Fault: Error, Hashable, Sendable {
-        /// It is not what was packed; the text says what does not fit.
+        /// The data is corrupt; the text describes the error.
         case corrupt(String)
-        /// A zstd frame looks back further than `windowByteCountMax`.
+        /// A zstd frame has a window larger than `windowByteCountMax`.
         case windowTooLarge
     }
 
-    /// What a call did.
+    /// Result of a call.
     public struct Progress: Sendable {
-        /// Bytes of the input that are dealt with.
+        /// Number of input bytes consumed.
         public var consumed: Int
-        /// Bytes of the output that are set.
+        /// Number of output bytes set.
         public var produced: Int
     }
 
-    /// How far a zstd frame may look back: what RFC 8878 (section 3.1.1.1.2) asks decoders to
+    /// Maximum window of a zstd frame, which RFC 8878 (section 3.1.1.1.2) recommends that decoders
     /// support. Levels up to 19 need no more.
     public static let windowByteCountMax = 1 << windowLogMax
     private static let windowLogMax: Int32 = 23
@@ -39,10 +39,10 @@ public struct ListDecompressor: ~Copyable {
     private let format: Format
     private var state = MemberState()
 
-    /// Whether the input may end here: behind a whole member or frame.
+    /// Whether the input may end here, behind a whole member or frame.
     public var mayEnd: Bool { state.isBetween }
 
-    /// Begins at a file's first byte.
+    /// Creates a decompressor for a file, from its first byte.
     public init(_ compression: ListCompression) {
         switch compression {
         case .gzip: format = .gzip(GzipStream(.unpack))
@@ -50,11 +50,12 @@ public struct ListDecompressor: ~Copyable {
         }
     }
 
-    /// Unpacks input into output, until one of them is used up.
+    /// Decompresses input into output, until either is used up.
     ///
     /// - Parameters:
-    ///   - input: what follows the bytes consumed so far; empty at the end, to get what is left.
-    ///   - output: at least one byte of room.
+    ///   - input: Bytes that follow those consumed so far; empty at the end, to get the remaining
+    ///     output.
+    ///   - output: At least one byte of memory.
     public mutating func decode(
         _ input: RawSpan, into output: UnsafeMutableRawBufferPointer
     ) throws(Fault) -> Progress {
@@ -64,8 +65,8 @@ public struct ListDecompressor: ~Copyable {
             progress.consumed < input.byteCount || (!state.isBetween && input.byteCount == 0)
         {
             let rest = input.extracting(progress.consumed...)
-            // SAFETY: `produced` is at most the output's count, and the output is the caller's for
-            // this call.
+            // SAFETY: `produced` is at most the output's count, and the output belongs to the
+            // caller during this call.
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[progress.produced...])
             let step: Progress
             switch format {
@@ -81,11 +82,11 @@ public struct ListDecompressor: ~Copyable {
 }
 
 extension ListDecompressor {
-    /// Where in a file its members or frames have brought us.
+    /// Position in a file relative to its members or frames.
     struct MemberState {
-        /// True behind a whole member or frame, where another one may begin.
+        /// Whether a whole member or frame has ended, so that another one may begin.
         var isBetween = false
-        /// True once zeros follow the last member, as on tapes: nothing else may.
+        /// Whether zeros follow the last member, as on tapes; then nothing else may follow.
         var isPadding = false
 
         mutating func step(
@@ -104,7 +105,8 @@ extension ListDecompressor {
                 stream.reset()
                 isBetween = false
             }
-            // SAFETY: the output is the caller's for this call; `GzipStream` writes only inside it.
+            // SAFETY: the output belongs to the caller during this call; `GzipStream` writes only
+            // inside it.
             let step = unsafe stream.step(input, into: output, flush: Z_NO_FLUSH)
             switch step.result {
             case Z_STREAM_END: isBetween = true
@@ -118,8 +120,8 @@ extension ListDecompressor {
             _ decompressor: borrowing ZstdDecompressor, _ input: RawSpan,
             _ output: UnsafeMutableRawBufferPointer
         ) throws(Fault) -> Progress {
-            // SAFETY: the output is the caller's for this call; `ZstdDecompressor` writes only
-            // inside it. zstd's names of errors are constant texts that end with a zero byte.
+            // SAFETY: the output belongs to the caller during this call; `ZstdDecompressor` writes
+            // only inside it. zstd's names of errors are constant texts that end with a zero byte.
             let step = unsafe decompressor.step(input, into: output)
             if ZSTD_isError(step.result) != 0 {
                 let code = ZSTD_getErrorCode(step.result)

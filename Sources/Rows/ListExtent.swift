@@ -1,17 +1,18 @@
-/// A run of rows that no run has reserved.
+/// A range of consecutive rows of a list, such as a gap that no run has reserved.
 public struct ListExtent: Codable, Hashable, Sendable {
     /// Number of the first row.
     public var firstRow: UInt64
-    /// Where it begins in the decoded list. A header, where the list has one, lies in a gap from 0.
+    /// Offset of its start in the decoded list. A gap from 0 includes the header, if the list has
+    /// one.
     public var byteOffset: UInt64
-    /// The 1-based line on which it begins.
+    /// Line on which the extent begins, from 1.
     public var firstLine: UInt64
-    /// The row behind the last one; nil where it goes on to the end of the list.
+    /// Row behind the last one; nil if the extent continues to the end of the list.
     public var endRow: UInt64?
-    /// Where it ends in the decoded list; nil where it goes on to the end.
+    /// Offset of its end in the decoded list; nil if it continues to the end of the list.
     public var endByteOffset: UInt64?
 
-    /// Describes a gap.
+    /// Creates an extent from its bounds.
     public init(
         firstRow: UInt64, byteOffset: UInt64, firstLine: UInt64, endRow: UInt64?,
         endByteOffset: UInt64?
@@ -23,22 +24,22 @@ public struct ListExtent: Codable, Hashable, Sendable {
         self.endByteOffset = endByteOffset
     }
 
-    /// What lies between two places; up to the end of the list if `end` is nil.
+    /// Creates the extent between two positions; up to the end of the list if `end` is nil.
     public init(from start: ListPosition, to end: ListPosition?) {
         self.init(
             firstRow: start.row, byteOffset: start.byteOffset, firstLine: start.line,
             endRow: end?.row, endByteOffset: end?.byteOffset)
     }
 
-    /// All of a list.
+    /// The whole list.
     public static let wholeList = ListExtent(from: ListPosition(), to: nil)
 
-    /// Where it begins.
+    /// Position of the extent's start.
     public var start: ListPosition {
         ListPosition(byteOffset: byteOffset, row: firstRow, line: firstLine)
     }
 
-    /// What lies between a chunk and a later one, or the end of the part; nil if they adjoin.
+    /// Creates the gap between a chunk and a later one, or the end of `part`; nil if they adjoin.
     public init?(
         after previous: ChunkReservation?, before next: ChunkReservation?, within part: ListExtent
     ) {
@@ -50,14 +51,15 @@ public struct ListExtent: Codable, Hashable, Sendable {
         endByteOffset = next.byteOffset
     }
 
-    /// What is left of it from a place in it on.
+    /// Returns the rest of the extent from a position in it.
     public func rest(from start: ListPosition) -> ListExtent {
         ListExtent(
             firstRow: start.row, byteOffset: start.byteOffset, firstLine: start.line,
             endRow: endRow, endByteOffset: endByteOffset)
     }
 
-    /// What is left of it behind rows that were read from its beginning; nil if nothing is.
+    /// Returns the rest of the extent behind rows that were read from its start; nil if nothing is
+    /// left.
     public func rest(behind read: ChunkReservation) -> ListExtent? {
         assert(read.firstRow >= firstRow, "what was read is in the gap")
         if let endRow, read.end.row >= endRow { return nil }

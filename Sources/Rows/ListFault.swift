@@ -1,27 +1,28 @@
-/// Why it is not known any more where the rows of a list begin: what comes behind is not read.
+/// A fault that makes the beginnings of later rows unknown, so that they are not read.
 public struct ListFault: Sendable, Equatable, Error {
-    /// What is wrong.
+    /// Kind of the fault.
     public enum Kind: Sendable, CaseIterable {
         /// A quote that opens a field is never closed.
         case openQuote
-        /// A field in quotes has a line that is a row with a device token: its quote was never closed.
+        /// A field in quotes contains a line that is a row with a device token: its quote was never
+        /// closed.
         case rowInQuotes
-        /// A carriage return without a line feed, in a list whose first line does not end so.
+        /// A carriage return without a line feed, in a list whose first line does not end with one.
         case loneReturn
     }
 
-    /// What is wrong.
+    /// Kind of the fault.
     public var kind: Kind
-    /// The line on which the quote opens, or which has the carriage return; from 1.
+    /// Line with the opening quote or the carriage return, from 1.
     public var line: UInt64
 
-    /// Something wrong, and the line of it.
+    /// Creates a fault on a line.
     public init(_ kind: Kind, line: UInt64) {
         self.kind = kind
         self.line = line
     }
 
-    /// What is wrong, and how to fix it so that the list keeps its size, which a resume compares: a
+    /// Description of the fault and a fix that keeps the list's size, which a resume compares: a
     /// sentence without a full stop.
     public var message: String {
         switch kind {

@@ -1,17 +1,17 @@
-/// How a token list is written.
+/// Format of a token list.
 public enum ListFormat: String, Sendable, CaseIterable {
-    /// One token a line.
+    /// One token per line.
     case lines
     /// Comma-separated values with a header (RFC 4180).
     case csv
-    /// The same with semicolons, as spreadsheets write them where a comma stands in numbers.
+    /// CSV with semicolons, as spreadsheets write it if numbers contain commas.
     case semicolonCSV = "csv;"
-    /// The same with tabs.
+    /// CSV with tabs.
     case tsv
-    /// A JSON object a line.
+    /// One JSON object per line.
     case jsonl
 
-    /// What stands between fields; nil where a row is not made of fields.
+    /// Separator of fields; nil if rows have no fields.
     public var separator: UInt8? {
         switch self {
         case .csv: UInt8(ascii: ",")
@@ -21,11 +21,11 @@ public enum ListFormat: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether a field in quotes may go over several lines. Where tabs are, quotes are text to most
-    /// writers, who close none.
+    /// Whether a field in quotes may span lines. With tabs, most writers treat quotes as text and
+    /// leave them unclosed.
     var quotesSpanLines: Bool { self == .csv || self == .semicolonCSV }
 
-    /// How users call it; the separator is not part of that.
+    /// Name of the format for users, without the separator.
     public var name: String { self == .semicolonCSV ? "csv" : rawValue }
 
     /// Whether the first row names the columns.
@@ -34,9 +34,9 @@ public enum ListFormat: String, Sendable, CaseIterable {
     /// Whether each row names its own columns.
     public var namesColumnsInEachRow: Bool { self == .jsonl }
 
-    /// Whether `byte` counts as nothing when a line is asked whether it is blank.
+    /// Whether `byte` may occur in a blank line.
     ///
-    /// A tab separates empty fields in TSV, and a line of those is a row.
+    /// In TSV a tab separates empty fields, and a line of them is a row.
     func isBlank(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\r")
             || (byte == UInt8(ascii: "\t") && self != .tsv)
@@ -44,20 +44,20 @@ public enum ListFormat: String, Sendable, CaseIterable {
 }
 
 extension ListFormat {
-    /// What a file's name, or else its first bytes, say about the format.
+    /// Detects the format from a file's name or else from its first bytes.
     ///
     /// - Parameters:
-    ///   - fileName: endings `.gz` and `.zst` are looked through; `.csv`, `.tsv`, `.tab`, `.jsonl`
-    ///     and `.ndjson` decide.
-    ///   - firstBytes: the decoded list's beginning, with its first line if possible.
-    ///   - tokenColumn: a first line that is just this name is a header of one column.
+    ///   - fileName: Extensions `.gz` and `.zst` are ignored; `.csv`, `.tsv`, `.tab`, `.jsonl` and
+    ///     `.ndjson` decide.
+    ///   - firstBytes: Beginning of the decoded list, with its first line if possible.
+    ///   - tokenColumn: A first line with just this name is the header of a single column.
     public static func detect(
         fileName: String = "", firstBytes: [UInt8], tokenColumn: String
     ) -> ListFormat {
         named(fileName) ?? byContent(firstBytes, tokenColumn: tokenColumn)
     }
 
-    /// What a file's name says about the format.
+    /// Format by file name extension; nil if the extension is another one.
     public static func named(_ fileName: String) -> ListFormat? {
         var name = fileName.lowercased()
         for packed in [".gz", ".zst"] where name.hasSuffix(packed) {
@@ -74,7 +74,7 @@ extension ListFormat {
         var rest = bytes[...]
         if rest.starts(with: byteOrderMark) { rest = rest.dropFirst(byteOrderMark.count) }
         rest = rest.drop { $0 <= 0x20 }
-        // The description of an NSData is not an object.
+        // The description of an NSData is not a JSON object.
         if ForeignToken.startsLikeDescription(rest) { return .lines }
         if rest.first == UInt8(ascii: "{") { return .jsonl }
         if SeparatorLine.format(rest) != nil { return .csv }
@@ -85,16 +85,16 @@ extension ListFormat {
         while let last = name.last, last <= 0x20 { name.removeLast() }
         let column = Array(tokenColumn.lowercased().utf8)
         let quoted = [UInt8(ascii: "\"")] + column + [UInt8(ascii: "\"")]
-        // In any case, as columns are found.
+        // Case is ignored, as in the search for columns.
         name = Array(String(decoding: name, as: UTF8.self).lowercased().utf8)[...]
         return name.elementsEqual(column) || name.elementsEqual(quoted) ? .csv : .lines
     }
 
-    /// What separates the columns of a list that is called CSV: what a first line `sep=;` says; a
-    /// semicolon where its header has one outside quotes and no comma; where it has both, whichever gives
-    /// a column that is wanted.
+    /// Separator of a list that is declared as CSV. A first line such as `sep=;` decides; otherwise
+    /// a semicolon if the header has one outside quotes and no comma. With both, the separator that
+    /// yields the wanted column is used.
     ///
-    /// - Parameter firstBytes: the decoded list's beginning, with its header if possible.
+    /// - Parameter firstBytes: Beginning of the decoded list, with its header if possible.
     public static func separator(_ firstBytes: [UInt8], tokenColumn: String) -> ListFormat {
         var header = firstBytes[...]
         if header.starts(with: byteOrderMark) { header = header.dropFirst(byteOrderMark.count) }
@@ -120,12 +120,12 @@ extension ListFormat {
         return !hasToken(.csv) && hasToken(.semicolonCSV) ? .semicolonCSV : .csv
     }
 
-    /// Digits with blanks only round them: a tab there does not make fields.
+    /// Whether a line has one word between blanks, so that a tab in it separates no fields.
     private static func isOneToken(_ line: ArraySlice<UInt8>) -> Bool {
         let words = line.split { $0 <= 0x20 }
         return words.count == 1
     }
 
-    /// UTF-8's byte-order mark, which some programs put at a file's start.
+    /// UTF-8 byte-order mark, which some programs write at the start of a file.
     public static var byteOrderMark: [UInt8] { [0xef, 0xbb, 0xbf] }
 }

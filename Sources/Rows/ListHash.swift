@@ -1,8 +1,8 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// The hash of a whole decoded list, which comes by in order and in pieces of any size. Part of the
-/// ledger's format:
+/// Hash of a whole decoded list, computed in order from pieces of any size. Part of the ledger's
+/// format:
 ///
 ///     h = 0; for each 65,536 bytes, and for what is left of them at the end, b:
 ///     h = MixingHash of the 16 bytes h, MixingHash(b), both little-endian
@@ -10,15 +10,15 @@ public struct ListHash: Sendable {
     private static let blockByteCount = 65_536
 
     private var value: UInt64 = 0
-    /// Bytes of a block that is not whole.
+    /// Bytes of the incomplete block.
     private var pending: [UInt8] = []
-    /// Bytes taken in: where the next piece has to begin.
+    /// Number of bytes hashed so far: the offset of the next piece.
     public private(set) var byteCount: UInt64 = 0
 
-    /// Of no bytes yet.
+    /// Creates the hash of no bytes.
     public init() {}
 
-    /// Takes in the next bytes.
+    /// Appends the next bytes.
     public mutating func append(_ bytes: RawSpan) {
         byteCount += UInt64(bytes.byteCount)
         var offset = 0
@@ -30,7 +30,7 @@ public struct ListHash: Sendable {
                 continue
             }
             let count = min(left, Self.blockByteCount - pending.count)
-            // SAFETY: `extracting` checks the range, and what is appended is copied.
+            // SAFETY: `extracting` checks the range, and the appended bytes are copied.
             unsafe bytes.extracting(offset..<(offset + count)).withUnsafeBytes { piece in
                 unsafe pending.append(contentsOf: piece)
             }
@@ -49,7 +49,7 @@ public struct ListHash: Sendable {
         value = MixingHash.hash(words.rawSpan)
     }
 
-    /// The hash of all bytes so far: 16 hexadecimal digits.
+    /// Hash of all bytes so far: 16 hexadecimal digits.
     public func text() -> String {
         var copy = self
         if !copy.pending.isEmpty { copy.endBlock() }

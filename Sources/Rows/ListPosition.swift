@@ -1,13 +1,13 @@
-/// A place in a decoded token list at which a line starts.
+/// Position of a line's start in a decoded token list.
 public struct ListPosition: Sendable, Equatable {
-    /// Bytes before it in the decoded list.
+    /// Number of bytes before the position in the decoded list.
     public var byteOffset: UInt64
-    /// The number of the next row, from 0.
+    /// Number of the next row, from 0.
     public var row: UInt64
-    /// The line that starts here, from 1, as an editor counts.
+    /// Number of the line that starts here, from 1, as in an editor.
     public var line: UInt64
 
-    /// A position; the list's start where nothing is given.
+    /// Creates a position; by default the list's start.
     public init(byteOffset: UInt64 = 0, row: UInt64 = 0, line: UInt64 = 1) {
         self.byteOffset = byteOffset
         self.row = row

@@ -1,11 +1,11 @@
 import BroadsideSupport
 
 extension ListRows {
-    /// Reads a chunk's rows, in place of those that are here.
+    /// Replaces the rows with those of a chunk.
     ///
     /// - Parameters:
-    ///   - chunk: the caller's, before and after.
-    ///   - layout: its first column is the token's.
+    ///   - chunk: The chunk, which remains the caller's.
+    ///   - layout: Layout whose first column is the token.
     public mutating func read(_ chunk: RowChunk, layout: RowLayout) {
         precondition(RowChunk.capacity <= ListRows.textByteCountMax)
         begin(line: chunk.start.line)
@@ -14,7 +14,7 @@ extension ListRows {
         while let row = reader.next() {
             let field = reader.field(0)
             if append(line: row.line, { reader.readToken(field, into: &$0) == nil }) { continue }
-            // As much of it as the ledger keeps of a row that was settled.
+            // The same excerpt that the ledger keeps of a settled row.
             let text = TextExcerpt.of(reader.value(field))
             append(line: row.line, text: text.rawSpan, isToken: false)
         }

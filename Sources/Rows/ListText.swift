@@ -1,10 +1,10 @@
 import BroadsideSupport
 
-/// Whether a part of a text holds nothing but blanks and line ends. Most rows are told by their first
-/// byte.
+/// Whether a range of a text contains only blanks and line ends. For most rows the first byte
+/// decides.
 @inlinable @inline(__always)
 package func isBlank(_ text: RawSpan, _ start: Int, _ end: Int, _ format: ListFormat) -> Bool {
-    // SAFETY: `start` is below `end`, which is not behind the text.
+    // SAFETY: `start` is below `end`, which is not beyond the text.
     if UInt(bitPattern: start) < UInt(bitPattern: end), end <= text.byteCount,
         unsafe text.unsafeLoad(fromUncheckedByteOffset: start, as: UInt8.self) > 0x20
     {

@@ -1,14 +1,15 @@
 internal import BroadsidePrimitives
 
 extension ChunkPool {
-    /// Reads the bytes of a chunk that a ledger knows, without a cut into rows: `RowReader` finds the
-    /// rows, and the caller holds their number against the ledger's.
+    /// Reads the bytes of a chunk recorded in a ledger, without splitting them: `RowReader` finds
+    /// the rows, and the caller compares their number with the ledger's.
     ///
     /// - Parameters:
-    ///   - known: a chunk behind the list's start, where no mark and no header are, of at most
+    ///   - known: A chunk behind the list's start, and so without mark and header, of at most
     ///     `RowChunk.capacity` bytes.
-    ///   - read: sets bytes from an offset in the list on and says how many; 0 at the list's end.
-    /// - Returns: nil if the list has something else in its place.
+    ///   - read: Sets bytes from an offset in the list on and returns their number; 0 at the list's
+    ///     end.
+    /// - Returns: The chunk; nil if the list has other bytes at its offset.
     public func read<Failure>(
         _ known: ChunkReservation,
         by read: (UInt64, UnsafeMutableRawBufferPointer) throws(Failure) -> Int
@@ -18,7 +19,8 @@ extension ChunkPool {
             preconditionFailure("the pool has a chunk for all that may be out")
         }
         do throws(Failure) {
-            // SAFETY: `fill` gives the reader memory for its call only, and checks what it says.
+            // SAFETY: `fill` lends the reader memory for its call only, and checks the number it
+            // returns.
             try unsafe chunk.fill(known, by: read)
         } catch {
             giveBack(chunk)
@@ -33,7 +35,7 @@ extension ChunkPool {
 }
 
 extension RowChunk {
-    /// Takes the place of a known chunk, with as many of its bytes as there are.
+    /// Sets the position of a known chunk and reads as many of its bytes as there are.
     fileprivate func fill<Failure>(
         _ known: ChunkReservation,
         by read: (UInt64, UnsafeMutableRawBufferPointer) throws(Failure) -> Int
@@ -41,8 +43,8 @@ extension RowChunk {
         let byteCount = Int(known.byteCount)
         var count = 0
         while count < byteCount {
-            // SAFETY: `byteCount` is at most what every chunk has room for, and `read` gets what is
-            // left of it for the call only; how many bytes it has set is checked.
+            // SAFETY: `byteCount` is at most the capacity of every chunk, and `read` gets the rest
+            // of it for the call only; the number of bytes it has set is checked.
             let room = unsafe UnsafeMutableRawBufferPointer(
                 start: storage + count, count: byteCount - count)
             let found = unsafe try read(known.byteOffset + UInt64(count), room)
@@ -62,8 +64,7 @@ extension RowChunk {
 extension RowReader {
     /// Counts the rows of a chunk.
     ///
-    /// - Parameter chunk: the caller's, before and after.
-    /// - Returns: how many there are.
+    /// - Parameter chunk: The chunk, which remains the caller's.
     public mutating func countRows(_ chunk: RowChunk) -> Int {
         open(chunk)
         var count = 0

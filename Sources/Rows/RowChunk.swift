@@ -1,59 +1,59 @@
-/// A run of whole rows of a token list, in memory of its own: the unit in which work is handed out.
+/// A range of whole rows of a token list, in its own memory: the unit of work.
 ///
-/// One holder at a time: the cutter fills a chunk, then a reactor reads it, then it goes back to its
-/// pool. Nothing in it is guarded, because it is never shared. Its memory is only reached through
-/// `bytes` and this module's cutter and readers.
+/// One holder at a time: the row splitter fills a chunk, a reactor reads it, and it returns to its
+/// pool. Nothing is locked, because a chunk is never shared. Its memory is accessed only through
+/// `bytes` and by this module's row splitter and readers.
 @safe public final class RowChunk: @unchecked Sendable {
-    /// The most bytes that several rows of a chunk have together. A single row may have more.
+    /// Maximum number of bytes of a chunk with several rows. A single row may have more.
     public static let capacity = 64 * 1_024
-    /// The most bytes of a row, its line feed not counted; a longer one is malformed.
+    /// Maximum number of bytes of a row, without its line feed; a longer one is malformed.
     public static let rowByteCountMax = 1 << 20
-    /// The most bytes that are stored of a single row: with its line feed.
+    /// Maximum number of bytes stored of a single row, with its line feed.
     public static let storedCountMax = rowByteCountMax + 1
 
-    /// Where the chunk starts in the list, its first row's number and its first line.
+    /// Position of the chunk in the list: offset, number of its first row, and first line.
     public internal(set) var start = ListPosition()
-    /// How many rows it has; blank lines are none.
+    /// Number of rows, without blank lines.
     public internal(set) var rowCount = 0
-    /// How many bytes of the list it covers.
+    /// Number of bytes of the list that the chunk covers.
     public internal(set) var byteCount: UInt64 = 0
-    /// How many lines it covers, blank ones and those inside quotes included.
+    /// Number of lines that the chunk covers, including blank ones and those inside quotes.
     var lineCount: UInt64 = 0
-    /// The hash of the covered bytes: `MixingHash` of the stored ones, extended by others.
+    /// Hash of the covered bytes: `MixingHash` of the stored ones, extended by the others.
     public internal(set) var hash: UInt64 = 0
-    /// How many bytes are stored: `byteCount`, but the first ones only where the chunk is overlong.
+    /// Number of stored bytes: `byteCount`, or less if the chunk is overlong.
     var storedCount = 0
-    /// Whether it is a single row of more than `rowByteCountMax` bytes.
+    /// Whether the chunk is a single row of more than `rowByteCountMax` bytes.
     var isOverlong = false
 
-    /// What the run does with each row; nil: all of them are sent.
+    /// Disposition of each row; nil: all rows are sent.
     public var dispositions: [RowDisposition]?
-    /// How often earlier runs sent each row; nil: none of them was sent.
+    /// Number of times that earlier runs sent each row; nil: none was sent.
     public var attempts: [UInt16]?
     /// For a resumed run: settled states whose rows are sent again.
     public var reopens: ReopenedStates = []
 
-    // SAFETY: `room` bytes of this chunk's own, freed in `deinit`, of which the holder has set
+    // SAFETY: `room` bytes owned by this chunk, freed in `deinit`, of which the holder has set
     // `storedCount`. One thread at a time holds the chunk, and its readers keep it alive: see
     // above.
     private(set) var storage: UnsafeMutableRawPointer
-    /// The bytes that there is room for: more than `capacity` for the sake of a long row.
+    /// Number of allocated bytes; above `capacity` for a long row.
     private(set) var room = RowChunk.capacity
 
     init() {
-        // SAFETY: `room` bytes, of which `storedCount` says that none is set.
+        // SAFETY: `room` bytes, of which none counts as set, because `storedCount` is 0.
         unsafe storage = .allocate(byteCount: RowChunk.capacity, alignment: 64)
     }
 
-    /// Whether it holds a row that is longer than other chunks are.
+    /// Whether the chunk holds a row that is longer than the usual capacity.
     public var isLarge: Bool { room > RowChunk.capacity }
 
-    /// Makes room for more of a long row, and keeps the bytes that are set.
+    /// Enlarges the memory for a long row and keeps the bytes that are set.
     func grow(keeping count: Int) {
         precondition(room < RowChunk.storedCountMax && count <= room)
         let larger = min(room * 2, RowChunk.storedCountMax)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 64)
-        // SAFETY: both have room for `count` bytes.
+        // SAFETY: both have at least `count` bytes.
         unsafe memory.copyMemory(from: storage, byteCount: count)
         unsafe storage.deallocate()
         unsafe storage = memory
@@ -61,11 +61,11 @@
     }
 
     deinit {
-        // SAFETY: allocated in `init`, and readers keep the chunk alive while they look at it.
+        // SAFETY: allocated in `init`, and readers keep the chunk alive while they read it.
         unsafe storage.deallocate()
     }
 
-    /// Where the next chunk starts.
+    /// Position of the next chunk.
     public var end: ListPosition {
         ListPosition(
             byteOffset: start.byteOffset + byteCount, row: start.row + UInt64(rowCount),
@@ -83,8 +83,8 @@
 
     func reset() {
         if isLarge {
-            // SAFETY: the chunk is its pool's now, and no reader has it; `storedCount` becomes 0
-            // below.
+            // SAFETY: the chunk belongs to its pool now, and no reader has it; `storedCount`
+            // becomes 0 below.
             unsafe storage.deallocate()
             unsafe storage = .allocate(byteCount: RowChunk.capacity, alignment: 64)
             room = RowChunk.capacity
