@@ -103,7 +103,7 @@
 }
 
 extension RowChunk {
-    /// What the ledger notes of a chunk before any of its rows is sent.
+    /// Description of the chunk that the ledger records before any of its rows is sent.
     public var reservation: ChunkReservation {
         ChunkReservation(
             firstRow: start.row, rowCount: rowCount, byteOffset: start.byteOffset,

@@ -1,9 +1,9 @@
-/// What a run does with one row of a chunk.
+/// Treatment of one row of a chunk by a run.
 public enum RowDisposition: Hashable, Sendable {
     /// The row is sent.
     case send
-    /// The row is passed over: it is settled, no row of this run's shard, or in doubt beyond the
-    /// limit, where it stays in doubt.
+    /// The row is passed over: it is settled, belongs to another shard, or is in doubt beyond the
+    /// limit, and then stays in doubt.
     case settled
     /// The row is settled as `unknown`, without being sent.
     case becomesUnknown

@@ -1,32 +1,34 @@
 import BroadsideSupport
 
-/// Which columns of a list are wanted, and where each row has them.
+/// The wanted columns of a list and their positions in each row.
 public struct RowLayout: Sendable, Equatable {
-    /// How the list is written.
+    /// Format of the list.
     public let format: ListFormat
-    /// The wanted columns' names, each column once; a row's field `i` is the column `names[i]`.
+    /// Names of the wanted columns, each column once; a row's field `i` is the column `names[i]`.
     public let names: [String]
-    /// For delimited formats, the place of each wanted column in a row; else empty.
+    /// For delimited formats, the index of each wanted column in a row; otherwise empty.
     let columnIndices: [Int]
-    /// For delimited formats, the columns of the header: a row that has more is malformed; else 0.
+    /// For delimited formats, the number of columns of the header, because a row with more is
+    /// malformed; otherwise 0.
     let columnCount: Int
-    /// Names that were asked for and that mean the column of another one, in another case.
+    /// Requested names that differ from another one only in case, and so mean the same column.
     private let aliases: [String: Int]
 
-    /// The layout of a list without columns: field 0 is the whole line.
+    /// Layout of a list without columns: field 0 is the whole line.
     public static var lines: RowLayout {
         RowLayout(format: .lines, names: ["token"], columnIndices: [])
     }
 
     /// Finds the columns `names` in a list.
     ///
-    /// A column is found by its name, else without regard to case if only one has it so. JSON Lines
-    /// have no header: a key is met as it is.
+    /// A column is found by its exact name, otherwise without regard to case if that is
+    /// unambiguous. JSON Lines have no header, and keys must match exactly.
     ///
     /// - Parameters:
-    ///   - names: distinct; for `lines` only the first is used, as the name of the whole line.
-    ///   - header: the header's text as the cutter gives it, for delimited formats.
-    /// - Throws: the first thing that is wrong.
+    ///   - names: Distinct names; for `lines` only the first is used, as the name of the whole
+    ///     line.
+    ///   - header: Text of the header as the row splitter returns it, for delimited formats.
+    /// - Throws: The first error in the header.
     public init(
         format: ListFormat, names: [String], header: [UInt8]? = nil
     ) throws(HeaderError) {
@@ -71,23 +73,23 @@ public struct RowLayout: Sendable, Equatable {
         self.aliases = aliases
     }
 
-    /// What makes a line inside quotes a row; nil where no field has several lines.
+    /// Criteria for a row inside quotes; nil if no field can span lines.
     public var shape: RowShape? {
         guard format.quotesSpanLines, let separator = format.separator else { return nil }
         return RowShape(
             separator: separator, tokenIndex: columnIndices[0], columnCount: columnCount)
     }
 
-    /// The field of a column that was asked for; nil where none was asked for by this name.
+    /// Index of the field with a requested name; nil if the name was not requested.
     public func field(named name: String) -> Int? {
         names.firstIndex(of: name) ?? aliases[name]
     }
 
-    /// Why columns are not found in a header.
+    /// Reason why columns are not found in a header.
     public enum HeaderError: Error, Equatable {
-        /// A wanted column that the header does not name, and the names it has.
+        /// The header has no such column; and the names it has.
         case missing(String, columns: [String])
-        /// A wanted column that several of these might be, in another case.
+        /// Several columns match the name except for case.
         case ambiguous(String, columns: [String])
         /// Two columns have this name.
         case twice(String)
@@ -114,7 +116,7 @@ public struct RowLayout: Sendable, Equatable {
         return !scanner.endOfText(at: header.count).isMalformed
     }
 
-    /// The names in a well-formed header; blanks round them and quotes do not belong to a name.
+    /// Returns the names in a well-formed header, without surrounding blanks and quotes.
     public static func columns(_ header: [UInt8], separator: UInt8) -> [String] {
         if separator == UInt8(ascii: "\t") { return tabColumns(header) }
         let quote = UInt8(ascii: "\"")

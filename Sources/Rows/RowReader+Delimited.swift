@@ -2,7 +2,7 @@ import BroadsidePrimitives
 import BroadsideSupport
 
 extension RowReader {
-    /// The next record of RFC 4180; nil where the line is blank.
+    /// Returns the next record of RFC 4180; nil if the line is blank.
     mutating func nextDelimited(separator: UInt8) -> Row? {
         let start = offset
         // SAFETY: nothing is opened or closed here.
@@ -25,7 +25,7 @@ extension RowReader {
         return Row(index: 0, number: 0, line: firstLine, start: start, count: textEnd - start)
     }
 
-    /// A row that breaks the rules: where it ends is the scanner's to say.
+    /// Returns a malformed row, whose end `RowScanner` determines.
     private mutating func malformedRow(_ start: Int, _ firstLine: UInt64) -> Row {
         var scanner = RowScanner(format: columns.format)
         var scan = start
@@ -52,9 +52,9 @@ extension RowReader {
         if index >= 0 { setField(Int(index), field) }
     }
 
-    /// Sets the wanted fields of a well-formed row, and goes behind the row.
+    /// Sets the wanted fields of a well-formed row, and moves behind the row.
     ///
-    /// - Returns: its text's end; nil where it is malformed.
+    /// - Returns: End of the row's text; nil if the row is malformed.
     @inline(__always)
     private mutating func splitRow(_ start: Int, _ separator: UInt8) -> Int? {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
@@ -63,7 +63,7 @@ extension RowReader {
         // SAFETY: nothing is opened or closed here.
         let text = unsafe openText
         let end = text.byteCount
-        // SAFETY: offsets count from the row's start, and are below `end` where they are read.
+        // SAFETY: offsets count from the row's start, and are below `end` when they are read.
         func byte(_ offset: Int) -> UInt8 {
             unsafe text.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
         }
@@ -108,17 +108,18 @@ extension RowReader {
         }
     }
 
-    /// Behind the last wanted field, where only quotes and the number of fields matter: the separator
-    /// before the next field in quotes, or the row's line feed or the text's end if that comes first.
+    /// Finds the separator before the next field in quotes, or the row's line feed or the text's
+    /// end if that comes first. For use behind the last wanted field, where only quotes and the
+    /// number of fields matter.
     ///
-    /// - Parameter column: grows by the fields that end before it.
+    /// - Parameter column: Increases by the number of fields that end before the result.
     @inline(__always)
     private func endOrQuotedField(
         _ text: RawSpan, from start: Int, _ separator: UInt8, _ column: inout Int
     ) -> Int {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
         let end = text.byteCount
-        // SAFETY: offsets count from the row's start, and are below `end` where they are read.
+        // SAFETY: offsets count from the row's start, and are below `end` when they are read.
         func byte(_ offset: Int) -> UInt8 {
             unsafe text.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
         }
@@ -135,7 +136,7 @@ extension RowReader {
         }
     }
 
-    /// Not part of the loop over fields, which is shorter so.
+    /// Not inlined, to keep the loop over fields short.
     @inline(never)
     private func countSeparators(
         _ text: RawSpan, _ start: Int, _ stop: Int, _ separator: UInt8
@@ -147,9 +148,9 @@ extension RowReader {
         column < columns.fieldAtColumn.count && columns.fieldAtColumn[column] >= 0
     }
 
-    /// A field between quotes; `cursor` ends behind the closing one. Line ends inside are counted.
+    /// Reads a field in quotes and counts its line ends; `cursor` ends behind the closing quote.
     ///
-    /// - Returns: nil where the quotes are not closed.
+    /// - Returns: The field; nil if the quotes are not closed.
     private mutating func quoted(
         from opening: Int, _ cursor: inout Int, isWanted: Bool
     ) -> Field? {
@@ -177,14 +178,14 @@ extension RowReader {
         }
     }
 
-    /// A field's text with one quote in the place of each pair.
+    /// Returns a field's text with each pair of quotes replaced by one quote.
     mutating func withoutDoubledQuotes(_ field: Field, _ text: RawSpan) -> Field? {
         decode(field.count) { output in
             var isSecondQuote = false
             for offset in field.start..<field.start + field.count {
                 let byte = text.byte(at: offset)
                 isSecondQuote = byte == UInt8(ascii: "\"") && !isSecondQuote
-                // The first quote of each pair goes.
+                // The first quote of each pair is omitted.
                 if !isSecondQuote { output.append(byte) }
             }
             return true

@@ -2,24 +2,24 @@ import BroadsidePrimitives
 import BroadsideSupport
 
 extension RowReader {
-    /// The deepest nesting inside a value that is passed here.
+    /// Maximum nesting depth inside a value that is skipped here.
     private static let depthMax = 100
 
-    /// Reads the line at `start` in one pass if it is written as nearly all are: an object whose
-    /// keys are plain ASCII, with no blanks but spaces and tabs.
+    /// Reads the line at `start` in one pass if it has the usual form: an object whose keys are
+    /// plain ASCII, with no whitespace except spaces and tabs.
     ///
-    /// Such a line has the same fields as `readObject` gives it, and all others are for that to read,
-    /// malformed ones too.
+    /// `readObject` would give such a line the same fields. All other lines, including malformed
+    /// ones, are left to it.
     ///
-    /// - Returns: where the line's text ends, and `offset` is behind the line; nil for other lines.
+    /// - Returns: End of the line's text, with `offset` behind the line; nil for other lines.
     @inline(__always)
     mutating func readFlatObject(_ start: Int) -> Int? {
         // SAFETY: nothing is opened or closed here.
         let text = unsafe openText
         let end = text.byteCount
-        // A text's end reads as 0, which is not a byte of JSON.
+        // The text's end reads as 0, which does not occur in JSON.
         func byte(_ offset: Int) -> UInt8 {
-            // SAFETY: offsets count from `start`, and are below the text's end where they are read.
+            // SAFETY: offsets count from `start`, and are below the text's end when they are read.
             offset < end
                 ? unsafe text.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self) : 0
         }
@@ -56,7 +56,7 @@ extension RowReader {
                 }
                 position = valueEnd &+ 1
             } else {
-                // No blank before the value is left, so that the tokenizer passes no line end.
+                // No blank remains before the value, so the tokenizer skips no line end.
                 guard byte(position) > 0x20, let value = passValue(&position, text) else {
                     return nil
                 }
@@ -74,9 +74,10 @@ extension RowReader {
         return stop
     }
 
-    /// Goes behind a value of any kind that lies on one line.
+    /// Moves behind a value of any kind on one line.
     ///
-    /// - Returns: its first token; nil where the value is malformed, deep, or over several lines.
+    /// - Returns: First token of the value; nil if the value is malformed, too deep, or spans
+    ///   lines.
     @inline(never)
     private func passValue(_ position: inout Int, _ text: RawSpan) -> JSONTokenizer.Token? {
         let start = position

@@ -2,7 +2,7 @@ import BroadsidePrimitives
 import BroadsideSupport
 
 extension RowReader {
-    /// The next line as a JSON object; nil where it is blank.
+    /// Returns the next line as a JSON object; nil if it is blank.
     mutating func nextJSONLine() -> Row? {
         let start = offset
         if paths == nil, let stop = readFlatObject(start) {
@@ -25,8 +25,8 @@ extension RowReader {
         return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
     }
 
-    /// Sets the wanted fields; false where the line from `start` to the text's end is not a JSON
-    /// object. The last of equal keys wins, however they are written.
+    /// Sets the wanted fields; false if the line from `start` to the text's end is not a JSON
+    /// object. The last of equal keys wins, even if they are escaped differently.
     private mutating func readObject(_ start: Int, _ text: RawSpan) -> Bool {
         setAll(.missing)
         decodedCount = 0
@@ -51,7 +51,7 @@ extension RowReader {
         }
     }
 
-    /// The same where names may be paths: keys inside objects are looked at, too.
+    /// Sets the wanted fields if names may be paths: also reads keys inside objects.
     @inline(never)
     private mutating func readPaths(
         _ paths: JSONPaths, _ tokenizer: inout JSONTokenizer, _ text: RawSpan
@@ -68,7 +68,7 @@ extension RowReader {
         return true
     }
 
-    /// Hands out a key's text.
+    /// Calls `body` with the decoded text of a key.
     @inline(__always)
     private mutating func take(
         _ value: JSONTokenizer.Token, of key: JSONTokenizer.Token, _ text: RawSpan,
@@ -79,18 +79,18 @@ extension RowReader {
             body(name, &self)
             return
         }
-        // Room for both, so that the key stays where it is while the value is decoded.
+        // Space for both, so that the key does not move while the value is decoded.
         reserveDecoded(key.count + value.count)
-        // What is not text names no column.
+        // A key that is not valid text names no column.
         guard let decoded = decode(key.count, { JSONEscapes.decode(name, into: &$0) }) else {
             return
         }
-        // SAFETY: the value, which alone is decoded meanwhile, needs no more than what is reserved.
+        // SAFETY: only the value is decoded meanwhile, and it needs no more than what is reserved.
         let all = unsafe decodedText
         body(all.extracting(decoded.start..<decoded.start + decoded.count), &self)
     }
 
-    /// Sets the fields that a key names, or that it is the end of a path to.
+    /// Sets the fields whose name or path ends with a key.
     private mutating func take(
         _ value: JSONTokenizer.Token, named name: RawSpan, depth: Int, _ paths: JSONPaths,
         _ text: RawSpan
@@ -111,14 +111,14 @@ extension RowReader {
                 made = field
                 setField(index, field)
             } else if !isLast {
-                // What the key leads to replaces what an equal key led to before.
+                // The value replaces that of an earlier equal key.
                 if !paths.isLiteral[index] { setField(index, .missing) }
                 if value.kind == .objectStart { paths.entered(index) }
             }
         }
     }
 
-    /// The field that a value makes.
+    /// Returns the field for a value.
     mutating func field(_ value: JSONTokenizer.Token, _ text: RawSpan) -> Field {
         switch value.kind {
         case .string where value.hasEscapes:
@@ -133,20 +133,20 @@ extension RowReader {
     }
 }
 
-/// Columns of JSON Lines that lie inside objects: `device.token` is the key `token` of the object
-/// under the key `device`, unless the row has a key `device.token`, which comes first.
+/// Columns of JSON Lines inside objects: `device.token` is the key `token` of the object under the
+/// key `device`, unless the row has a key `device.token`, which takes precedence.
 ///
-/// What is known of the row in work lies here too, so that no row allocates.
+/// Also holds the state of the current row, so that no row allocates.
 final class JSONPaths {
     private let segments: [[[UInt8]]]
-    /// For each field, how many segments lead to the object that is open now.
+    /// For each field, the number of segments that lead to the open object.
     private var matched: [Int]
-    /// For each field, whether a key of just its name was there.
+    /// For each field, whether the row has a key that equals its whole name.
     var isLiteral: [Bool]
-    /// Keys that lie deeper name no column.
+    /// Maximum number of segments; deeper keys name no column.
     let depthMax: Int
 
-    /// - Returns: nil where no name is a path.
+    /// - Returns: nil if no name is a path.
     init?(_ names: [String]) {
         segments = names.map { name in
             let parts = name.utf8.split(
@@ -166,7 +166,7 @@ final class JSONPaths {
         }
     }
 
-    /// Whether a key goes on with a field's path, and whether it is its last segment.
+    /// Whether a key is the last segment of a field's path; nil if it does not continue the path.
     func step(_ field: Int, _ key: RawSpan, depth: Int) -> Bool? {
         let path = segments[field]
         guard depth == matched[field] + 1, depth <= path.count else { return nil }
@@ -175,10 +175,10 @@ final class JSONPaths {
         return depth == path.count
     }
 
-    /// The object under the key that was met last is open.
+    /// Records that the object under the last matched key was opened.
     func entered(_ field: Int) { matched[field] += 1 }
 
-    /// An object or array at this depth was closed.
+    /// Records that an object or array at this depth was closed.
     func left(depth: Int) {
         for index in matched.indices where matched[index] == depth - 1 && depth > 1 {
             matched[index] -= 1
@@ -186,14 +186,14 @@ final class JSONPaths {
     }
 }
 
-/// The escapes of JSON strings (RFC 8259 section 7).
+/// Escapes of JSON strings (RFC 8259 section 7).
 enum JSONEscapes {
-    /// Appends a string's text; an escape is longer than what it stands for.
+    /// Appends the text of a string; it is no longer than its escaped form.
     ///
     /// - Parameters:
-    ///   - inside: what is between the quotes of a string that the tokenizer passed.
-    ///   - output: has room for as many bytes.
-    /// - Returns: false where a surrogate stands alone, which is not text.
+    ///   - inside: Contents of a string that the tokenizer accepted, without its quotes.
+    ///   - output: Memory for as many bytes.
+    /// - Returns: false if a surrogate is unpaired, which is not valid text.
     static func decode(_ inside: RawSpan, into output: inout OutputRawSpan) -> Bool {
         var offset = 0
         while offset < inside.byteCount {
@@ -203,7 +203,7 @@ enum JSONEscapes {
                 offset += 1
                 continue
             }
-            // Behind a backslash the tokenizer has found a whole escape.
+            // The tokenizer has checked that each escape is complete.
             let letter = inside.byte(at: offset + 1)
             offset += 2
             switch letter {
@@ -232,7 +232,7 @@ enum JSONEscapes {
         return true
     }
 
-    /// The number of four hexadecimal digits, which the tokenizer found behind `\u`.
+    /// Value of four hexadecimal digits, which the tokenizer found behind `\u`.
     private static func unit(_ text: RawSpan, at start: Int) -> UInt32 {
         var unit: UInt32 = 0
         for offset in start..<start + 4 {

@@ -2,12 +2,12 @@ import BroadsidePrimitives
 import BroadsideSupport
 
 extension RowReader {
-    /// The next line; nil where it is blank.
+    /// Returns the next line; nil if it is blank.
     @inline(__always)
     mutating func nextLine() -> Row? {
         let start = offset
-        // SAFETY: nothing is opened or closed here; `start` is below the text's end, and `stop`
-        // lies between them.
+        // SAFETY: nothing is opened or closed here; `start` is below the text's end, and `stop` is
+        // between them.
         let text = unsafe openText
         let end = text.byteCount
         precondition(UInt(bitPattern: start) < UInt(bitPattern: end))
@@ -25,7 +25,7 @@ extension RowReader {
         return Row(index: 0, number: 0, line: line, start: start, count: count)
     }
 
-    /// The end of a line's text: CRLF ends a line too, and costs the token's fast path otherwise.
+    /// End of a line's text without the CR of a CRLF, which would cost the token's fast path.
     @inline(__always)
     func withoutCarriageReturn(_ start: Int, _ stop: Int) -> Int {
         precondition(stop <= end && start >= 0)

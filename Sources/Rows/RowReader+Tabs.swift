@@ -1,21 +1,22 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Fields between tabs. Most who write them know no quotes (`mysql -B`, `COPY`): a quote in their
-/// fields is text. Others (spreadsheets, Python) put quotes round some fields and double those inside.
+/// Fields between tabs. Most programs that write them (`mysql -B`, `COPY`) do not quote, so a quote
+/// in a field is text. Others (spreadsheets, Python) quote some fields and double the quotes
+/// inside.
 ///
 /// - A row is a line.
-/// - A field that begins and ends with a quote, and whose other quotes are doubled, is what is between
-///   them; in any other, quotes are text.
+/// - A field that begins and ends with a quote, and whose other quotes are doubled, is unquoted; in
+///   any other field, quotes are text.
 /// - A field of just `\N` is a missing value.
-/// - Where a line has more fields than the header, tabs between quotes are text. If it still has more, it
-///   is malformed.
+/// - If a line has more fields than the header, tabs between quotes are text. If it still has more
+///   fields, it is malformed.
 enum TabFields {
     static let tab = UInt8(ascii: "\t")
     private static let quote = UInt8(ascii: "\"")
 
-    /// Where the field that begins at `start` ends if its tabs may be text: behind the quote that
-    /// closes it, which a tab or the line's end follows; else at the next tab or the line's end.
+    /// End of the field that begins at `start`, if its tabs may be text: behind its closing quote,
+    /// if a tab or the line's end follows; otherwise the next tab or the line's end.
     static func end(_ text: RawSpan, from start: Int, to stop: Int) -> Int {
         if start < stop, text.byte(at: start) == quote {
             var cursor = start + 1
@@ -31,7 +32,7 @@ enum TabFields {
         return find(tab, in: text, start, stop) ?? stop
     }
 
-    /// Whether a field is a text in quotes; nil where it is not, else whether it has doubled quotes.
+    /// Whether a field in quotes contains doubled quotes; nil if the field is not in quotes.
     static func hasDoubledQuotes(_ text: RawSpan, from start: Int, to stop: Int) -> Bool? {
         guard stop - start >= 2, text.byte(at: start) == quote, text.byte(at: stop - 1) == quote
         else { return nil }
@@ -54,7 +55,7 @@ enum TabFields {
 }
 
 extension RowReader {
-    /// The next line as fields between tabs; nil where it is blank.
+    /// Returns the next line as fields between tabs; nil if it is blank.
     mutating func nextTabbed() -> Row? {
         let start = offset
         // SAFETY: nothing is opened or closed here.
@@ -87,7 +88,8 @@ extension RowReader {
         return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
     }
 
-    /// The fields of a line that has more of them than the header, unless tabs between quotes are text.
+    /// Sets the fields of a line with more fields than the header; tabs between quotes are text
+    /// here.
     @inline(never)
     private mutating func setTabbedWithQuotes(_ text: RawSpan, _ start: Int, _ stop: Int) {
         setAll(.missing)
@@ -117,7 +119,7 @@ extension RowReader {
         }
     }
 
-    /// A field whose first byte may mean something.
+    /// Returns the field for a text that may be in quotes or a missing value.
     @inline(never)
     private mutating func special(
         _ plain: Field, _ text: RawSpan, _ start: Int, _ stop: Int
@@ -132,7 +134,7 @@ extension RowReader {
 }
 
 extension RowLayout {
-    /// The names in a header with tabs; blanks round them and quotes do not belong to a name.
+    /// Returns the names in a header with tabs, without surrounding blanks and quotes.
     static func tabColumns(_ header: [UInt8]) -> [String] {
         let text = header.rawSpan
         var columns: [String] = []
@@ -152,7 +154,7 @@ extension RowLayout {
         return columns
     }
 
-    /// A text with one quote in the place of each pair.
+    /// Returns a text with each pair of quotes replaced by one quote.
     private static func withoutPairs(_ text: ArraySlice<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         var isSecond = false

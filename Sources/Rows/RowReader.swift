@@ -1,87 +1,88 @@
 public import BroadsideAPNs
 internal import BroadsideSupport
 
-/// Goes through the rows of one chunk after another, without allocation.
+/// Reads the rows of one chunk after another, without allocation.
 ///
-/// The seam between formats: what differs lies in `RowReader+Lines.swift` and its neighbours; all
-/// give rows with the same fields. Where a row ends is for `RowScanner` to say; what a token is, for
-/// `readToken`; all who read a list ask here.
+/// Common to all formats, whose differences are in `RowReader+Lines.swift` and its neighbours; all
+/// produce rows with the same fields. `RowScanner` determines where rows end, and `readToken` what
+/// a token is; all code that reads lists uses them.
 @safe public struct RowReader: ~Copyable {
-    /// A row: its place in chunk and list.
+    /// A row, by its position in chunk and list.
     public struct Row: Sendable, Equatable {
-        /// Its number in the chunk, from 0.
+        /// Number of the row in the chunk, from 0.
         public var index: Int
-        /// Its number in the list, from 0.
+        /// Number of the row in the list, from 0.
         public var number: UInt64
-        /// The line of the list on which it starts, from 1.
+        /// Line of the list on which the row starts, from 1.
         public var line: UInt64
-        /// Where its bytes start in the chunk.
+        /// Offset of the row's bytes in the chunk.
         public var start: Int
-        /// Its bytes, without the line end.
+        /// Number of bytes, without the line end.
         var count: Int
     }
 
-    /// A field of the row read last: where its text lies in the chunk.
+    /// A field of the row read last, as a range of its text.
     public struct Field: Sendable, Equatable {
-        /// Where its text starts: in the chunk, or among the decoded texts of the row.
+        /// Start of the text: in the chunk, or among the decoded texts of the row.
         var start: Int
-        /// Its bytes, without quotes round them and without escapes.
+        /// Number of bytes, without surrounding quotes and escapes.
         public var count: Int
-        /// How to read it.
+        /// Form in which the list has the field.
         public var form: Form
 
-        /// How a field is written.
+        /// Form of a field in the list.
         public enum Form: UInt8, Sendable {
-            /// The row has no such column, or a JSON null there.
+            /// The row has no such column, or a JSON null in it.
             case missing
-            /// The text as it is in the list.
+            /// Text as it is in the list.
             case plain
-            /// A text that had doubled quotes or escapes: it lies among the decoded texts.
+            /// Text that had doubled quotes or escapes and is among the decoded texts.
             case decoded
-            /// In JSON: an array or object, a string that is not text, or the row is not a JSON object.
+            /// In JSON: an array or object, a string that is not valid text, or the row is not a
+            /// JSON object.
             case unusable
-            /// The row breaks the rules of its format, or has more fields than the header; the text is the
-            /// row's beginning.
+            /// The row breaks the rules of its format or has more fields than the header; the text
+            /// is the beginning of the row.
             case malformed
         }
 
-        /// Whether it says something.
+        /// Whether the field has a text.
         public var isText: Bool { form == .plain || form == .decoded }
 
         static var missing: Field { Field(start: 0, count: 0, form: .missing) }
     }
 
-    /// Which columns are read.
+    /// Columns that are read.
     let columns: WantedColumns
 
     var chunk: RowChunk?
-    // SAFETY: `end` bytes, alive until `close` or the next `open`: the storage of `chunk`, or what
-    // a caller of `open` vouches for. Before that, and after `close`, `end` is 0 and nothing of it
+    // SAFETY: `end` bytes, alive until `close` or the next `open`: the storage of `chunk`, or bytes
+    // that a caller of `open` vouches for. Before that, and after `close`, `end` is 0 and no byte
     // is read.
     private var bytes: UnsafeRawPointer
     private(set) var end = 0
-    /// Where the next row begins.
+    /// Offset of the next row.
     public var offset = 0
-    /// The line on which it begins.
+    /// Line of the next row.
     public var line: UInt64 = 0
     var index = 0
     var firstNumber: UInt64 = 0
-    /// Whether the row read last was open at the end of the text.
+    /// Whether the row read last was not complete at the end of the text.
     public var isRowOpen = false
-    /// How rows are read now.
+    /// Current mode of reading rows.
     private var mode: Mode
-    /// How rows are read where they are no longer than they may be.
+    /// Mode for rows that do not exceed the maximum length.
     private let usualMode: Mode
     let separator: UInt8
     /// The fields of the row read last.
-    // SAFETY: `fieldCount` of them, allocated and set in `init`, freed in `deinit`; known to nobody
-    // else.
+    // SAFETY: `fieldCount` fields, allocated and set in `init`, freed in `deinit`; accessed only
+    // through this value.
     private let fields: UnsafeMutablePointer<Field>
     let fieldCount: Int
-    /// For JSON Lines: keys that lead to columns inside objects; empty where there are none.
+    /// For JSON Lines: paths of keys to columns inside objects; nil if there are none.
     let paths: JSONPaths?
-    /// The texts of the row that had to be decoded, one after another.
-    // SAFETY: `decodedRoom` bytes of this reader's own, of which `decodedCount` are set; freed when
+    /// Decoded texts of the row, one after another.
+    // SAFETY: `decodedRoom` bytes owned by this reader, of which `decodedCount` are set; freed when
     // they are replaced, and in `deinit`.
     private var decoded: UnsafeMutableRawPointer?
     var decodedRoom = 0
@@ -96,11 +97,11 @@ internal import BroadsideSupport
         case overlong
     }
 
-    /// A reader of lists with this layout; open a chunk next.
+    /// Creates a reader of lists with a layout; open a chunk next.
     public init(layout: RowLayout) {
         columns = WantedColumns(layout)
         fieldCount = layout.names.count
-        // SAFETY: as many fields as there are names.
+        // SAFETY: one field per name.
         unsafe fields = .allocate(capacity: fieldCount)
         unsafe fields.initialize(repeating: .missing, count: fieldCount)
         unsafe bytes = UnsafeRawPointer(fields)
@@ -116,18 +117,18 @@ internal import BroadsideSupport
     }
 
     deinit {
-        // SAFETY: allocated in `init` and `reserveDecoded`, and reached only through here.
+        // SAFETY: allocated in `init` and `reserveDecoded`, and accessed only through this value.
         unsafe fields.deallocate()
         unsafe decoded?.deallocate()
     }
 
-    /// Where the row read last ends in the chunk, behind its line end.
+    /// Offset in the chunk behind the line end of the row read last.
     public var position: Int { offset }
 
-    /// Starts at a chunk's first row; the chunk stays alive until `close`.
+    /// Starts at the first row of a chunk, which stays alive until `close`.
     public mutating func open(_ chunk: RowChunk) {
         self.chunk = chunk
-        // SAFETY: `storedCount` bytes are set there, and `chunk` holds them until `close`.
+        // SAFETY: `storedCount` bytes are set in it, and `chunk` keeps them alive until `close`.
         unsafe bytes = UnsafeRawPointer(chunk.storage)
         end = chunk.storedCount
         offset = 0
@@ -138,7 +139,7 @@ internal import BroadsideSupport
         index = 0
     }
 
-    /// Starts at a row in bytes that the caller keeps alive; what lies before `offset` may change.
+    /// Starts at a row in bytes that the caller keeps alive; bytes before `start` may change.
     @unsafe public mutating func open(
         _ bytes: UnsafeRawPointer, from start: Int, count: Int, line: UInt64
     ) {
@@ -153,14 +154,15 @@ internal import BroadsideSupport
         index = 0
     }
 
-    /// Lets go of the chunk.
+    /// Releases and returns the chunk.
     public mutating func close() -> RowChunk? {
         end = 0
         offset = 0
         return chunk.take()
     }
 
-    /// The next row; nil at the chunk's end. Rows that the cutter counted come, and no others.
+    /// Returns the next row; nil at the chunk's end. Finds exactly the rows that the row splitter
+    /// counted.
     public mutating func next() -> Row? {
         while offset < end {
             let row: Row?
@@ -180,7 +182,7 @@ internal import BroadsideSupport
         return nil
     }
 
-    /// The field of the column `layout.names[index]` in the row read last.
+    /// Field of the column `layout.names[index]` in the row read last.
     @inline(__always)
     public func field(_ index: Int) -> Field {
         precondition(index >= 0 && index < fieldCount)
@@ -196,7 +198,7 @@ internal import BroadsideSupport
         unsafe fields[index] = field
     }
 
-    /// A field's text, without the escapes of its format; it lasts until the next row is read.
+    /// Text of a field, without the escapes of its format; valid until the next row is read.
     @_lifetime(borrow self)
     @inline(__always)
     public func text(_ field: Field) -> RawSpan {
@@ -204,7 +206,8 @@ internal import BroadsideSupport
         unsafe looseText(field)
     }
 
-    /// The same for who changes what the reader is part of, and reads no row meanwhile.
+    /// Text of a field without a borrow of the reader, for a caller that changes the reader's owner
+    /// and reads no row meanwhile.
     @_lifetime(immortal) @inline(__always)
     @unsafe func looseText(_ field: Field) -> RawSpan {
         // SAFETY: neither the open text nor the decoded ones change before the next row is read.
@@ -216,19 +219,18 @@ internal import BroadsideSupport
             unchecked: Range(uncheckedBounds: (field.start, stop)))
     }
 
-    /// All that is open, for who sets fields while it reads it.
+    /// The whole open text, for a caller that sets fields while it reads the text.
     @unsafe var openText: RawSpan {
-        // SAFETY: `end` bytes are set there; the caller opens and closes nothing while it reads.
+        // SAFETY: `end` bytes are set in it; the caller opens and closes nothing while it reads.
         @inline(__always) @_lifetime(immortal) get {
             let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: end)
             return unsafe _overrideLifetime(text, borrowing: ())
         }
     }
 
-    /// The texts of the row that had to be decoded, for who reads them before it decodes another.
+    /// The decoded texts of the row, for a caller that reads them before it decodes another.
     @unsafe var decodedText: RawSpan {
-        // SAFETY: `decodedCount` bytes are set there, and stay where they are until there is no
-        // more room.
+        // SAFETY: `decodedCount` bytes are set in it, and do not move until more space is needed.
         @inline(never) @_lifetime(immortal) get {
             let text = unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(start: decoded, count: decodedCount))
@@ -236,30 +238,30 @@ internal import BroadsideSupport
         }
     }
 
-    /// All of the row read last, as it is in the list.
+    /// Text of the row read last, as it is in the list.
     @_lifetime(borrow self)
     public func text(of row: Row) -> RawSpan {
         text(Field(start: row.start, count: row.count, form: .plain))
     }
 
-    /// What a field says. Not for hot paths.
+    /// Copy of a field's text; empty if the field is missing. Not for hot paths.
     public func value(_ field: Field) -> [UInt8] {
         if field.form == .missing { return [] }
         return [UInt8](text(field))
     }
 
-    /// Writes the token in a field of the row read last to `digits`, in lower case: the one judgement
-    /// of a row's token.
+    /// Writes the token in a field of the row read last to `digits`, in lower case. The only
+    /// function that decides whether a row has a token.
     ///
-    /// - Parameter digits: has room for `TokenText.maximumDigitCount` bytes.
-    /// - Returns: why there is none; nil where there is one.
+    /// - Parameter digits: Space for `TokenText.maximumDigitCount` bytes.
+    /// - Returns: Reason for a missing token; nil if there is a token.
     @inline(__always)
     public func readToken(_ field: Field, into digits: inout OutputRawSpan) -> Reason? {
         guard field.isText else { return refusal(of: field) }
         return TokenText.canonicalize(text(field), into: &digits) ? nil : .malformedToken
     }
 
-    /// Why a row without a token has none.
+    /// Reason why a field of a row without a token has none.
     public func refusal(of field: Field) -> Reason {
         switch field.form {
         case .missing: .missingColumn
@@ -268,13 +270,13 @@ internal import BroadsideSupport
         }
     }
 
-    /// Makes room for so many bytes behind the texts that were decoded.
+    /// Reserves memory for `count` bytes behind the decoded texts.
     mutating func reserveDecoded(_ count: Int) {
         let needed = decodedCount + count
         if needed <= decodedRoom { return }
         let larger = max(needed, 2 * decodedRoom, 1_024)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
-        // SAFETY: `decodedCount` bytes are set, and both memories have room for them.
+        // SAFETY: `decodedCount` bytes are set, and both memories have at least that size.
         if let decoded = unsafe decoded {
             unsafe memory.copyMemory(from: decoded, byteCount: decodedCount)
             unsafe decoded.deallocate()
@@ -283,16 +285,16 @@ internal import BroadsideSupport
         decodedRoom = larger
     }
 
-    /// Decodes a text of the row behind the others.
+    /// Decodes a text of the row behind the other decoded ones.
     ///
     /// - Parameters:
-    ///   - count: the bytes it is written as: a decoded text is never longer, so that a row's texts
-    ///     fit into as much as the row has.
-    ///   - decode: appends the text; false where it is none.
-    /// - Returns: the text; nil where it is none.
+    ///   - count: Number of bytes of the encoded text. A decoded text is never longer, so all texts
+    ///     of a row fit into as many bytes as the row has.
+    ///   - decode: Appends the text; returns false if the bytes are not valid text.
+    /// - Returns: The text; nil if the bytes are not valid text.
     mutating func decode(_ count: Int, _ decode: (inout OutputRawSpan) -> Bool) -> Field? {
         reserveDecoded(count)
-        // SAFETY: there is room for `count` bytes behind the first `decodedCount`; the span counts
+        // SAFETY: `count` bytes are allocated behind the first `decodedCount`; the span counts
         // those that are set.
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: decoded.map { unsafe $0 + decodedCount }, count: decoded == nil ? 0 : count)
@@ -304,18 +306,18 @@ internal import BroadsideSupport
         return Field(start: decodedCount, count: length, form: .decoded)
     }
 
-    /// Makes all fields of a row that breaks the rules say so.
+    /// Marks all fields of a row as malformed.
     mutating func setMalformed(_ start: Int, _ stop: Int) {
         setAll(Field(start: start, count: stop - start, form: .malformed))
     }
 
-    /// Makes all fields the same.
+    /// Sets all fields to the same value.
     @inline(__always)
     mutating func setAll(_ field: Field) {
         for index in 0..<fieldCount { setField(index, field) }
     }
 
-    /// The only row of a chunk that does not hold all of it.
+    /// Returns the only row of an overlong chunk, which holds just its beginning.
     private mutating func nextOverlong() -> Row? {
         let row = Row(index: 0, number: 0, line: line, start: offset, count: end - offset)
         setMalformed(offset, end)

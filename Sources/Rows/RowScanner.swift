@@ -1,10 +1,10 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Finds where rows end, for each format: the one place that knows. What splits rows into fields
-/// (`RowReader`) agrees with it on well-formed rows and asks it about all others.
+/// Finds the ends of rows for all formats; no other code decides them. The code that splits rows
+/// into fields (`RowReader`) agrees with it on well-formed rows and uses it for all others.
 ///
-/// For formats whose quoted fields may go over several lines (RFC 4180):
+/// For formats whose quoted fields may span lines (RFC 4180):
 ///
 ///     fieldStart ──"──▶ quoted ──"──▶ quoteInQuoted ──"──▶ quoted
 ///      ▲   │ other        │ LF: a line     │ separator ──▶ fieldStart
@@ -15,16 +15,16 @@ import BroadsideSupport
 ///       LF in fieldStart or unquoted:    malformed ◀─────┘
 ///       the row's end                      └──LF──▶ the row's end
 ///
-/// - A quote opens at a field's first byte only; elsewhere it is text, so that `5" disk` harms
-///   nobody.
-/// - What follows a closing quote and is neither separator nor line break makes the row malformed:
-///   it ends at the next line feed, quotes or not, so that no other row is swallowed.
+/// - A quote opens at a field's first byte only; elsewhere it is text, so that `5" disk` does no
+///   harm.
+/// - Any byte behind a closing quote except a separator or a line break makes the row malformed: it
+///   ends at the next line feed, quotes or not, so that no other row is swallowed.
 /// - A row that is open at the end of the text is malformed as well.
 /// - A line break is LF or CRLF, and at the end of the text CR.
 ///
-/// One that checks also finds what makes a list unreadable (`fault`) and stops there: quotes that are
-/// never closed, or that have rows inside; and outside quotes any other CR. For one that does not,
-/// any other CR is text.
+/// A checking scanner also finds faults that make a list unreadable (`fault`) and stops there:
+/// quotes that are never closed or have rows inside, and any other CR outside quotes. For other
+/// scanners, any other CR is text.
 public struct RowScanner {
     private enum State {
         case fieldStart
@@ -36,37 +36,37 @@ public struct RowScanner {
     }
 
     let format: ListFormat
-    /// 0 where a row is a line, whatever quotes it has.
+    /// Separator if quoted fields may span lines; 0 if a row is a line, whatever quotes it has.
     private let separator: UInt8
     private var state = State.fieldStart
-    /// Line ends inside quotes so far, in the row that is being looked at.
+    /// Number of line ends inside quotes so far, in the current row.
     private var innerLineCount: UInt64 = 0
-    /// Lines of that row before the one on which the latest quote opened.
+    /// Number of lines of the current row before the one with the latest opening quote.
     private var linesBeforeQuote: UInt64 = 0
 
     private let isChecking: Bool
-    /// What is wrong, by its line in the row that is being looked at, from 0: nothing behind is looked
-    /// at.
+    /// Fault in the current row, with its line in the row, from 0; nothing behind it is scanned.
     public private(set) var fault: ListFault?
-    /// The next CR in the text, as far as it is known; `.max` where nobody asks.
+    /// Offset of the next CR in the text, as far as it is known; `.max` if the scanner does not
+    /// check.
     private var nextReturn = Int.max
-    /// The text so far ends with a CR outside quotes: a LF follows, or nothing.
+    /// Whether the text so far ends with a CR outside quotes, so that only a LF may follow.
     private var isReturnOpen = false
-    /// The line inside quotes that is being looked at; nil where rows there are not looked for.
+    /// Current line inside quotes; nil if rows inside quotes are not searched for.
     private let line: QuotedLine?
-    /// Whether it has taken in something of the field in work.
+    /// Whether `line` has received part of the current line.
     private var isLineBegun = false
-    /// Whether it is not the first of its field.
+    /// Whether the current line is not the first one of its field.
     private var isFieldLong = false
 
-    /// One that does not check.
+    /// Creates a scanner that does not check.
     public init(format: ListFormat) {
         self.init(format: format, isChecking: false, shape: nil)
     }
 
-    /// One that checks.
+    /// Creates a scanner that checks.
     ///
-    /// - Parameter shape: What a row looks like; nil: rows inside quotes are not looked for.
+    /// - Parameter shape: Criteria for a row; nil: rows inside quotes are not searched for.
     public init(checking format: ListFormat, shape: RowShape?) {
         self.init(format: format, isChecking: true, shape: shape)
     }
@@ -78,20 +78,20 @@ public struct RowScanner {
         line = separator == 0 ? nil : shape.map { QuotedLine($0) }
     }
 
-    /// A row's end, or a blank line's.
+    /// End of a row or of a blank line.
     public struct RowEnd {
-        /// The offset after its line feed.
+        /// Offset behind the line feed.
         var offset: Int
-        /// The lines it goes over.
+        /// Number of lines of the row.
         public var lineCount: UInt64
-        /// Whether it broke the rules of its format.
+        /// Whether the row broke the rules of its format.
         var isMalformed = false
     }
 
-    /// Looks at the text that is there, from `scan` on, before its row ends are asked for. One that
-    /// checks has to be told of each text that is longer than, or another than, the one before.
+    /// Prepares a text for `nextEnd`, from `scan` on. For a checking scanner, required whenever the
+    /// text is longer than the one before, or another one.
     ///
-    /// - Returns: false where there is a fault.
+    /// - Returns: false if there is a fault.
     public mutating func begin(_ text: RawSpan, from scan: Int) -> Bool {
         guard isChecking else { return true }
         seekReturn(text, scan)
@@ -101,16 +101,16 @@ public struct RowScanner {
         return fault == nil
     }
 
-    /// Whether its row ends have to be asked for to find what is wrong with the text that it was told of:
-    /// not where rows are lines and no line has a carriage return.
+    /// Whether `nextEnd` is needed to find faults in the text passed to `begin`. Not needed if rows
+    /// are lines and the text has no carriage return.
     public func mustCheck(at text: RawSpan) -> Bool {
         separator != 0 || nextReturn < text.byteCount
     }
 
-    /// The next row end from `scan` on; nil where there is none, then `scan` is the text's end, or
-    /// there is a fault: it is not asked again then.
+    /// Returns the next row end from `scan` on; nil if there is none, with `scan` at the text's
+    /// end, or if there is a fault, after which it must not be called again.
     ///
-    /// It continues where the last call stopped; `text` may be another piece of the same text.
+    /// Continues where the last call stopped; `text` may be another piece of the same text.
     public mutating func nextEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
         if separator != 0 { return nextDelimitedEnd(in: text, from: &scan) }
         guard let newline = find(UInt8(ascii: "\n"), in: text, scan, text.byteCount) else {
@@ -123,7 +123,7 @@ public struct RowScanner {
         return RowEnd(offset: scan, lineCount: 1)
     }
 
-    /// Ends the row at the text's end, `offset`; a quote that is open there is a fault.
+    /// Ends the row at the text's end, `offset`; an open quote is a fault.
     public mutating func endOfText(at offset: Int) -> RowEnd {
         let isMalformed: Bool
         switch state {
@@ -152,7 +152,7 @@ public struct RowScanner {
     private mutating func nextDelimitedEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
         let end = text.byteCount
-        // Where the bytes begin that `line` has not taken in.
+        // Offset of the first byte that was not passed to `line`.
         var untaken = scan
         while scan < end {
             switch state {
@@ -230,7 +230,7 @@ public struct RowScanner {
         return nil
     }
 
-    /// Ends a line inside quotes at `stop`; whether it is a row.
+    /// Ends a line inside quotes at `stop`, and returns whether it is a row.
     @inline(never)
     private mutating func endsRow(_ text: RawSpan, _ untaken: Int, _ stop: Int) -> Bool {
         take(text, untaken, stop)
@@ -246,7 +246,7 @@ public struct RowScanner {
         line?.take(text, from: start, to: stop)
     }
 
-    /// Takes in what the text has of a line inside quotes, as the rest comes with another text.
+    /// Takes the beginning of a line inside quotes, whose rest is in the next text.
     private mutating func takeLine(_ text: RawSpan, _ untaken: Int, _ end: Int) {
         switch state {
         case .fieldStart, .unquoted: return
@@ -255,7 +255,7 @@ public struct RowScanner {
         }
     }
 
-    /// What a byte behind a quote that may have closed a field makes of the row.
+    /// Advances the state by a byte behind a quote that may have closed a field.
     private mutating func step(_ byte: UInt8) {
         guard state == .quoteInQuoted else {
             state = .malformed
@@ -288,19 +288,19 @@ public struct RowScanner {
         nextReturn = find(UInt8(ascii: "\r"), in: text, start, text.byteCount) ?? text.byteCount
     }
 
-    /// Goes on behind the carriage return before a line feed, or at the text's end; false where another
+    /// Moves behind the carriage return before a line feed or at the text's end; false if another
     /// one is a fault.
     @inline(never)
     private mutating func passReturn(_ text: RawSpan, before newline: Int?) -> Bool {
         passReturn(text, from: 0, before: newline, upTo: newline ?? text.byteCount)
     }
 
-    /// The same outside quotes, which begin at `start` and end at `stop`.
+    /// Moves behind carriage returns outside quotes, between `start` and `stop`; false for a fault.
     @inline(never)
     private mutating func passReturn(
         _ text: RawSpan, from start: Int, before newline: Int?, upTo stop: Int
     ) -> Bool {
-        // Those inside quotes before it are text.
+        // Earlier carriage returns, inside quotes, are text.
         if nextReturn < start { seekReturn(text, start) }
         guard nextReturn < stop else { return true }
         if nextReturn + 1 == newline {

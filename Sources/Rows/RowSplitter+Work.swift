@@ -2,7 +2,7 @@ import BroadsidePrimitives
 import BroadsideSupport
 
 extension RowSplitter {
-    /// Why a scan stopped.
+    /// Reason why a scan stopped.
     enum ScanEnd {
         case rowLimit
         case boundary
@@ -11,14 +11,14 @@ extension RowSplitter {
         case fault
     }
 
-    /// The most rows the chunk in work may have.
+    /// Maximum number of rows of the current chunk.
     private var rowLimitNow: Int {
         if isHeaderDue || chunk?.isLarge ?? false { return 1 }
         if let boundary, boundary.isExact { return .max }
         return rowLimit
     }
 
-    /// Skips a byte-order mark at the list's start; false where more input is needed to tell.
+    /// Skips a byte-order mark at the list's start; false if more input is needed to decide.
     mutating func skipMark(
         _ bytes: RawSpan, _ offset: inout Int, _ chunk: RowChunk
     ) -> Bool {
@@ -33,7 +33,7 @@ extension RowSplitter {
                 offset += 1
                 markCount = count + 1
             } else {
-                // No mark after all: what looked like one is the list's text.
+                // An incomplete mark is part of the list's text.
                 appendMark(count, to: chunk)
                 markCount = nil
             }
@@ -59,8 +59,8 @@ extension RowSplitter {
         }
         assert(count >= 0, "a chunk does not go beyond its end")
         if count == 0 { return }
-        // SAFETY: `next` checks the offset, so that `count` bytes are left in the input, and they
-        // have room in the chunk behind `filled`.
+        // SAFETY: `next` checks the offset, so that `count` bytes are left in the input, and the
+        // chunk has memory for them behind `filled`.
         unsafe bytes.withUnsafeBytes { source in
             unsafe (chunk.storage + filled).copyMemory(
                 from: source.baseAddress.unsafelyUnwrapped + offset, byteCount: count)
@@ -69,7 +69,7 @@ extension RowSplitter {
         filled += count
     }
 
-    /// Counts the rows in what was appended.
+    /// Counts the rows in the appended bytes.
     mutating func scanRows(_ chunk: RowChunk) -> ScanEnd {
         let limit = rowLimitNow
         // SAFETY: the chunk's first `filled` bytes are set.
@@ -86,7 +86,7 @@ extension RowSplitter {
                 rowCount += 1
                 if rowCount == limit { return .rowLimit }
             } else if chunk.isLarge {
-                // It grew for the sake of blanks: other rows go into a chunk of the usual size.
+                // The chunk grew because of blanks: other rows go into a chunk of the usual size.
                 return .rowLimit
             }
         }
@@ -98,7 +98,7 @@ extension RowSplitter {
         return filled == chunk.room ? .full : .more
     }
 
-    /// Notes the scanner's fault with its place in the list; whether there is one.
+    /// Records the scanner's fault with its line in the list; returns whether there is one.
     @discardableResult
     mutating func takeFault() -> Bool {
         guard let found = scanner.fault else { return false }
@@ -106,8 +106,8 @@ extension RowSplitter {
         return true
     }
 
-    /// Ends the chunk in work before the row with the fault, which is not stored any more; nil where it
-    /// has no other rows.
+    /// Ends the current chunk before the row with the fault, which is dropped; nil if the chunk has
+    /// no other rows.
     mutating func cutOffBeforeFault() -> RowChunk? {
         boundary = nil
         if overlong != nil || isHeaderDue { rowsEnd = 0 }
@@ -122,7 +122,7 @@ extension RowSplitter {
         return finished
     }
 
-    /// Ends a row that has no line end because the text ends.
+    /// Ends the last row if the text ends without a line end.
     mutating func endLastRow(_ chunk: RowChunk) {
         let lines = scanner.endOfText(at: filled).lineCount
         if takeFault() { return }
@@ -135,9 +135,9 @@ extension RowSplitter {
         scan = filled
     }
 
-    /// Ends the chunk in work at `rowsEnd`; nil where it has no rows or was the header.
+    /// Ends the current chunk at `rowsEnd`; nil if it has no rows or was the header.
     ///
-    /// - Parameter next: takes the bytes behind `rowsEnd`, which are part of a row.
+    /// - Parameter next: Chunk that receives the bytes behind `rowsEnd`, which are part of a row.
     mutating func cutOff(carryingTo next: RowChunk? = nil) -> RowChunk? {
         guard let chunk else { preconditionFailure("there is a chunk in work") }
         let carried = filled - rowsEnd
@@ -151,8 +151,8 @@ extension RowSplitter {
         chunk.lineCount = lineCount
         chunk.storedCount = rowsEnd
         let isKept = !isHeaderDue && (rowCount > 0 || isExact)
-        // SAFETY: the first `rowsEnd` bytes are set, and `carried` more. `next` has as much room as
-        // this chunk, where that is not large, and is another one.
+        // SAFETY: the first `rowsEnd` bytes are set, and `carried` more. `next` has as much memory
+        // as this chunk, which is not large if there is a `next`, and is another chunk.
         chunk.isOverlong = unsafe chunk.isLarge && isOverlong(chunk.storage, rowsEnd)
         if isKept { chunk.hash = unsafe hash(chunk.storage, rowsEnd) }
         if let next {
@@ -181,7 +181,7 @@ extension RowSplitter {
 
     private mutating func begin(filled: Int) {
         self.filled = filled
-        // What is carried was scanned, and no row ends in it.
+        // The carried bytes were scanned, and no row ends in them.
         scan = filled
         rowsEnd = 0
         rowCount = 0
@@ -195,10 +195,10 @@ extension RowSplitter {
         let bytes = chunk.bytes
         text.reserveCapacity(bytes.byteCount)
         for offset in 0..<bytes.byteCount { text.append(bytes.byte(at: offset)) }
-        // Blank lines before it are not part of it.
+        // Blank lines before the header are not part of it.
         text = Array(text.drop { $0 == 0x0a || format.isBlank($0) })
         while let last = text.last, last == 0x0a || last == 0x0d { text.removeLast() }
-        // A first line that names the separator comes before the header.
+        // A first line that names the separator precedes the header.
         let isFirst = chunk.start.byteOffset <= UInt64(ListFormat.byteOrderMark.count)
         if isFirst, SeparatorLine.separator(text) == format.separator { return }
         header = text
@@ -206,7 +206,8 @@ extension RowSplitter {
         isHeaderDue = false
     }
 
-    /// Counts and hashes the rest of an overlong row; its chunk once the row's end is found.
+    /// Counts and hashes the rest of an overlong row; returns its chunk once the row's end is
+    /// found.
     mutating func goThroughOverlongRow(_ bytes: RawSpan, _ offset: inout Int) -> RowChunk? {
         guard let (count, hash) = overlong else { return nil }
         let first = offset
@@ -235,7 +236,7 @@ extension RowSplitter {
         return takeFault() ? cutOffBeforeFault() : endOverlongRow(lineCount: lineCount)
     }
 
-    /// Hands out an overlong row; nil where it was the header.
+    /// Ends an overlong row and returns its chunk; nil if it was the header.
     mutating func endOverlongRow(lineCount: UInt64) -> RowChunk? {
         guard let overlong, let chunk else { return nil }
         rowsEnd = RowChunk.storedCountMax
@@ -261,15 +262,15 @@ extension RowSplitter {
         return chunk
     }
 
-    /// Whether a single row, its line feed in `bytes`, is longer than rows may be.
+    /// Whether a single row, with its line feed in `bytes`, exceeds the maximum length of rows.
     private func isOverlong(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         guard count > RowChunk.rowByteCountMax else { return false }
         // SAFETY: the caller vouches for `count` bytes, which is more than 0 here.
         return unsafe bytes.load(fromByteOffset: count - 1, as: UInt8.self) != 0x0a
     }
 
-    /// The hash of a chunk's stored bytes: what lies beyond the capacity of most chunks extends
-    /// that of what comes before, as ledgers have it from the beginning.
+    /// Hash of a chunk's stored bytes: those beyond the usual capacity extend the hash of those
+    /// before, as in all ledgers so far.
     func hash(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> UInt64 {
         let first = min(count, RowChunk.capacity)
         // SAFETY: the caller vouches for `count` bytes, which do not change meanwhile; `first` is

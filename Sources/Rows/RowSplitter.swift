@@ -1,4 +1,4 @@
-/// Cuts a token list, read in order, into chunks of whole rows, and numbers rows and lines.
+/// Splits a token list, read in order, into chunks of whole rows, and numbers rows and lines.
 ///
 ///     mark ──▶ (header) ──▶ rows ──▶ rows … ──▶ ended
 ///                            │ ▲
@@ -8,13 +8,14 @@
 ///                            ▼ │ the row's end
 ///                          overlong: one row of more than `RowChunk.rowByteCountMax`; its rest is
 ///                                    hashed and counted, not stored
-/// Where rows can't be told from what is inside quotes, or where lines end, it stops: no row behind a
-/// fault is handed out.
 ///
-/// Chunks tile what follows the byte-order mark and the header; only runs of blank lines may lie
-/// between them. The same text cut at the same places gives equal chunks, however it arrives.
+/// Stops at a fault, where rows can't be distinguished from text inside quotes, or line ends are
+/// unknown; returns no row behind it.
+///
+/// Chunks cover everything behind the byte-order mark and the header, except runs of blank lines
+/// between them. The same text split at the same offsets gives equal chunks, however it arrives.
 public struct RowSplitter: ~Copyable {
-    /// What a call led to.
+    /// Result of a call.
     public enum Outcome {
         /// A chunk of at least one row, now the caller's; call again with the same input.
         case chunk(RowChunk)
@@ -22,52 +23,55 @@ public struct RowSplitter: ~Copyable {
         case needsInput
         /// The pool is empty: give a chunk back and call again with the same input.
         case poolEmpty
-        /// The list can't be read on; all rows before were handed out.
+        /// The list can't be read further; all rows before the fault were returned.
         case faulty(ListFault)
     }
 
-    /// The most rows of a chunk; may be changed at any time.
+    /// Maximum number of rows of a chunk; may be changed at any time.
     public var rowLimit: Int
 
-    /// The header's text without its line end; nil before it was read, and for formats without.
+    /// Text of the header without its line end; nil before it is read, and for formats without a
+    /// header.
     public internal(set) var header: [UInt8]?
 
-    /// Whether a header of more than `RowChunk.rowByteCountMax` was met; it is then cut short.
+    /// Whether the header has more than `RowChunk.rowByteCountMax` bytes; it is then cut off.
     public internal(set) var isHeaderOverlong = false
 
-    /// Why the list can't be read on; the rows before it are handed out first.
+    /// Fault that ends the list; the rows before it are returned first.
     public internal(set) var fault: ListFault?
 
     let format: ListFormat
     let pool: ChunkPool
     var scanner: RowScanner
-    /// Where the chunk in work starts.
+    /// Position of the current chunk's start.
     var start: ListPosition
     var chunk: RowChunk?
-    /// Bytes in the chunk in work; `scan` of them are looked at; rows end before `rowsEnd`.
+    /// Number of bytes in the current chunk; `scan` of them are scanned; rows end before `rowsEnd`.
     var filled = 0
     var scan = 0
     var rowsEnd = 0
     var rowCount = 0
     var lineCount: UInt64 = 0
-    /// Bytes of an overlong row beyond those stored, and the hash so far; nil while not overlong.
+    /// Number of bytes of an overlong row beyond those stored, and the hash so far; nil while the
+    /// row is not overlong.
     var overlong: (count: UInt64, hash: UInt64)?
-    /// The offset in the list at which a chunk must end, and whether none may end before it.
+    /// Offset in the list at which a chunk must end, and whether none may end before it.
     var boundary: (byteOffset: UInt64, isExact: Bool)?
-    /// Bytes of a byte-order mark seen so far; nil once the start is behind us.
+    /// Number of bytes of a byte-order mark seen so far; nil once the list's start has been read.
     var markCount: Int?
     var isHeaderDue: Bool
 
-    /// Input is looked at in pieces of this size, so that little is copied twice where chunks are
-    /// cut short by their row limit.
+    /// Size of the pieces in which input is copied and scanned, so that little is copied twice if
+    /// chunks end at their row limit.
     static var pieceSize: Int { 4_096 }
 
-    /// Cuts a list whose columns are not known: rows inside quotes are not looked for.
+    /// Creates a splitter for a list whose columns are not known; it does not search for rows
+    /// inside quotes.
     ///
     /// - Parameters:
-    ///   - start: where the input starts in the decoded list; beyond the list's start no mark and
-    ///     no header are expected.
-    ///   - rowLimit: the most rows of a chunk, at least 1.
+    ///   - start: Position of the input in the decoded list; behind the list's start no mark and no
+    ///     header are expected.
+    ///   - rowLimit: Maximum number of rows of a chunk, at least 1.
     public init(
         format: ListFormat, pool: ChunkPool, start: ListPosition = ListPosition(),
         rowLimit: Int = .max
@@ -76,13 +80,13 @@ public struct RowSplitter: ~Copyable {
             RowScanner(checking: format, shape: nil), pool: pool, start: start, rowLimit: rowLimit)
     }
 
-    /// Cuts a list whose columns are known.
+    /// Creates a splitter for a list whose columns are known.
     ///
     /// - Parameters:
-    ///   - layout: field 0 is the token.
-    ///   - start: where the input starts in the decoded list; beyond the list's start no mark and
-    ///     no header are expected.
-    ///   - rowLimit: the most rows of a chunk, at least 1.
+    ///   - layout: Layout whose field 0 is the token.
+    ///   - start: Position of the input in the decoded list; behind the list's start no mark and no
+    ///     header are expected.
+    ///   - rowLimit: Maximum number of rows of a chunk, at least 1.
     public init(
         layout: RowLayout, pool: ChunkPool, start: ListPosition = ListPosition(),
         rowLimit: Int = .max
@@ -105,20 +109,20 @@ public struct RowSplitter: ~Copyable {
         isHeaderDue = start.byteOffset == 0 && format.hasHeader
     }
 
-    /// A chunk in work goes back: whoever stops in the middle of a list costs the pool nothing.
+    /// Returns the current chunk to the pool, so that stopping in the middle of a list loses none.
     deinit {
         if let chunk { pool.giveBack(chunk) }
     }
 
-    /// Where the next chunk starts, if no blank lines come first.
+    /// Position of the next chunk, if no blank lines precede it.
     public var position: ListPosition { start }
 
-    /// Makes a chunk end at a place known from an earlier run.
+    /// Makes a chunk end at an offset known from an earlier run.
     ///
     /// - Parameters:
-    ///   - byteOffset: an offset in the decoded list beyond `position`.
-    ///   - isExact: the next chunk covers everything up to there, whatever the row limit, even
-    ///     without rows; otherwise smaller chunks may come before.
+    ///   - byteOffset: Offset in the decoded list beyond `position`.
+    ///   - isExact: Whether the next chunk covers everything up to the offset, whatever the row
+    ///     limit, even without rows; otherwise smaller chunks may precede it.
     public mutating func endChunk(at byteOffset: UInt64, isExact: Bool) {
         precondition(byteOffset > start.byteOffset, "a chunk ends after its start")
         precondition(filled == 0 || start.byteOffset + UInt64(filled) <= byteOffset)
@@ -141,7 +145,7 @@ public struct RowSplitter: ~Copyable {
             append(bytes, &offset, to: chunk)
             switch scanRows(chunk) {
             case .rowLimit:
-                // The bytes behind came with this very input: whole rows never stay unscanned.
+                // The bytes behind came with this same input; whole rows never stay unscanned.
                 offset -= filled - rowsEnd
                 filled = rowsEnd
                 scan = rowsEnd
@@ -170,8 +174,8 @@ public struct RowSplitter: ~Copyable {
         }
     }
 
-    /// Ends the list; the last chunk, if any rows are left, before a fault that is at its end. Call once,
-    /// after all input.
+    /// Ends the list and returns the last chunk if any rows are left; without the row of a fault at
+    /// the end. Call once, after all input.
     public mutating func finish() -> RowChunk? {
         if let markCount, markCount > 0, let chunk {
             appendMark(markCount, to: chunk)

@@ -1,31 +1,31 @@
-/// What became of one row of the list.
+/// State of one row of the list.
 ///
-/// At any instant a row is in one of three conditions: not sent (`remaining`), in doubt, or
-/// answered (all other states). The raw values are stored in the ledger and never change meaning.
+/// At any instant a row is either not sent (`remaining`), in doubt, or settled (all other states).
+/// The raw values are stored in the ledger and never change meaning.
 public enum RowState: UInt8, CaseIterable, Sendable {
-    /// Never sent, or handed back unsent: a resume sends it.
+    /// Never sent, or released unsent: a resume sends the row.
     case remaining = 0
-    /// APNs answered 200.
+    /// APNs responded with 200.
     case accepted = 1
-    /// Refused for good, with a status and a reason.
+    /// Permanently refused, with a status and a reason.
     case rejected = 2
     /// Never sent, because the row itself is unusable.
     case invalid = 3
     /// Never sent, because the row is suppressed or a duplicate.
     case skipped = 4
-    /// Given up after all attempts.
+    /// All attempts failed.
     case failed = 5
-    /// Sent, and the answer was lost.
+    /// Sent, but the response was lost.
     case unknown = 6
-    /// Reserved by a run that says nothing more about it: it may have been sent.
+    /// Reserved by a run that recorded no verdict: the row may have been sent.
     case inDoubt = 7
 
-    /// The states of rows that are settled, in the order in which they are told.
+    /// States of settled rows, in the order in which they are reported.
     public static let settledStates: [RowState] = [
         .accepted, .rejected, .invalid, .skipped, .failed, .unknown,
     ]
 
-    /// Whether the row has its final answer, or what stands for it.
+    /// Whether the row has a final state.
     public var isSettled: Bool {
         switch self {
         case .remaining, .inDoubt: false
@@ -33,7 +33,7 @@ public enum RowState: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// The name used in options, exports and summaries.
+    /// Name in options, exports and summaries.
     public var name: String {
         switch self {
         case .remaining: "remaining"
@@ -47,29 +47,29 @@ public enum RowState: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// The state of that name, as `--state` and `--retry` give it.
+    /// Creates a state from its name, as used by `--state` and `--retry`.
     ///
-    /// - Parameter name: a name as `name` returns it.
+    /// - Parameter name: A name as returned by `name`.
     public init?(name: some StringProtocol) {
         guard let state = RowState.allCases.first(where: { $0.name == name }) else { return nil }
         self = state
     }
 }
 
-/// The settled states whose rows a later run opens again (`--retry failed,unknown`).
+/// Settled states whose rows a later run reopens (`--retry failed,unknown`).
 public struct ReopenedStates: OptionSet, Hashable, Sendable {
-    /// The bits as they stand in a reservation on disk; only the lower four are stored.
+    /// Bits as stored in a reservation on disk; only the lower four are stored.
     public let rawValue: UInt8
 
-    /// Takes the bits as stored.
+    /// Creates a set from its stored bits.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Rows given up after all attempts.
+    /// Rows for which all attempts failed.
     public static let failed = ReopenedStates(rawValue: 1)
-    /// Rows whose answer was lost.
+    /// Rows whose response was lost.
     public static let unknown = ReopenedStates(rawValue: 2)
 
-    /// Whether a row in `state` is opened again.
+    /// Whether a row in `state` is reopened.
     @inlinable
     public func contains(_ state: RowState) -> Bool {
         switch state {

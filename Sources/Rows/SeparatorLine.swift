@@ -1,12 +1,12 @@
-/// The first line `sep=;` of a CSV file, which tells Excel what separates the columns. It is neither a
-/// header nor a row.
+/// First line `sep=;` of a CSV file, which names the separator of columns for Excel. It is neither
+/// a header nor a row.
 public enum SeparatorLine {
-    /// The most bytes of such a line, with quotes and blanks.
+    /// Maximum number of bytes of such a line, with quotes and blanks.
     public static let lengthLimit = 16
 
-    /// The separator that a list's first line names; nil for any other line.
+    /// Returns the separator named by a list's first line; nil for any other line.
     ///
-    /// - Parameter line: With or without its line end.
+    /// - Parameter line: The line, with or without its line end.
     public static func separator(_ line: some Sequence<UInt8>) -> UInt8? {
         var text = Array(line.prefix(lengthLimit + 1))
         guard text.count <= lengthLimit else { return nil }
@@ -22,8 +22,8 @@ public enum SeparatorLine {
         return separator
     }
 
-    /// The format of a list whose first line names its separator; nil if the line is another one, or the
-    /// separator is.
+    /// Returns the format of a list whose first line names its separator; nil for any other line or
+    /// separator.
     static func format(_ firstBytes: ArraySlice<UInt8>) -> ListFormat? {
         guard
             let named = separator(

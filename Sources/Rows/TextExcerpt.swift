@@ -1,34 +1,34 @@
 public import BroadsideAPNs
 internal import BroadsideSupport
 
-/// As much as a ledger and an export keep of a text that stands in a token's place: one that was cut
-/// ends with an ellipsis, so that nobody takes it for a token.
+/// The part of a text in place of a token that ledgers and exports keep. A shortened text ends with
+/// an ellipsis, so that it is not mistaken for a token.
 public enum TextExcerpt {
-    /// The most bytes that are kept.
+    /// Maximum number of bytes that are kept.
     @inlinable public static var byteCountMax: Int { TokenText.maximumDigitCount }
-    /// What stands in the place of the rest.
+    /// Replacement for the omitted rest.
     public static let ellipsis: StaticString = "…"
 
-    /// How many bytes of a text are kept as they are; behind fewer than all the ellipsis follows.
+    /// Number of bytes of a text that are kept; the ellipsis follows unless that is the whole text.
     public static func keptCount(of byteCount: Int) -> Int {
         byteCount <= byteCountMax ? byteCount : byteCountMax - ellipsis.utf8CodeUnitCount
     }
 
-    /// The bytes of the ellipsis, one after the other.
+    /// Returns one byte of the ellipsis.
     public static func ellipsisByte(_ index: Int) -> UInt8 {
         precondition(index >= 0 && index < ellipsis.utf8CodeUnitCount)
-        // SAFETY: a static string has as many bytes as it says.
+        // SAFETY: the index is below the number of bytes of the static string.
         return unsafe ellipsis.utf8Start[index]
     }
 
-    /// As much of a text as is kept.
+    /// Returns the excerpt of a text.
     public static func of(_ text: [UInt8]) -> [UInt8] {
         let count = keptCount(of: text.count)
         guard count < text.count else { return text }
         return text[..<count] + (0..<ellipsis.utf8CodeUnitCount).map { ellipsisByte($0) }
     }
 
-    /// Whether earlier versions cut a text to this one, which looks like a token.
+    /// Whether an earlier version may have cut off a text to this one, which looks like a token.
     @inlinable
     public static func wasCut(_ text: RawSpan) -> Bool {
         text.byteCount == byteCountMax && isToken(text)
@@ -38,7 +38,7 @@ public enum TextExcerpt {
         TokenText.isToken([UInt8](text))
     }
 
-    /// Marks a text that an earlier version cut.
+    /// Adds the ellipsis to a text that an earlier version cut off.
     public static func mark(_ text: inout [UInt8]) {
         guard wasCut(text.rawSpan) else { return }
         text = of(text + [0])

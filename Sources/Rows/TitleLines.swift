@@ -1,13 +1,13 @@
 /// Lines above a table's header, such as a report's title.
 public enum TitleLines {
-    /// Lines that are searched.
+    /// Maximum number of lines that are searched.
     private static let lineLimit = 100
 
-    /// The line on which a list's header is, if it is not the first one.
+    /// Line of a list's header, from 1; nil if it is the first one or not found.
     ///
     /// - Parameters:
-    ///   - firstBytes: The decoded list's beginning.
-    ///   - tokenColumn: A line with a column of this name is the header.
+    ///   - firstBytes: Beginning of the decoded list.
+    ///   - tokenColumn: Name of a column that identifies the header.
     public static func headerLine(_ firstBytes: [UInt8], tokenColumn: String) -> Int? {
         var text = firstBytes[...]
         if text.starts(with: ListFormat.byteOrderMark) { text = text.dropFirst(3) }
@@ -15,7 +15,7 @@ public enum TitleLines {
             separator: UInt8(ascii: "\n"), maxSplits: lineLimit, omittingEmptySubsequences: false)
         for (index, line) in lines.prefix(lineLimit).enumerated() {
             if names(line, tokenColumn) { return index == 0 ? nil : index + 1 }
-            // A row above it: this is another kind of list.
+            // A row above the header: this is another kind of list.
             let words = line.split { !ForeignToken.isLetterOrDigit($0) }
             if words.contains(where: ForeignToken.isLongToken) { return nil }
         }

@@ -1,16 +1,16 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// The columns that a `RowReader` is asked for, as its formats look for them; they stay as they are.
+/// Immutable tables with which `RowReader` finds the wanted columns in each format.
 ///
-/// Apart from the reader, which is moved and borrowed for each row and stays small.
+/// Separate from the reader, which must stay small because it is moved and borrowed for each row.
 final class WantedColumns {
     let format: ListFormat
-    /// For delimited formats: for each place in a row, which field it is; -1 where none.
+    /// For delimited formats: the field at each column index of a row; -1 if none.
     let fieldAtColumn: FixedBuffer<Int32>
-    /// For delimited formats: the most fields of a row.
+    /// For delimited formats: maximum number of fields of a row.
     let columnCount: Int
-    /// For JSON Lines: the names' bytes one after another, and where each ends.
+    /// For JSON Lines: the bytes of the names one after another, and the end of each.
     let names: FixedBuffer<UInt8>
     let nameEnds: FixedBuffer<Int>
 
@@ -28,7 +28,7 @@ final class WantedColumns {
         self.nameEnds = FixedBuffer(nameEnds)
     }
 
-    /// The index of the field that a key names; -1 if it names none.
+    /// Index of the field that a key names; -1 if there is none.
     @inline(__always)
     func field(named key: RawSpan) -> Int {
         var start = 0
@@ -46,7 +46,7 @@ final class WantedColumns {
 }
 
 extension FixedBuffer where Element == UInt8 {
-    /// Whether a part holds the same bytes as `other`.
+    /// Whether a range holds the same bytes as `other`.
     @inline(__always)
     fileprivate func holds(_ other: RawSpan, at part: Range<Int>) -> Bool {
         bytes.extracting(part).holdsSame(as: other)

@@ -1,22 +1,23 @@
 internal import CBroadsideZstd
 
-/// What a step of zstd did.
+/// Result of a zstd step.
 struct ZstdStep {
     var consumed: Int
     var produced: Int
-    /// What zstd returned: 0 at the end, else an error or a hint.
+    /// zstd's return value: 0 at the end, otherwise an error or a hint.
     var result: Int
 }
 
-/// zstd's state of a file that is compressed.
+/// zstd's state of a file that is being compressed.
 @safe struct ZstdCompressor: ~Copyable {
     private static let level: Int32 = 3
 
-    // SAFETY: zstd's, made in `init`, freed in `deinit`, and reached only through this value.
+    // SAFETY: owned by zstd, created in `init`, freed in `deinit`, and accessed only through this
+    // value.
     private let context: OpaquePointer
 
     init() {
-        // SAFETY: zstd gives a whole context or none, and checks what it is set to.
+        // SAFETY: zstd returns a complete context or none, and checks its parameters.
         guard let context = unsafe ZSTD_createCCtx() else {
             preconditionFailure("zstd has no memory")
         }
@@ -25,14 +26,14 @@ struct ZstdStep {
         _ = unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)
     }
 
-    // SAFETY: made in `init`, and reached only through this value.
+    // SAFETY: created in `init`, and accessed only through this value.
     deinit { unsafe ZSTD_freeCCtx(context) }
 
-    /// Takes what it can of the input, and fills what it can of the output.
+    /// Consumes as much input and fills as much output as possible.
     func step(
         _ input: RawSpan, into output: UnsafeMutableRawBufferPointer, isLast: Bool
     ) -> ZstdStep {
-        // SAFETY: both are alive during this call, with the sizes that zstd is told; it keeps
+        // SAFETY: both are alive during this call, with the sizes that zstd receives; it keeps
         // neither.
         unsafe input.withUnsafeBytes { bytes in
             var source = unsafe ZSTD_inBuffer(src: bytes.baseAddress, size: bytes.count, pos: 0)
@@ -45,14 +46,15 @@ struct ZstdStep {
     }
 }
 
-/// zstd's state of a file that is decompressed.
+/// zstd's state of a file that is being decompressed.
 @safe struct ZstdDecompressor: ~Copyable {
-    // SAFETY: zstd's, made in `init`, freed in `deinit`, and reached only through this value.
+    // SAFETY: owned by zstd, created in `init`, freed in `deinit`, and accessed only through this
+    // value.
     private let context: OpaquePointer
 
-    /// - Parameter windowLogMax: How far a frame may look back, as a power of two.
+    /// - Parameter windowLogMax: Maximum window of a frame, as a power of two.
     init(windowLogMax: Int32) {
-        // SAFETY: zstd gives a whole context or none, and checks what it is set to.
+        // SAFETY: zstd returns a complete context or none, and checks its parameters.
         guard let context = unsafe ZSTD_createDCtx() else {
             preconditionFailure("zstd has no memory")
         }
@@ -60,12 +62,12 @@ struct ZstdStep {
         _ = unsafe ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, windowLogMax)
     }
 
-    // SAFETY: made in `init`, and reached only through this value.
+    // SAFETY: created in `init`, and accessed only through this value.
     deinit { unsafe ZSTD_freeDCtx(context) }
 
-    /// Takes what it can of the input, and fills what it can of the output.
+    /// Consumes as much input and fills as much output as possible.
     func step(_ input: RawSpan, into output: UnsafeMutableRawBufferPointer) -> ZstdStep {
-        // SAFETY: both are alive during this call, with the sizes that zstd is told; it keeps
+        // SAFETY: both are alive during this call, with the sizes that zstd receives; it keeps
         // neither.
         unsafe input.withUnsafeBytes { bytes in
             var source = unsafe ZSTD_inBuffer(src: bytes.baseAddress, size: bytes.count, pos: 0)
