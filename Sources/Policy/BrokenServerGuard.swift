@@ -1,30 +1,30 @@
-/// Counts connections that end by the server's protocol errors: each may cost the rows in flight on it, so
-/// a server that breaks one after the other must not get through the list.
+/// Detects a server whose protocol errors end one connection after another. Each error may cost the
+/// rows in flight on the connection, so the run must not go through the list with such a server.
 public struct BrokenServerGuard: Sendable {
-    /// So many in a row without an accepted row in between are enough.
+    /// Limit on broken connections in a row, without an accepted row between them.
     static let inARowLimit = 3
-    /// So many are enough, whatever came between, ...
+    /// Limit on broken connections within `span`, regardless of accepted rows.
     static let countLimit = 10
-    /// ... within so long, nanoseconds.
+    /// Time to which `countLimit` applies, nanoseconds.
     static let span: UInt64 = 60_000_000_000
 
     private var inARow = 0
-    /// When the last ones ended, monotonic nanoseconds, oldest first.
+    /// Times at which the last of them ended, monotonic nanoseconds, oldest first.
     private var times: [UInt64] = []
 
-    /// Nothing has happened so far.
+    /// Creates a guard that has seen no connection.
     public init() {}
 
-    /// A row was accepted.
+    /// Records an accepted row.
     public mutating func noteAccepted() { inARow = 0 }
 
-    /// A connection ended by a protocol error.
+    /// Records a connection that ended by a protocol error.
     ///
-    /// - Returns: Whether it was one too many.
+    /// - Returns: Whether a limit is reached.
     public mutating func noteBroken(_ now: UInt64) -> Bool {
         inARow += 1
         if times.count == Self.countLimit { times.removeFirst() }
-        // Reactors' clocks are read one after the other: a later one may have come first.
+        // Reactors' clocks are read one after the other, so times may arrive out of order.
         times.append(max(now, times.last ?? 0))
         return inARow >= Self.inARowLimit
             || (times.count == Self.countLimit

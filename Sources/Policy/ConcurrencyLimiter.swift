@@ -1,32 +1,34 @@
-/// How many requests a connection may have in flight where its answers slow down under load: a
-/// control by delay, in the manner of TCP Vegas, that proves its suspicion before it acts on it.
+/// Limits the requests in flight on a connection if responses slow down under load: a control by
+/// delay, similar to TCP Vegas, that confirms each suspicion before it acts.
 ///
-///     open --slow, though full--> trying --latency fell with the load--> held --now and then--> looking
-///      ^                            |                                     ^  |                     |
-///      '---- it did not: a longer   |                                     |  '-- grows, falls --.  |
-///            path, not our load ----'                                     '---------------------+--'
+///     open --slow and full--> trying --latency fell with the load--> held --occasionally--> probing
+///      ^                         |                                   ^  |                      |
+///      '--- it did not: a longer |                                   |  '-- grows, falls --.   |
+///           path, not our load --'                                   '---------------------+---'
+///           a longer path -------' '---------------------+--'
 ///
-/// It begins with no limit beside the server's, so that a long path is filled at once, and looks at
-/// windows: the requests that went out since the last one ended, no fewer than `samplesMinimum` of
-/// them answered. Of a window the shortest latency counts: a queue lengthens every answer's way,
-/// jitter and a thread that did not run now and then do not. The base is the latency without load.
+/// Starts without a limit except the server's, so that a long path is filled at once, and measures
+/// in windows: the requests sent since the last window ended, with at least `samplesMinimum`
+/// responses. The shortest latency of a window counts: a queue delays every response, but jitter
+/// and a thread that did not run delay only some. The base is the latency without load.
 ///
-/// A window is slow above `slowLatency`, and evidence only where the connection was full. Then half
-/// as many requests are tried: where latency falls with them, they were waiting in a queue, and by
-/// Little's law (requests in flight = rate x latency) the limit that gives `aimLatency` costs no
-/// throughput. Where it does not, the path is what it is: it becomes the base, the limit goes.
+/// A window is slow above `slowLatency`, and is evidence only if the connection was full. Half as
+/// many requests are then tried. If latency falls with them, requests were waiting in a queue, and
+/// by Little's law (requests in flight = rate x latency) the limit that gives `aimLatency` costs no
+/// throughput. Otherwise the path itself is longer: its latency becomes the base, and the limit is
+/// removed.
 ///
-/// The clock is a parameter, in monotonic nanoseconds; no allocation, nothing that counts.
+/// Time is a parameter, in monotonic nanoseconds. Does not allocate.
 public struct ConcurrencyLimiter: Sendable {
-    /// What a try found out: answers take longer because of our requests.
+    /// Result of a trial: responses take longer because of our requests.
     public struct Finding: Sendable, Equatable {
         /// Latency without load, nanoseconds.
         public var aloneNanoseconds: UInt64
         /// Latency with `inFlight` requests, nanoseconds.
         public var loadedNanoseconds: UInt64
-        /// Requests in flight that were too many.
+        /// Number of requests in flight that was too high.
         public var inFlight: Int
-        /// Requests in flight that are allowed now.
+        /// Number of requests in flight that is allowed now.
         public var limit: Int
     }
 
@@ -34,76 +36,80 @@ public struct ConcurrencyLimiter: Sendable {
         case open, trying, held, probing
     }
 
-    /// The most requests in flight; `Int.max` where nothing speaks for fewer.
+    /// Maximum number of requests in flight; `Int.max` if unlimited.
     public private(set) var limit = Int.max
-    /// The latency without load, nanoseconds; `UInt64.max` before the first window.
+    /// Latency without load, nanoseconds; `UInt64.max` before the first window.
     public private(set) var base = UInt64.max
 
     private var phase = Phase.open
-    /// Requests that went out up to then are not part of the window: those that a higher limit let
-    /// go at once met the queue of the lower one.
+    /// Start of the window. Requests sent up to it are not part of the window: those that a higher
+    /// limit released at once met the queue of the lower one.
     private var windowStart: UInt64
     private var shortest = UInt64.max
     private var samples = 0
     private var wasFull = false
-    /// The longest time in the window during which the caller did not run, nanoseconds.
+    /// Longest time in the window during which the caller did not run, nanoseconds.
     private var away: UInt64 = 0
 
     private var slowWindows = 0
-    /// Slow windows in a row that lead to a try; twice as many after each that was in vain.
+    /// Number of consecutive slow windows that start a trial; doubled after each unsuccessful
+    /// trial.
     private var patience = ConcurrencyLimiter.shortestPatience
-    /// What was so before the try, or before the look at the base.
+    /// Values before the trial or the probe.
     private var before = (limit: Int.max, inFlight: 0, latency: UInt64(0))
     private var nextCheck = UInt64.max
 
-    /// The limit never falls below: about what one TLS record holds.
+    /// Minimum of the limit: about as many requests as one TLS record holds.
     static var floor: Int { 32 }
-    /// Answers that make a window.
+    /// Number of responses that complete a window.
     static var samplesMinimum: Int { 64 }
-    /// No window is shorter, nanoseconds.
+    /// Minimum length of a window, nanoseconds.
     static var shortestWindow: UInt64 { 100_000_000 }
-    /// Half of what is always forgiven: jitter, and what stands in queues on the way.
+    /// Half of the latency that is always tolerated, for jitter and queues along the path,
+    /// nanoseconds.
     static var slack: UInt64 { 10_000_000 }
-    /// Answers that take no longer are never a reason to begin, nanoseconds: a queue so short
-    /// harms nobody, and keeps a busy server's batches full.
+    /// Latency up to which no trial starts, nanoseconds: such a short queue does no harm, and keeps
+    /// the batches of a busy server full.
     static var unremarkable: UInt64 { 150_000_000 }
-    /// Where fewer are in flight, too little could be tried to tell anything.
+    /// Minimum number of requests in flight for a trial; fewer would show too little.
     private static var leastTried: Int { floor + floor / 4 }
     private static var shortestPatience: Int { 2 }
     private static var longestPatience: Int { 64 }
-    /// A held connection's base is looked at again so often, nanoseconds, or after so many latencies.
+    /// Interval between probes of a held connection's base, nanoseconds, and its minimum in
+    /// latencies.
     private static var probeInterval: UInt64 { 20_000_000_000 }
     private static var probeLatencies: UInt64 { 64 }
 
-    /// - Parameter now: When the connection became ready: what goes out at once meets no queue.
+    /// - Parameter now: Time at which the connection became ready; requests sent at once meet no
+    ///   queue.
     public init(now: UInt64) { windowStart = now - min(1, now) }
 
-    /// Above this, nanoseconds, answers are slow.
+    /// Latency above which responses are slow, nanoseconds.
     ///
-    /// - Parameter lag: How long the caller takes to look again, nanoseconds: its own part of a
+    /// - Parameter lag: Time between the caller's iterations, nanoseconds: its own share of a
     ///   latency, at both ends.
     func slowLatency(lag: UInt64) -> UInt64 { 2 * (base + Self.slack + lag) }
 
-    /// What a limit aims at; below, it grows.
+    /// Latency at which a limit aims; below it, the limit grows.
     func aimLatency(lag: UInt64) -> UInt64 { base + base / 2 + Self.slack + lag }
 
     // MARK: What happens
 
-    /// A request was accepted that went out at `sent`.
+    /// Records an accepted request that was sent at `sent`.
     public mutating func recordResponse(sent: UInt64, now: UInt64) {
         guard sent > windowStart else { return }
         samples &+= 1
         if now - sent < shortest { shortest = now - sent }
     }
 
-    /// As many requests are in flight as may be.
+    /// Records that the limit on requests in flight is reached.
     public mutating func recordFullWindow() { wasFull = true }
 
-    /// The caller did not run for so long: by so much, at each of its ends, a latency may seem
-    /// longer than it is.
+    /// Records a time during which the caller did not run: at each of its ends, a latency may seem
+    /// longer by as much.
     public mutating func recordStall(nanoseconds: UInt64) { away = max(away, nanoseconds) }
 
-    /// Whether the window's answers are in.
+    /// Whether the responses of the window have arrived.
     public func isDue(now: UInt64) -> Bool {
         samples >= Self.samplesMinimum && now >= windowStart + Self.shortestWindow
     }
@@ -112,10 +118,10 @@ public struct ConcurrencyLimiter: Sendable {
     ///
     /// - Parameters:
     ///   - allowed: Requests in flight that the server and the operator allow.
-    ///   - hint: The base of other connections to the same place, for one that never saw it without
-    ///     load; `UInt64.max`: unknown.
+    ///   - hint: Base of other connections to the same address, for a connection that never ran
+    ///     without load; `UInt64.max`: unknown.
     ///   - lag: As in `slowLatency`.
-    /// - Returns: What was found out, where that is news.
+    /// - Returns: A new finding, if there is one.
     public mutating func endWindow(
         now: UInt64, allowed: Int, hint: UInt64, lag: UInt64
     ) -> Finding? {
@@ -130,7 +136,7 @@ public struct ConcurrencyLimiter: Sendable {
         self.away = 0
         learn(latency, hint: hint)
         guard away <= latency / 4 else {
-            // The caller's absence is a good part of what it saw.
+            // The caller's stall is a large part of the measured latency.
             if phase == .trying || phase == .probing { endTry() }
             return nil
         }
@@ -144,7 +150,8 @@ public struct ConcurrencyLimiter: Sendable {
 
     // MARK: What it means
 
-    /// A lucky answer moves the base a little, a path that is shorter moves it all the way.
+    /// Lowers the base a little after one fast response, and all the way over several if the path
+    /// is shorter.
     private mutating func learn(_ latency: UInt64, hint: UInt64) {
         if base == .max {
             base = min(latency, hint)
@@ -184,7 +191,7 @@ public struct ConcurrencyLimiter: Sendable {
         }
     }
 
-    /// Half as many for a window; less far where the floor is near.
+    /// Starts a trial with half as many requests for one window, but not below the floor.
     private mutating func tryLess(_ latency: UInt64, allowed: Int, lag: UInt64) {
         assert(phase == .open || phase == .held, "one try at a time")
         let inFlight = min(limit, allowed)
@@ -197,7 +204,7 @@ public struct ConcurrencyLimiter: Sendable {
         _ latency: UInt64, _ wasFull: Bool, allowed: Int, lag: UInt64, now: UInt64
     ) -> Finding? {
         guard wasFull, allowed >= limit else {
-            // Rows ran short, or the server allows less itself: nothing was found out.
+            // Rows ran short, or the server itself allows less: the trial is inconclusive.
             endTry()
             return nil
         }
@@ -229,8 +236,8 @@ public struct ConcurrencyLimiter: Sendable {
 
     // MARK: A look at the base
 
-    /// A held connection never sees its base: for one window it has half as many requests in flight
-    /// as would fill the path, should the base be true.
+    /// Probes the base, which a held connection never reaches: for one window, half as many
+    /// requests are in flight as would fill the path if the base is correct.
     private mutating func probe(_ latency: UInt64) {
         assert(phase == .held, "only a held limit is tried")
         before = (limit, limit, latency)
@@ -240,7 +247,7 @@ public struct ConcurrencyLimiter: Sendable {
 
     private mutating func endProbe(_ latency: UInt64, _ wasFull: Bool, now: UInt64) {
         assert(phase == .probing, "a look ends once")
-        // What a queue explains says only that the base is no longer than that.
+        // A latency that a queue explains shows only an upper bound of the base.
         let isPath = wasFull && latency > proportionalLatency + proportionalLatency / 4
         if isPath || latency < base { base = latency }
         limit = before.limit
@@ -252,7 +259,7 @@ public struct ConcurrencyLimiter: Sendable {
         nextCheck = now + max(Self.probeInterval, Self.probeLatencies * latency)
     }
 
-    /// What the latency was before, as much shorter as fewer requests are in flight.
+    /// Latency before the change, reduced in proportion to the requests in flight.
     private var proportionalLatency: UInt64 { scaled(before.latency, limit, before.inFlight) }
 
     /// `count` x `part` / `whole`, at most `count`.

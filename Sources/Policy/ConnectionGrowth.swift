@@ -1,84 +1,84 @@
-/// Decides how many connections a run keeps up where its operator left that open: looks at the run
-/// about once a second, and lets it grow while more connections pay.
+/// Decides how many connections a run keeps open if its operator did not set the number: samples
+/// the run about once per second, and grows while more connections raise throughput.
 ///
 ///     opening --all open--> filling --latencies--> measuring --enough seen--> judged
 ///        ^                                             ^                        |
 ///        '-------------------- grow -------------------+------------------------|
 ///                                                      '--------- stay ---------'
-///     judged: more did not pay, or may not be --> settled
+///     judged: no gain from more, or no more allowed --> settled
 ///
-/// Numbers and the time come in, a decision comes out; docs/decisions/0009 tells why it is so.
+/// A pure function of samples and time; see docs/decisions/0009 for the reasons.
 public struct ConnectionGrowth: Sendable {
-    /// What one look finds. Counts and times cumulate over the run.
+    /// One sample of the run. Counts and durations are cumulative.
     public struct Sample: Sendable, Equatable {
-        /// When it is made, monotonic nanoseconds.
+        /// Time of the sample, monotonic nanoseconds.
         var nanoseconds: UInt64
-        /// Answers so far.
+        /// Number of responses.
         public var responses: UInt64 = 0
         /// Connections that are ready to send.
         public var openConnections = 0
-        /// Connection nanoseconds spent waiting for streams or windows: what more connections may
+        /// Connection nanoseconds spent waiting for streams or windows, which more connections may
         /// shorten.
         public var heldNanoseconds: UInt64 = 0
-        /// Connection nanoseconds in which nothing but the reactor's own work held things up.
+        /// Connection nanoseconds for which only the reactor's own work was the bottleneck.
         public var busyNanoseconds: UInt64 = 0
-        /// Connection nanoseconds in all.
+        /// Total connection nanoseconds.
         public var totalNanoseconds: UInt64 = 0
-        /// CPU time of the busiest reactor's thread since the last look, as a share of the time.
+        /// CPU time of the busiest reactor's thread since the last sample, as a share of the time.
         public var busiestThread = 0.0
-        /// Requests a second that the operator allows; nil: no limit.
+        /// Operator's limit on requests per second; nil: no limit.
         public var rateLimit: Double?
-        /// Rows that are not settled, as far as is known; nil: nobody knows.
+        /// Known number of rows that are not settled; nil: unknown.
         public var rowsLeft: UInt64?
-        /// How long most answers took since the last look, nanoseconds; nil: there were none.
+        /// Typical response latency since the last sample, nanoseconds; nil: no responses.
         public var latencyNanoseconds: UInt64?
-        /// Connections that failed so far.
+        /// Number of failed connections.
         public var failures: UInt64 = 0
-        /// Answers so far that asked for patience or refused the credential: 429, 5xx, 403.
+        /// Number of responses that throttle or refuse the credential: 429, 5xx, 403.
         public var pushbacks: UInt64 = 0
-        /// Addresses that are left alone for a while.
+        /// Number of addresses in backoff.
         public var pausedAddresses = 0
-        /// True while few requests are in flight on purpose: nothing was accepted yet, a canary is
-        /// out, the operator paused the run, or it ends.
+        /// Whether few requests are in flight on purpose: nothing was accepted yet, a canary is
+        /// running, the operator paused the run, or it ends.
         public var growthSuspended = false
 
-        /// A look at an instant, monotonic nanoseconds.
+        /// Creates a sample for an instant, monotonic nanoseconds.
         public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
     }
 
-    /// Why a run has the connections that it has.
+    /// Reason for the current number of connections.
     public enum Reason: Sendable, Equatable {
-        /// Nothing was measured yet.
+        /// Nothing has been measured yet.
         case early
-        /// Connections are being opened, or their gain is being measured.
+        /// Connections are opening, or their gain is being measured.
         case measuring
-        /// Connections fail, or the server asks for patience.
+        /// Connections fail, or the server throttles.
         case trouble
-        /// The operator's rate is kept.
+        /// The operator's rate is reached.
         case rateKept(perSecond: Double)
-        /// Something else than streams and windows holds the run up.
+        /// The bottleneck is not streams and windows.
         case notHeld
-        /// No reactor's thread could do more.
+        /// No reactor's thread has capacity left.
         case threadsBusy
         /// The rest of the list is too short.
         case fewRows
-        /// No more are opened unasked.
+        /// The maximum without an operator's setting is reached.
         case most
         /// The last step brought too little.
         case noGain(from: Int, percent: Int)
-        /// There was trouble again and again.
+        /// Trouble occurred repeatedly.
         case repeatedTrouble
-        /// The last step's connections did not all open.
+        /// Not all connections of the last step opened.
         case notAllOpen
     }
 
-    /// What a look leads to.
+    /// Result of a sample.
     public enum Decision: Sendable, Equatable {
-        /// Nothing changes now.
+        /// No change now.
         case stay(Reason)
-        /// So many connections from now on, on so many reactors.
+        /// A new number of connections, on a number of reactors.
         case grow(connections: Int, reactors: Int)
-        /// Nothing changes any more.
+        /// No further change in this run.
         case settled(Reason)
     }
 
@@ -89,18 +89,18 @@ public struct ConnectionGrowth: Sendable {
         case settled(Reason)
     }
 
-    /// What the connections before the last step carried.
+    /// Throughput before the last step.
     private struct Step {
         var connections: Int
-        /// Answers a second.
+        /// Responses per second.
         var rate: Double
-        /// True once a gain too small was seen: another measurement decides.
+        /// Whether one measurement showed too small a gain; a second one decides.
         var isDoubted = false
     }
 
-    /// Connections that the run keeps up.
+    /// Number of connections that the run keeps open.
     private(set) var connections: Int
-    /// Reactors among which they are divided.
+    /// Number of reactors that share them.
     private(set) var reactors: Int
     private let connectionsMost: Int
     private let reactorsMost: Int
@@ -109,34 +109,35 @@ public struct ConnectionGrowth: Sendable {
     private var last: Sample?
     private var troubledSamples = 0
 
-    /// No more connections are opened unasked.
+    /// Maximum number of connections without an operator's setting.
     public static let connectionsMost = 64
-    /// So much of the connections' time has to be held up by what more of them may shorten.
+    /// Minimum share of connection time that waits for streams or windows, for growth.
     static let heldShare = 0.8
-    /// A thread that works for so much of the time can do little more.
+    /// Share of CPU time above which a thread counts as busy.
     static let saturatedShare = 0.85
-    /// A rate that is reached to this share is kept.
+    /// Share of the rate limit that counts as reaching it.
     static let rateKeptShare = 0.9
-    /// A step pays where it brings this share of what it could: a quarter more where there are
-    /// twice as many connections.
+    /// Share of the possible gain that a step must bring: a quarter more for twice as many
+    /// connections.
     static let gainShare = 0.25
-    /// What a step brought is measured for so long at least, nanoseconds, and for so many latencies.
+    /// Minimum time for which a step's gain is measured, nanoseconds; and its minimum in latencies.
     static let measuringTime: UInt64 = 2_000_000_000
     static let latencies: UInt64 = 2
-    /// So long after a step connections that are not open are not waited for any more.
+    /// Time after a step for which unopened connections are awaited, nanoseconds.
     static let openingLimit: UInt64 = 30_000_000_000
-    /// A handshake costs as much CPU as so many notifications: a connection has to carry more.
+    /// Minimum number of rows per new connection: a handshake costs as much CPU as this many
+    /// notifications.
     static let rowsEachConnection: UInt64 = 1000
-    /// The rest of the list has to take so many seconds.
+    /// Minimum number of seconds that the rest of the list must take.
     static let secondsLeft = 5.0
-    /// One answer in so many may ask for patience before it counts as trouble.
+    /// Number of responses of which one may throttle before it counts as trouble.
     static let responsesPerPushback: UInt64 = 1000
-    /// After so many looks that found trouble the run grows no more.
+    /// Number of samples with trouble after which the run no longer grows.
     static let troubledSamplesLimit = 3
 
     /// - Parameters:
-    ///   - connections: Those that the run begins with.
-    ///   - connectionsMost: Where it is smaller than 64.
+    ///   - connections: Number of connections at the run's start.
+    ///   - connectionsMost: Limit on connections, if lower than 64.
     public init(
         connections: Int, reactors: Int, connectionsMost: Int = connectionsMost, reactorsMost: Int
     ) {
@@ -147,13 +148,13 @@ public struct ConnectionGrowth: Sendable {
         self.reactorsMost = reactorsMost
     }
 
-    /// True once nothing will change any more.
+    /// Whether no further change follows.
     public var isSettled: Bool {
         if case .settled = phase { return true }
         return false
     }
 
-    /// Takes a look in. The times of looks never fall.
+    /// Processes a sample. Times of samples never decrease.
     public mutating func observe(_ sample: Sample) -> Decision {
         if case .settled(let reason) = phase { return .settled(reason) }
         assert(last.map { $0.nanoseconds <= sample.nanoseconds } ?? true, "time does not go back")
@@ -165,14 +166,14 @@ public struct ConnectionGrowth: Sendable {
         }
         if let decision = watchTrouble(sample, before) { return decision }
         if sample.rateLimit != before.rateLimit, phase != nil {
-            // What was measured under another rate says nothing about this one.
+            // Measurements under another rate do not apply to this one.
             step = nil
             phase = .filling(since: sample.nanoseconds)
         }
         return goOn(sample)
     }
 
-    /// - Returns: nil where all is well.
+    /// - Returns: nil if there is no trouble.
     private mutating func watchTrouble(_ sample: Sample, _ before: Sample) -> Decision? {
         let pushbacks = sample.pushbacks - min(sample.pushbacks, before.pushbacks)
         let responses = sample.responses - min(sample.responses, before.responses)
@@ -183,7 +184,7 @@ public struct ConnectionGrowth: Sendable {
             if troubledSamples >= Self.troubledSamplesLimit { return settle(.repeatedTrouble) }
         }
         guard isTroubled || sample.pausedAddresses > 0 else { return nil }
-        // What was measured so far is worth nothing.
+        // Earlier measurements no longer apply.
         phase = .opening(since: sample.nanoseconds)
         return .stay(.trouble)
     }
@@ -206,7 +207,7 @@ public struct ConnectionGrowth: Sendable {
                 return settle(.notAllOpen)
             }
         case .filling(let since):
-            // Those that were just opened have to be full before they count.
+            // Newly opened connections have to be full before they count.
             if sample.nanoseconds > since, sample.nanoseconds - since >= patience {
                 phase = .measuring(since: sample)
             }
@@ -220,7 +221,7 @@ public struct ConnectionGrowth: Sendable {
         return .stay(step == nil && last?.responses == 0 ? .early : .measuring)
     }
 
-    /// Enough was seen: says what comes of it.
+    /// Decides from a complete measurement.
     private mutating func judge(_ sample: Sample, since: Sample) -> Decision {
         phase = .measuring(since: sample)
         let seconds = Double(sample.nanoseconds - since.nanoseconds) / 1e9
@@ -258,7 +259,7 @@ public struct ConnectionGrowth: Sendable {
         return grow(sample, rate: rate, byReactor: isSaturated)
     }
 
-    /// Twice as many connections; or a reactor more, with as many as the others have.
+    /// Doubles the connections; or adds a reactor with as many connections as each of the others.
     private mutating func grow(_ sample: Sample, rate: Double, byReactor: Bool) -> Decision {
         guard connections < connectionsMost else { return settle(.most) }
         let more = byReactor ? max(1, connections / reactors) : connections

@@ -1,60 +1,60 @@
-/// `--max-invalid`: whether so many rows of a list are invalid that it is most likely another list,
-/// or one that is read the wrong way.
+/// `--max-invalid`: detects a list with so many invalid rows that it is most likely the wrong list,
+/// or read in the wrong way.
 ///
 ///     counting ──row 1,000, 11,000, 21,000 …: more than P percent──▶ tooMany
-///        └──the list's end──▶ noRow, noValidRow, tooMany, or nil: nothing is wrong
+///        └──the list's end──▶ noRow, noValidRow, tooMany, or nil: no problem
 ///
-/// Rows that count are those that were read: sent, skipped and invalid ones alike. It is the same
-/// value for whoever reads a list (a run, the look before it, `--dry-run`, `tokens check`), so that
-/// all of them say the same.
+/// All rows that were read count: sent, skipped and invalid ones. A run, the check of first rows
+/// before it, `--dry-run` and `tokens check` use the same guard, and so reach the same verdict.
 public struct InvalidRowsGuard: Sendable {
-    /// What is wrong with a list.
+    /// Problem of a list.
     public enum Verdict: Sendable, Equatable {
         /// The list has no row.
         case noRow
         /// Every row of the list is invalid.
         case noValidRow(rows: UInt64)
-        /// More rows are invalid than may be.
+        /// More rows are invalid than allowed.
         case tooMany(invalid: UInt64, rows: UInt64)
     }
 
-    /// After which rows it is checked.
+    /// Rows after which the list is checked.
     public struct Schedule: Sendable {
-        /// The row after which it is checked first.
+        /// Row of the first check.
         public var first: UInt64
-        /// After so many further rows it is checked again.
+        /// Number of rows between later checks.
         var interval: UInt64
 
-        /// Always the contract's, but in simulations whose lists are short.
+        /// Creates a schedule; other values than the contract's are only for simulations with short
+        /// lists.
         public init(first: UInt64 = firstCheck, interval: UInt64 = 10_000) {
             precondition(first > 0 && interval > 0)
             (self.first, self.interval) = (first, interval)
         }
 
-        /// The next check after so many rows.
+        /// Returns the row of the next check after `rows` rows.
         public func check(after rows: UInt64) -> UInt64 {
             rows < first ? first : first + ((rows - first) / interval + 1) * interval
         }
     }
 
-    /// The row after which it is checked first.
+    /// Row of the first check.
     public static let firstCheck: UInt64 = 1_000
 
-    /// The most rows in a hundred that may be invalid; 100: any number.
+    /// Maximum percentage of invalid rows; 100: no limit.
     let maximumPercent: Double
-    /// Rows that were read.
+    /// Number of rows that were read.
     public private(set) var rows: UInt64
-    /// How many of them are invalid.
+    /// Number of invalid rows.
     public private(set) var invalid: UInt64
-    /// What was found wrong first; nil while nothing was.
+    /// First problem found; nil if there is none so far.
     private(set) var verdict: Verdict?
     private let schedule: Schedule
     private var nextCheck: UInt64
 
     /// - Parameters:
     ///   - maximumPercent: `--max-invalid`, 0 to 100.
-    ///   - rows: Rows that were read before.
-    ///   - invalid: How many of them are invalid.
+    ///   - rows: Number of rows read before.
+    ///   - invalid: Number of invalid rows among them.
     public init(
         maximumPercent: Double, rows: UInt64 = 0, invalid: UInt64 = 0,
         schedule: Schedule = Schedule()
@@ -67,18 +67,18 @@ public struct InvalidRowsGuard: Sendable {
         nextCheck = schedule.check(after: rows)
     }
 
-    /// Rows that may be read until it is checked next; at least 1.
+    /// Number of rows up to the next check; at least 1.
     public var rowsUntilCheck: UInt64 { nextCheck - rows }
 
-    /// True where more rows are invalid than may be.
+    /// Whether more rows are invalid than allowed.
     var isExceeded: Bool { Double(invalid) * 100 > maximumPercent * Double(rows) }
 
-    /// Takes note of rows.
+    /// Counts rows.
     ///
     /// - Parameters:
-    ///   - rows: How many; not more than `rowsUntilCheck` where the check is to be exact.
-    ///   - invalid: How many of them are invalid.
-    /// - Returns: What is wrong, once, when it was found.
+    ///   - rows: Number of rows; for an exact check, not more than `rowsUntilCheck`.
+    ///   - invalid: Number of invalid rows among them.
+    /// - Returns: The problem, once, when it is found.
     public mutating func note(rows: UInt64, invalid: UInt64) -> Verdict? {
         precondition(invalid <= rows, "an invalid row is a row")
         self.rows += rows
@@ -88,14 +88,14 @@ public struct InvalidRowsGuard: Sendable {
         return check()
     }
 
-    /// Takes note of one row.
+    /// Counts one row.
     public mutating func note(isInvalid: Bool) -> Verdict? {
         note(rows: 1, invalid: isInvalid ? 1 : 0)
     }
 
-    /// The list is at its end.
+    /// Checks the whole list at its end.
     ///
-    /// - Returns: What is wrong with it, also where that was found before.
+    /// - Returns: The problem, even if it was found before.
     public mutating func finish() -> Verdict? {
         if rows == 0 {
             verdict = .noRow
@@ -107,7 +107,7 @@ public struct InvalidRowsGuard: Sendable {
         return verdict
     }
 
-    /// Checks the rows that were read so far, wherever it stands.
+    /// Checks the rows read so far, regardless of the schedule.
     public mutating func check() -> Verdict? {
         guard verdict == nil, isExceeded else { return nil }
         verdict = .tooMany(invalid: invalid, rows: rows)

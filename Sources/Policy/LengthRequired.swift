@@ -1,8 +1,9 @@
-/// What some relays respond and APNs never does: "the server refuses to accept the request without a
-/// defined Content-Length" (RFC 9110 section 15.5.12). The body is the relay's own: it has no reason.
+/// Response of some relays that APNs never gives: "the server refuses to accept the request without
+/// a defined Content-Length" (RFC 9110 section 15.5.12). The body is the relay's own, without a
+/// reason of APNs.
 public enum LengthRequired {
-    /// The status.
+    /// HTTP status.
     public static var status: UInt16 { 411 }
-    /// What the ledger and messages call it.
+    /// Reason in the ledger and in messages.
     public static var reason: StaticString { "LengthRequired" }
 }

@@ -1,40 +1,41 @@
-/// Holds requests to a rate: the generic cell rate algorithm in exact integers.
+/// Limits the rate of requests: the generic cell rate algorithm in exact integers.
 ///
-/// The state is one point in time, the instant at which everything let through so far would have
-/// been due had it come evenly spaced. It may run ahead of the clock by one burst, and does not lag
-/// behind it: rate that was not used is not caught up (ITU-T I.371 annex A, "virtual scheduling").
+/// The state is one instant, at which everything released so far would have been due if evenly
+/// spaced. It may be ahead of the clock by one burst, and does not lag behind it: unused rate is
+/// not made up for (ITU-T I.371 annex A, "virtual scheduling").
 ///
-/// What counts is when requests arrive, and they do so a little later than they were let through:
-/// a thread is stopped in between, a send waits. So of the burst that the contract allows only half
-/// is used here, from five requests on; the other half is for that unsteadiness.
+/// The arrival of requests counts, which is a little later than their release: a thread is stopped
+/// in between, or a send waits. So of the burst that the contract allows only half is used, from
+/// five requests on; the other half is for that jitter.
 ///
-/// Where a burst is a single request, though, a timer that fires late would cost a bit of each
-/// interval, and the rate would not be reached. There the state may lag by up to half a request:
-/// as much as a window of 100 ms has room for, so that none gets more than rate x 0.1 s + 1.
+/// If a burst is a single request, though, a timer that fires late would cost part of each
+/// interval, and the rate would not be reached. The state may then lag by up to half a request: as
+/// much as a window of 100 ms permits, so that none gets more than rate x 0.1 s + 1.
 public struct RateLimiter: Sendable {
-    /// Requests in 1,000 seconds; nil for no limit, 0 for a pause.
+    /// Requests per 1,000 seconds; nil for no limit, 0 for a pause.
     public private(set) var milliRate: UInt64?
-    /// The most requests that go out at one instant.
+    /// Maximum number of requests released at one instant.
     private(set) var burst: UInt64
-    /// So many requests, a millisecond's, are worth waking for: one by one they cost a record,
-    /// a send and a turn each. `Int.max` without a limit.
+    /// Number of requests worth a wakeup, a millisecond's: individually, each would cost a record,
+    /// a send and an iteration. `Int.max` without a limit.
     public private(set) var quantum: Int
-    /// The instant up to which the rate is used up, nanoseconds, rounded down.
+    /// Instant up to which the rate is used up, nanoseconds, rounded down.
     private var usedUntil: UInt64
-    /// What `usedUntil` lacks, in nanoseconds times `countedRate`; below that.
+    /// Fraction missing from `usedUntil`, in nanoseconds times `countedRate`; less than
+    /// `countedRate`.
     private var remainder: UInt64 = 0
-    /// The rate that both count by: `milliRate`, and through a pause the one before it.
+    /// Rate for both values: `milliRate`, and during a pause the one before it.
     private var countedRate: UInt64?
 
-    /// One request takes this many of nanoseconds times milli-requests a second.
+    /// Cost of one request, in nanoseconds times milli-requests per second.
     private static var unit: UInt64 { 1_000_000_000_000 }
 
-    /// The highest rate: 100 million requests a second, so that no product overflows.
+    /// Maximum rate: 100 million requests per second, so that no product overflows.
     public static var maximumMilliRate: UInt64 { 100_000_000_000 }
 
     /// - Parameters:
-    ///   - milliRate: requests in 1,000 seconds, at most `maximumMilliRate`; nil for no limit.
-    ///   - now: nanoseconds, monotonic.
+    ///   - milliRate: Requests per 1,000 seconds, at most `maximumMilliRate`; nil for no limit.
+    ///   - now: Monotonic nanoseconds.
     public init(milliRate: UInt64?, now: UInt64) {
         self.milliRate = milliRate
         burst = RateLimiter.usedBurst(milliRate)
@@ -50,7 +51,7 @@ public struct RateLimiter: Sendable {
         return max(1, milliRate / 100_000)
     }
 
-    /// What of it is used.
+    /// Part of the contract's burst that is used.
     private static func usedBurst(_ milliRate: UInt64?) -> UInt64 {
         let whole = burst(milliRate)
         return milliRate == nil || whole < 5 ? whole : (whole + 1) / 2
@@ -60,7 +61,7 @@ public struct RateLimiter: Sendable {
         milliRate.map { max(1, Int($0 / 1_000_000)) } ?? .max
     }
 
-    /// How many requests may go out now; `Int.max` without a limit.
+    /// Number of requests that may be sent now; `Int.max` without a limit.
     public func allowance(now: UInt64) -> Int {
         guard let milliRate else { return .max }
         if milliRate == 0 { return 0 }
@@ -72,7 +73,7 @@ public struct RateLimiter: Sendable {
         return Int((room - used) / RateLimiter.unit)
     }
 
-    /// Counts requests that go out now, at most `allowance(now:)`.
+    /// Counts requests that are sent now, at most `allowance(now:)`.
     public mutating func take(_ count: Int, now: UInt64) {
         guard let milliRate, count > 0 else { return }
         precondition(count <= allowance(now: now), "more requests than the rate allows")
@@ -87,24 +88,24 @@ public struct RateLimiter: Sendable {
         remainder = rest
     }
 
-    /// How far the state may lag behind the clock, nanoseconds; 0 where a burst makes up for it.
+    /// Maximum lag of the state behind the clock, nanoseconds; 0 if a burst makes up for it.
     private var latenessForgiven: UInt64 {
         guard let milliRate, milliRate > 0, burst == 1 else { return 0 }
-        // A window of 100 ms has room for rate x 0.1 + 1 requests. Up to the next whole number
-        // there is this left, in ten-thousandths of a request, and never all of it.
+        // A window of 100 ms permits rate x 0.1 + 1 requests. The remainder up to the next whole
+        // number, in ten-thousandths of a request, is available, and never all of it.
         let room = min(5_000, 9_999 - milliRate % 10_000)
         return room * 100_000_000 / milliRate
     }
 
-    /// The instant from which the rate holds nothing back: nobody made use of it up to there, and what
-    /// is not let through from then on is not caught up. 0 without a limit, `.max` while paused.
+    /// Instant from which the rate delays nothing: it was unused up to then, and requests not
+    /// released from then on are not made up for. 0 without a limit, `.max` while paused.
     public var holdsUntil: UInt64 {
         guard let milliRate else { return 0 }
         return milliRate == 0 ? .max : usedUntil + latenessForgiven
     }
 
-    /// The first instant from `now` on at which so many requests, at most a burst, may go out; nil
-    /// while paused.
+    /// Returns the first instant from `now` on at which `count` requests, at most a burst, may be
+    /// sent; nil while paused.
     public func nextAllowed(_ count: Int = 1, now: UInt64) -> UInt64? {
         guard let milliRate else { return now }
         if milliRate == 0 { return nil }
@@ -118,9 +119,9 @@ public struct RateLimiter: Sendable {
 
     /// Changes the rate from now on.
     ///
-    /// What was let through ahead of time stays counted, as requests; but never as more than one
-    /// burst of the new rate, so that a slow rate does not wait for what a fast one allowed. A pause
-    /// forgives none of it but what its time is worth.
+    /// Requests released ahead of time stay counted, but as no more than one burst of the new rate,
+    /// so that a slow rate does not wait for requests that a fast one allowed. A pause forgives
+    /// only as many as its duration is worth.
     public mutating func setRate(milliRate new: UInt64?, now: UInt64) {
         let level = levelInUnits(now: now)
         milliRate = new
@@ -137,7 +138,7 @@ public struct RateLimiter: Sendable {
         remainder = rest
     }
 
-    /// How far the state is ahead of `now`, as requests times `unit`.
+    /// Lead of the state over `now`, in requests times `unit`.
     private func levelInUnits(now: UInt64) -> UInt64 {
         guard let countedRate, usedUntil >= now else { return 0 }
         let (ahead, overflow) = (usedUntil - now).multipliedReportingOverflow(by: countedRate)

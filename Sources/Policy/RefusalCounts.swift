@@ -1,18 +1,19 @@
-/// What a `RefusalGuard` has counted so far.
+/// Counts of a `RefusalGuard`.
 public struct RefusalCounts: Sendable, Equatable {
-    /// Responses that it saw.
+    /// Number of responses.
     public var responses: UInt64
-    /// Refusals of the request or the credential in a row, now.
+    /// Current number of consecutive refusals of the request or the credential.
     public var consecutiveRefusals: Int
-    /// Whether all responses so far were BadDeviceToken or DeviceTokenNotForTopic, but for those that say
-    /// nothing of the campaign; nil before the first one, and if that is not judged.
+    /// Whether all responses so far were BadDeviceToken or DeviceTokenNotForTopic, except those
+    /// that show nothing about the campaign; nil before the first one, and if first responses are
+    /// not judged.
     public var areOnlyBadTokens: Bool?
-    /// BadDeviceToken among the last `windowResponses`.
+    /// Number of BadDeviceToken among the last `windowResponses`.
     public var badTokens: Int
-    /// The responses that `--max-bad-tokens` looks back on: at most 10,000.
+    /// Number of responses that `--max-bad-tokens` considers: at most 10,000.
     public var windowResponses: Int
 
-    /// Several guards together: sums, and the longest of the rows of refusals.
+    /// Combines several guards: sums, and the longest run of refusals.
     public static func sum(_ all: [RefusalCounts]) -> RefusalCounts {
         RefusalCounts(
             responses: all.reduce(0) { $0 + $1.responses },
@@ -23,7 +24,7 @@ public struct RefusalCounts: Sendable, Equatable {
 }
 
 extension RefusalGuard {
-    /// What was counted so far.
+    /// Counts so far.
     public var counts: RefusalCounts {
         RefusalCounts(
             responses: UInt64(answerCount), consecutiveRefusals: refusedInARow,

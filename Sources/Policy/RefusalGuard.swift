@@ -1,59 +1,60 @@
 public import BroadsideAPNs
 import BroadsidePrimitives
 
-/// Stops a campaign that APNs refuses as such, before it has spent its tokens on it.
+/// Stops a campaign that APNs refuses as a whole, before it has spent its tokens on it.
 ///
 ///     watching ──N refusals in a row──▶ aborted(refusedInARow)
-///       │ first N answers, all BadDeviceToken or DeviceTokenNotForTopic ──▶ aborted(onlyBadTokens)
+///       │ first N responses, all BadDeviceToken or DeviceTokenNotForTopic ──▶ aborted(onlyBadTokens)
 ///       │ more than P percent BadDeviceToken in the last 10,000 ──▶ aborted(tooManyBadTokens)
 ///       └─ first 200: requests in flight are no longer limited to N
+///       └─ first 200: requests in flight are no longer limited to N
 ///
-/// A response after which its row is sent again (429, 5xx) neither counts for `--abort-after` nor interrupts
-/// what counts: it says nothing of the campaign, and a server that is busy now and then would switch the
-/// guard off. Until the first 200 nor does one about a token: a dead one here and there does not show that
-/// anybody can be reached.
+/// A response after which its row is sent again (429, 5xx) neither counts for `--abort-after` nor
+/// interrupts a run of refusals: it shows nothing about the campaign, and a server that is busy at
+/// times would disable the guard. Until the first 200 the same applies to a response about a token,
+/// because a few dead tokens do not show that any device can be reached.
 public struct RefusalGuard: ~Copyable {
-    /// Why a campaign stops.
+    /// Reason for stopping a campaign.
     public enum Cause: Sendable, Equatable {
-        /// `--abort-after`: so many answers in a row refused the request or the credential.
+        /// `--abort-after`: this many consecutive responses refused the request or the credential.
         case refusedInARow
-        /// `--abort-after`: the first answers were all BadDeviceToken or DeviceTokenNotForTopic,
-        /// which is what a wrong environment or topic looks like.
+        /// `--abort-after`: the first responses were all BadDeviceToken or DeviceTokenNotForTopic,
+        /// which indicates a wrong environment or topic.
         case onlyBadTokens
-        /// `--max-bad-tokens`: too many BadDeviceToken among the last 10,000 answers.
+        /// `--max-bad-tokens`: too many BadDeviceToken among the last 10,000 responses.
         case tooManyBadTokens
     }
 
-    /// How many answers `--max-bad-tokens` looks back on.
+    /// Number of responses that `--max-bad-tokens` considers.
     static var windowCount: Int { 10_000 }
 
-    /// `--abort-after`; 0 switches it off.
+    /// `--abort-after`; 0 disables it.
     public let abortAfter: Int
-    /// The most BadDeviceToken there may be among the last 10,000 answers.
+    /// Maximum number of BadDeviceToken among the last 10,000 responses.
     let maximumBadTokens: Int
-    /// Whether this process had a notification accepted. What earlier ones had accepted shows nothing: a
-    /// resume may have another credential or endpoint.
+    /// Whether APNs accepted a notification of this process. Acceptances of earlier processes show
+    /// nothing: a resume may have another credential or endpoint.
     private(set) var hasAccepted = false
-    /// Whether first responses that are all BadDeviceToken count: not if the canary of another part
-    /// has passed. A wrong topic is this part's own mistake, and counts always.
+    /// Whether BadDeviceToken counts among the first responses: not if the canary of another part
+    /// has passed. A wrong topic is this part's own mistake, and always counts.
     let judgesFirst: Bool
-    /// Why the campaign stops; nil while it goes on.
+    /// Reason for stopping the campaign; nil while it continues.
     private(set) var cause: Cause?
 
     private(set) var answerCount = 0
     private(set) var refusedInARow = 0
     private(set) var isAllBadTokens = true
-    /// Responses that count as such, up to the first that does not.
+    /// Number of first responses that count as bad tokens, up to the first that does not.
     private(set) var firstBadTokens = 0
     private(set) var badTokenCount = 0
     private var windowPosition = 0
-    /// One byte for each of the last answers: 1 for BadDeviceToken.
+    /// One byte for each of the last responses: 1 for BadDeviceToken.
     private var window: FixedBuffer<UInt8>
 
     /// - Parameters:
     ///   - maximumBadTokensPercent: `--max-bad-tokens`, 0 to 100.
-    ///   - judgesFirst: whether BadDeviceToken among the first responses counts: not if the canary of
-    ///     another of the campaign's parts has passed.
+    ///   - judgesFirst: Whether BadDeviceToken among the first responses counts: not if the canary
+    ///     of another part of the campaign has passed.
     public init(
         abortAfter: Int, maximumBadTokensPercent: Double, judgesFirst: Bool = true
     ) {
@@ -65,11 +66,11 @@ public struct RefusalGuard: ~Copyable {
         window = FixedBuffer(repeating: 0, count: RefusalGuard.windowCount)
     }
 
-    /// Refusals that count towards `--abort-after` now: so many fewer requests are worth having in
-    /// flight before the first 200.
+    /// Current number of refusals that count for `--abort-after`. Before the first 200, the limit
+    /// on requests in flight is lower by as many.
     public var refusalCount: Int { max(refusedInARow, isAllBadTokens ? firstBadTokens : 0) }
 
-    /// Takes note of an answer; the cause, from the answer on that stops the campaign.
+    /// Records a response; returns the cause from the response on that stops the campaign.
     public mutating func note(_ signal: ResponseClass.CampaignSignal) -> Cause? {
         answerCount += 1
         noteInWindow(isBad: signal == .badDeviceToken)

@@ -1,23 +1,23 @@
 import BroadsideSupport
 
-/// Whether a row is sent again, and when.
+/// Decides whether a row is sent again, and when.
 public struct RetryPolicy: Sendable, Equatable {
-    /// `--max-attempts`: how often a row is sent at least before it fails.
+    /// `--max-attempts`: minimum number of attempts before a row fails.
     var maximumAttempts: Int
-    /// `--retry-for`: for how long a row is tried at least, from its first attempt, nanoseconds.
+    /// `--retry-for`: minimum time for which a row is tried, from its first attempt, nanoseconds.
     var retryForNanoseconds: UInt64
-    /// The delay before the second attempt, before jitter, nanoseconds.
+    /// Delay before the second attempt, before jitter, nanoseconds.
     var firstDelayNanoseconds: UInt64
-    /// The longest delay, before jitter, nanoseconds.
+    /// Maximum delay, before jitter, nanoseconds.
     var longestDelayNanoseconds: UInt64
 
-    /// The longest delay of a run that gives up after so long without a response: one that a row takes of
-    /// its own accord must not be the reason.
+    /// Maximum delay of a run that gives up after a time without a response; a row's own delay must
+    /// not be the reason for giving up.
     public static func longestDelay(giveUpAfter nanoseconds: UInt64) -> UInt64 {
         min(60_000_000_000, nanoseconds / 4 * 3)
     }
 
-    /// The contract's defaults are 5 attempts and 15 minutes.
+    /// Creates a policy; the contract's defaults are 5 attempts and 15 minutes.
     public init(
         maximumAttempts: Int = 5, retryForNanoseconds: UInt64 = 900_000_000_000,
         firstDelayNanoseconds: UInt64 = 500_000_000,
@@ -30,22 +30,22 @@ public struct RetryPolicy: Sendable, Equatable {
         self.longestDelayNanoseconds = longestDelayNanoseconds
     }
 
-    /// What becomes of a row that was not settled by its answer.
+    /// Outcome of an attempt that did not settle its row.
     public enum Verdict: Sendable, Equatable {
-        /// Send it again, at this instant.
+        /// The row is sent again, at this instant.
         case again(dueNanoseconds: UInt64)
-        /// It is `failed`: attempts and time are both used up.
+        /// The row is `failed`: attempts and time are both used up.
         case failed
     }
 
-    /// Judges a row after an attempt that counted.
+    /// Decides about a row after an attempt that counted.
     ///
     /// - Parameters:
-    ///   - attempts: how often it was sent, this time included.
-    ///   - firstAttempt: when it was first sent, nanoseconds, monotonic.
-    ///   - now: nanoseconds, monotonic.
-    ///   - retryAfterNanoseconds: the answer's Retry-After, which wins over a shorter delay.
-    ///   - random: decides the jitter.
+    ///   - attempts: Number of attempts, including this one.
+    ///   - firstAttempt: Time of the first attempt, monotonic nanoseconds.
+    ///   - now: Monotonic nanoseconds.
+    ///   - retryAfterNanoseconds: Retry-After of the response, which overrides a shorter delay.
+    ///   - random: Source of the jitter.
     public func verdict(
         attempts: Int, firstAttempt: UInt64, now: UInt64, retryAfterNanoseconds: UInt64? = nil,
         random: inout some RandomNumberGenerator
@@ -58,8 +58,8 @@ public struct RetryPolicy: Sendable, Equatable {
         return .again(dueNanoseconds: overflow ? .max : due)
     }
 
-    /// The delay after so many attempts: doubled each time, capped, then between a half and the
-    /// whole of that, so that rows refused together do not come back together.
+    /// Delay after a number of attempts: doubled each time, capped, then between a half and the
+    /// whole of that, so that rows refused together do not return together.
     func delayNanoseconds(
         afterAttempts attempts: Int, random: inout some RandomNumberGenerator
     ) -> UInt64 {
@@ -71,14 +71,15 @@ public struct RetryPolicy: Sendable, Equatable {
     }
 }
 
-/// The generator of splitmix64: a seed decides all, which is what the simulation needs.
+/// The splitmix64 generator: a seed determines all values, as the deterministic simulation
+/// requires.
 public struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// Any seed is as good as another.
+    /// Creates a generator; all seeds are equally good.
     public init(seed: UInt64) { state = seed }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     public mutating func next() -> UInt64 {
         defer { state &+= 0x9e37_79b9_7f4a_7c15 }
         return splitmix64(state)

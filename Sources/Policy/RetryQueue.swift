@@ -1,18 +1,17 @@
 import BroadsidePrimitives
 
-/// Rows that wait for their next attempt, the one due first in front.
+/// Rows that wait for their next attempt, the one due first at the front.
 ///
-/// A binary heap of fixed capacity in memory of its own: entry `i` is due no later than its children
-/// `2i + 1` and `2i + 2`. Rows due at the same instant come out in the order of their tags.
+/// A binary heap of fixed capacity in its own memory: entry `i` is due no later than its children
+/// `2i + 1` and `2i + 2`. Rows due at the same instant leave in the order of their tags.
 public struct RetryQueue: ~Copyable {
-    /// A row that waits.
+    /// A waiting row.
     public struct Entry: Sendable, Equatable {
-        /// When it is due, nanoseconds, monotonic.
+        /// Due time, monotonic nanoseconds.
         var dueNanoseconds: UInt64
-        /// What the caller knows the row by.
+        /// Caller's identifier of the row.
         public var tag: UInt32
 
-        /// Makes an entry.
         init(dueNanoseconds: UInt64, tag: UInt32) {
             self.dueNanoseconds = dueNanoseconds
             self.tag = tag
@@ -24,13 +23,13 @@ public struct RetryQueue: ~Copyable {
         }
     }
 
-    /// How many rows may wait.
+    /// Maximum number of waiting rows.
     let capacity: Int
-    /// How many rows wait.
+    /// Number of waiting rows.
     public private(set) var count = 0
     private var entries: FixedBuffer<Entry>
 
-    /// - Parameter capacity: allocated at once.
+    /// - Parameter capacity: Maximum number of rows; allocated at once.
     public init(capacity: Int) {
         precondition(capacity > 0, "a queue holds something")
         self.capacity = capacity
@@ -38,10 +37,10 @@ public struct RetryQueue: ~Copyable {
         entries = unsafe FixedBuffer(zeroed: capacity)
     }
 
-    /// Whether no more rows may wait.
+    /// Whether the queue is full.
     var isFull: Bool { count == capacity }
 
-    /// When the first row is due; nil where none waits.
+    /// Due time of the first row; nil if no row waits.
     public var nextDue: UInt64? {
         count == 0 ? nil : entries[0].dueNanoseconds
     }
@@ -61,13 +60,13 @@ public struct RetryQueue: ~Copyable {
         entries[hole] = entry
     }
 
-    /// Takes the first row that is due; nil where none is yet.
+    /// Removes and returns the first row that is due; nil if there is none yet.
     public mutating func popDue(now: UInt64) -> UInt32? {
         guard let nextDue, nextDue <= now else { return nil }
         return popFirst()?.tag
     }
 
-    /// Takes the first row, due or not: for handing rows back when a run ends.
+    /// Removes and returns the first row, due or not: for releasing rows when a run ends.
     public mutating func popFirst() -> Entry? {
         if count == 0 { return nil }
         let first = entries[0]
@@ -77,7 +76,7 @@ public struct RetryQueue: ~Copyable {
         return first
     }
 
-    /// Puts `entry` where the front was, and lets it sink to its place.
+    /// Replaces the front by `entry` and moves it down to its position.
     private mutating func sink(_ entry: Entry) {
         var hole = 0
         while true {

@@ -1,20 +1,20 @@
-/// Rows of a campaign's list that were sent, in all its runs, by what their responses said.
+/// Numbers of rows of a campaign's list that were sent, in all its runs, by their responses.
 ///
 /// A part of a campaign may be too short for every other guard: `--abort-after` has seen too few
-/// responses, and `--canary` waits in another part. So a part that ends with each row that was sent
-/// refused ends as a campaign that is wrong as a whole. A device that is gone (410) is not a refusal:
-/// APNs knows its token, for this topic and environment.
+/// responses, and `--canary` runs in another part. So if all sent rows of a part were refused, it
+/// ends like a campaign that is wrong as a whole. A dead token (410) is not a refusal: APNs knows
+/// it, for this topic and environment.
 public struct SentRows: Sendable, Equatable {
     /// Accepted.
     var accepted: UInt64
-    /// Rejected, but for devices that are gone.
+    /// Rejected, except with 410.
     public var refused: UInt64
     /// Rejected with 410.
     var gone: UInt64
-    /// Failed, unknown or in doubt: no response says what they are.
+    /// Failed, unknown or in doubt: no response decided about them.
     var open: UInt64
 
-    /// So many rows, by what became of them.
+    /// Creates the numbers of rows.
     public init(accepted: UInt64, refused: UInt64, gone: UInt64, open: UInt64) {
         self.accepted = accepted
         self.refused = refused
@@ -22,6 +22,6 @@ public struct SentRows: Sendable, Equatable {
         self.open = open
     }
 
-    /// Whether rows were sent, and each of them was refused.
+    /// Whether rows were sent and all of them were refused.
     public var areAllRefused: Bool { refused > 0 && accepted + gone + open == 0 }
 }

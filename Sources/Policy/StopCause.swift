@@ -1,56 +1,57 @@
 public import BroadsideAPNs
 
-/// Why a run ended, decided where it happens and kept with the ledger (`StopRecord`). What to do
-/// about each is one table, `StopAdvice`.
+/// Reason for the end of a run, decided where it occurs and stored with the ledger (`StopRecord`).
+/// `StopAdvice` is the table of what to do about each.
 public enum StopCause: Sendable, Hashable {
-    /// The list came to its end.
+    /// The list ended.
     case complete
-    /// A signal: responses in flight are awaited.
+    /// A signal; responses in flight are awaited.
     case signal
-    /// The operator's word on the control socket: as a signal.
+    /// The operator's command on the control socket; like a signal.
     case control
     /// `--deadline` has passed.
     case deadline
-    /// No address will ever do.
+    /// No address can ever be used.
     case gaveUp(ConnectionTrouble)
-    /// No response came for `--give-up-after`; what went wrong with connections last.
+    /// No response came for `--give-up-after`; with the latest connection trouble.
     case noResponse(seconds: UInt64, last: ConnectionTrouble?)
-    /// Connections ended by the server's protocol errors, one after the other.
+    /// The server's protocol errors ended one connection after another.
     case brokenServer(ConnectionTrouble)
-    /// APNs refuses the request or the credential: `--abort-after` in a row, or a connection as such.
+    /// APNs refuses the request or the credential: `--abort-after` in a row, or a whole connection.
     case refused(Refusal)
-    /// The list came to its end, but so many rows were refused because of the credential.
+    /// The list ended, but this many rows were refused because of the credential.
     case heldBack(rows: UInt64, Refusal?)
     /// The first responses were all BadDeviceToken or DeviceTokenNotForTopic.
     case onlyBadTokens(Refusal)
-    /// The list of a part came to its end, and each of these rows that were sent was refused; why the last
-    /// one was, if that is known.
+    /// The list of a part ended, and all of its sent rows were refused; with the last refusal, if
+    /// known.
     case allRefused(rows: UInt64, Refusal?)
     /// More than `--max-bad-tokens` of the last 10,000 responses are BadDeviceToken.
     case tooManyBadTokens
-    /// Topics that rows name were refused, as the text says; the others were sent.
+    /// Topics named by rows were refused, as described by the text; the others were sent.
     case topicsRefused(detail: String, Refusal?)
     /// More than `--max-invalid` of the rows read so far are invalid.
     case tooManyInvalid(count: UInt64, rows: UInt64)
-    /// More than `--canary-max-rejected` of the canary's responses refuse.
+    /// More than `--canary-max-rejected` of the canary's responses are refusals.
     case canaryRefused(count: UInt64, answered: UInt64)
-    /// With the rows of the canary that were not answered, more than `--canary-max-rejected` of them are
-    /// no success, or none was answered.
+    /// More than `--canary-max-rejected` of the canary's rows were unsuccessful, counting those
+    /// without a response; or no row had a response.
     case canaryWithoutResponses
-    /// APNs calls a provider token expired that cannot be renewed.
+    /// APNs reports a provider token as expired that cannot be renewed.
     case expiredToken(isSupplied: Bool)
-    /// The signing key does not sign any more.
+    /// The signing key can no longer sign.
     case signingFailed
-    /// The ledger failed: what was recorded stays true.
+    /// The ledger failed: records so far stay valid.
     case ledgerFailed(detail: String)
-    /// The ledger is not under its name any more: removed, or moved away.
+    /// The ledger was removed or renamed.
     case ledgerGone
     /// A newer attempt has claimed the ledger: nothing more is reserved or recorded.
     case superseded
-    /// The list cannot be read further: responses in flight are awaited, and the ledger is whole.
+    /// The list cannot be read further: responses in flight are awaited, and the ledger is
+    /// complete.
     case listFailed(detail: String)
-    /// From a place in the list on nobody knows where its rows begin: a quote that is not closed, a
-    /// carriage return. What comes before it is sent.
+    /// From an offset in the list on, the beginnings of rows are unknown, because of an unclosed
+    /// quote or a carriage return. The rows before it are sent.
     case listFaulty(detail: String)
     /// The list changed while it was read.
     case listChanged(detail: String)
@@ -59,21 +60,21 @@ public enum StopCause: Sendable, Hashable {
 
     /// A response that refuses a request or a credential as such.
     public struct Refusal: Sendable, Hashable {
-        /// 0: a GOAWAY that names the reason.
+        /// HTTP status; 0: a GOAWAY that names the reason.
         public var status: UInt16
-        /// nil: none that this version knows.
+        /// Reason; nil if this version knows none for the response.
         public var reason: Reason?
-        /// The credential is refused; false: the request.
+        /// Whether the credential is refused; false: the request.
         public var isCredential: Bool
 
-        /// A response's status and reason, and what it refuses.
+        /// Creates a refusal from a response.
         public init(status: UInt16, reason: Reason?, isCredential: Bool) {
             self.status = status
             self.reason = reason
             self.isCredential = isCredential
         }
 
-        /// `403 InvalidProviderToken`; a reason alone where it came with a GOAWAY.
+        /// Text such as `403 InvalidProviderToken`; only the reason if it came with a GOAWAY.
         public var text: String {
             let other =
                 status == LengthRequired.status
@@ -83,7 +84,7 @@ public enum StopCause: Sendable, Hashable {
         }
     }
 
-    /// Whether APNs, or a guard, found the campaign as a whole wrong, or its list: exit code 4.
+    /// Whether APNs, or a guard, found the campaign as a whole or its list wrong: exit code 4.
     public var isAbort: Bool {
         switch self {
         case .refused, .heldBack, .onlyBadTokens, .allRefused, .tooManyBadTokens, .topicsRefused,
@@ -97,7 +98,7 @@ public enum StopCause: Sendable, Hashable {
         }
     }
 
-    /// Whether nothing could be reached, or no response came: exit code 1 or 3.
+    /// Whether no server could be reached, or no response came: exit code 1 or 3.
     public var isGivingUp: Bool {
         switch self {
         case .gaveUp, .noResponse, .brokenServer, .canaryWithoutResponses, .failed: true
@@ -106,48 +107,48 @@ public enum StopCause: Sendable, Hashable {
     }
 }
 
-/// What went wrong with connections last.
+/// The latest problem with a connection.
 public struct ConnectionTrouble: Sendable, Hashable {
-    /// In which step.
+    /// Step in which a connection failed.
     public enum Kind: String, Sendable, CaseIterable {
         /// The name has no address.
         case resolve
-        /// No TCP connection.
+        /// The TCP connection failed.
         case connect
-        /// The proxy opens no tunnel.
+        /// The proxy refused a tunnel.
         case proxy
-        /// No TLS session.
+        /// The TLS session failed.
         case tls
-        /// The server broke the protocol, or has not begun it.
+        /// The server broke the protocol, or did not begin it.
         case `protocol`
-        /// The server is silent, or takes no bytes.
+        /// The server is silent, or accepts no bytes.
         case silent
-        /// A connection that stood was lost.
+        /// An established connection was lost.
         case lost
         /// The server ended the connection with an error or a reason.
         case refused
-        /// The server asks for a longer wait than `--give-up-after`.
+        /// The server requests a longer delay than `--give-up-after`.
         case longWait = "long-wait"
-        /// TooManyProviderTokenUpdates for too long.
+        /// The server responded with TooManyProviderTokenUpdates for too long.
         case tokenUpdates = "token-updates"
-        /// None of these.
+        /// Any other problem.
         case other
     }
 
-    /// In which step it happened.
+    /// Step in which the connection failed.
     public var kind: Kind
-    /// Who is at the connection's other end; nil if `problem` names it, or there is nobody.
+    /// Peer of the connection; nil if `problem` names it, or there is none.
     public var peer: String?
-    /// One line without the peer.
+    /// Description in one line, without the peer.
     public var problem: String
 
-    /// Trouble in a step, with whom, and one line about it.
+    /// Creates a problem from its step, peer and description.
     public init(_ kind: Kind, with peer: String? = nil, _ problem: String) {
         self.kind = kind
         self.peer = peer
         self.problem = problem
     }
 
-    /// One line that names the peer and what happened.
+    /// Description in one line, with the peer.
     public var message: String { peer.map { "\($0): \(problem)" } ?? problem }
 }

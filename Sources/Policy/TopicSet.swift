@@ -1,19 +1,19 @@
-/// Some of a run's topics, by their numbers.
+/// A set of a run's topics, by their numbers.
 public struct TopicSet: Sendable, Equatable {
     private var bits = SIMD4<UInt64>()
 
-    /// None.
+    /// Creates an empty set.
     public init() {}
 
-    /// Whether there is none.
+    /// Whether the set has no topic.
     public var isEmpty: Bool { bits == SIMD4<UInt64>() }
 
-    /// Whether a topic is one of them.
+    /// Whether the set has a topic.
     public func contains(_ topic: UInt8) -> Bool {
         bits[Int(topic >> 6)] >> UInt64(topic & 63) & 1 == 1
     }
 
-    /// Takes a topic in.
+    /// Adds a topic to the set.
     public mutating func insert(_ topic: UInt8) {
         bits[Int(topic >> 6)] |= 1 << UInt64(topic & 63)
         assert(contains(topic), "what was taken in is there")

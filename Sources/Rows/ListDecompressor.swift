@@ -4,8 +4,8 @@ internal import CBroadsideZstd
 
 /// Decompresses a list from a stream of pieces of any size, with a fixed amount of memory.
 ///
-///     input ──▶ member, member, … zeros (gzip)
-///     input ──▶ frame, skippable frame, … (zstd)
+///     input ──▶ member, member, … zeros      (gzip)
+///     input ──▶ frame, skippable frame, …    (zstd)
 ///
 /// Consumes as much input and fills as much output as possible; if nothing was produced and all
 /// input consumed, it needs more. The input may end only while `mayEnd` is true.
