@@ -1,7 +1,6 @@
-/// The records of dead tokens: what is known of each and its bytes behind that, in pages that stay
-/// where they are.
+/// Records of dead tokens, each followed by the token's bytes, in pages that never move.
 ///
-/// Places count in steps of 8 bytes, from 1, so that none is 0.
+/// Indices count in steps of 8 bytes, from 1, so that none is 0.
 @safe struct DeadTokenRecords: ~Copyable {
     static let pageByteCount = 1 << 20
     private static let recordByteCount = 32
@@ -11,25 +10,25 @@
     private var pages: [UnsafeMutableRawPointer] = unsafe []
     private var filled = DeadTokenRecords.pageByteCount
 
-    // SAFETY: allocated here, of trivial types, and reached only through this value.
+    // SAFETY: allocated here, of trivial types, and accessed only through this value.
     deinit { unsafe pages.forEach { page in unsafe page.deallocate() } }
 
-    /// Bytes in use.
+    /// Number of bytes in use.
     // SAFETY: the pages are only counted.
     var byteCount: Int { unsafe pages.count * DeadTokenRecords.pageByteCount }
 
-    /// Whether another record begins another page.
+    /// Whether another record needs another page.
     func needsPage(_ tokenByteCount: Int) -> Bool {
         filled + DeadTokenRecords.size(tokenByteCount) > DeadTokenRecords.pageByteCount
     }
 
-    /// Adds a record and the token's bytes; where it lies.
+    /// Adds a record and the token's bytes; returns its index.
     mutating func append(_ record: DeadTokens.Record, _ bytes: RawSpan) -> UInt32 {
         precondition(MemoryLayout<DeadTokens.Record>.size <= DeadTokenRecords.recordByteCount)
         precondition(bytes.byteCount == Int(record.byteCount))
-        // SAFETY: behind `filled` the last page has room for the record and the token's bytes, or a
-        // fresh page is appended, which is larger than any record: its token has 255 bytes at most.
-        // The array checks its index.
+        // SAFETY: behind `filled` the last page has enough memory for the record and the token's
+        // bytes, or a fresh page is appended, which is larger than any record: its token has 255
+        // bytes at most. The array checks its index.
         if needsPage(bytes.byteCount) {
             unsafe pages.append(
                 .allocate(byteCount: DeadTokenRecords.pageByteCount, alignment: 64))
@@ -45,25 +44,25 @@
         return recordIndex
     }
 
-    /// The record at a place that `append` returned.
+    /// Record at an index returned by `append`.
     subscript(recordIndex: UInt32) -> DeadTokens.Record {
-        // SAFETY: `append` made a record at each place that it returned; it stays where it is.
+        // SAFETY: `append` created a record at each index that it returned; the record never moves.
         unsafeAddress { unsafe UnsafePointer(address(recordIndex)) }
         unsafeMutableAddress { unsafe address(recordIndex) }
     }
 
-    /// The bytes of the token at a place that `append` returned.
+    /// Bytes of the token at an index returned by `append`.
     @_lifetime(borrow self)
     func bytes(of recordIndex: UInt32) -> RawSpan {
-        // SAFETY: they lie behind the record, and stay there as long as self.
+        // SAFETY: the bytes follow the record, and do not move as long as self exists.
         let start = unsafe UnsafeRawPointer(address(recordIndex)) + DeadTokenRecords.recordByteCount
         let span = unsafe RawSpan(_unsafeStart: start, byteCount: Int(self[recordIndex].byteCount))
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
     private func address(_ recordIndex: UInt32) -> UnsafeMutablePointer<DeadTokens.Record> {
-        // SAFETY: `append` returned the place, so that a record lies there, inside one page; the
-        // array checks which page.
+        // SAFETY: `append` returned the index, so that a record is at its address, inside one page;
+        // the array checks which page.
         let offset = Int(recordIndex - 1) * 8
         let page = unsafe pages[offset / DeadTokenRecords.pageByteCount]
         return unsafe (page + offset % DeadTokenRecords.pageByteCount)

@@ -4,36 +4,36 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// A ledger whose verdicts on tokens are read, twice: first for the dead, then for the living.
+/// A ledger whose verdicts on tokens are read twice: first for dead tokens, then for living ones.
 public struct VerdictLedger {
     private let manifest: Manifest
     private let segments: [LedgerSegment]
-    /// The segments as far as the first reading found them sound; the second reads no further, so
-    /// that both see the same while a run goes on writing.
+    /// Segments up to the end that the first reading validated. The second one reads no further, so
+    /// that both see the same records while a run continues writing.
     private var sound: [ValidatedSegment] = []
-    /// What its responses say, as far as it was read.
+    /// Tally of the responses, up to the validated end.
     public fileprivate(set) var responses = ResponseTally()
 
-    /// Whether an acceptance in it is the silence of a legacy gateway. That gateway takes
-    /// notifications for apps that are gone, too, and leaves it to the feedback service to tell (Apple,
-    /// "Binary Provider API"), so it proves nothing of a token.
+    /// Whether acceptance in the ledger means the silence of a legacy gateway. Such a gateway also
+    /// accepts notifications for apps that were removed, and leaves the report to the feedback
+    /// service (Apple, "Binary Provider API"), so its silence proves nothing about a token.
     public var acceptsBySilence: Bool { manifest.identity.acceptsBySilence }
 
-    /// Whose tokens its verdicts are about.
+    /// App and environment that the verdicts apply to.
     public var scope: TokenScope { TokenScope(manifest.identity) }
 
-    /// Names a ledger.
+    /// Creates a ledger from its manifest and segments.
     public init(manifest: Manifest, segments: [LedgerSegment]) {
         self.manifest = manifest
         self.segments = segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }
     }
 
-    /// Hands each verdict to `body`, and checks the ledger meanwhile.
+    /// Passes each verdict to `body`, and validates the ledger at the same time.
     ///
-    /// Accepted and rejected rows are never opened again, so that each such record is a verdict by
-    /// itself, and nothing about rows or chunks needs to be held.
+    /// Accepted and rejected rows are never reopened. Each such record is therefore a final
+    /// verdict, and no state of rows or chunks is needed.
     ///
-    /// - Parameter skipsAccepted: Whether `body` has no use for plain records of accepted rows.
+    /// - Parameter skipsAccepted: Whether to omit plain records of accepted rows.
     fileprivate mutating func readFirst(
         skipsAccepted: Bool = false,
         _ body: (inout BlockReader, LedgerRecord) throws(LedgerError) -> Void
@@ -57,8 +57,8 @@ public struct VerdictLedger {
         }
     }
 
-    /// Hands out each verdict once more: accepted rows in batches, the others to `body`. Their order is not
-    /// that of the ledger.
+    /// Passes each verdict once more: accepted rows in batches, the others to `body`; not in the
+    /// order of the ledger.
     fileprivate func readAgain(
         accepted: (borrowing AcceptedBatch) -> Void,
         _ body: (borrowing BlockReader, SettledRecord) -> Void
@@ -78,7 +78,7 @@ public struct VerdictLedger {
         accepted(batch)
     }
 
-    /// Hands out the verdicts of a block. What is in the batch in the end is not handed out yet.
+    /// Passes the verdicts of a block. Those left in the batch at the end have not been passed yet.
     private static func read(
         _ reader: inout BlockReader, _ batch: inout AcceptedBatch,
         accepted: (borrowing AcceptedBatch) -> Void,
@@ -106,8 +106,8 @@ public struct VerdictLedger {
         }
     }
 
-    /// Hands out the accepted rows of a ledger whose other verdicts are of no interest, and checks it
-    /// meanwhile.
+    /// Passes the accepted rows of a ledger, ignores its other verdicts, and validates it at the
+    /// same time.
     public mutating func readAccepted(
         _ accepted: (borrowing AcceptedBatch) -> Void
     ) throws(LedgerError) {
@@ -135,13 +135,13 @@ public struct VerdictLedger {
 }
 
 extension DeadTokens {
-    /// Notes the tokens that a ledger calls dead.
+    /// Inserts the tokens that a ledger reports as dead.
     ///
     /// - Parameters:
-    ///   - reasons: the reasons that do.
-    ///   - time: only verdicts that were settled in it count, milliseconds since 1970.
-    ///   - countsResponses: whether `responses` are wanted.
-    /// - Throws: what reading the ledger throws.
+    ///   - reasons: Reasons that report a token as dead.
+    ///   - time: Range of settlement times to include, milliseconds since 1970; nil: all.
+    ///   - countsResponses: Whether to update the ledger's `responses`.
+    /// - Throws: Errors of reading the ledger.
     public mutating func insertDead(
         of ledger: inout VerdictLedger, reasons: Set<Reason>, settledIn time: Range<UInt64>? = nil,
         countsResponses: Bool = true
@@ -166,15 +166,15 @@ extension DeadTokens {
         }
     }
 
-    /// Rescues tokens by a ledger's other verdicts: those that APNs accepted or refused for another
-    /// reason at the same time or later. An answer that never came says nothing about a token, and nor
-    /// does the silence of a legacy gateway.
+    /// Marks tokens as rescued by a ledger's other verdicts: those that APNs accepted, or refused
+    /// for another reason, at the same time or later. A lost response proves nothing about a token,
+    /// and nor does the silence of a legacy gateway.
     ///
     /// - Parameters:
-    ///   - reasons: the reasons that call a token dead.
-    ///   - end: only verdicts that were settled before count, milliseconds since 1970; nil: all.
-    ///   - accepted: is handed all accepted rows, too.
-    /// - Throws: what reading the ledger throws.
+    ///   - reasons: Reasons that report a token as dead.
+    ///   - end: Only verdicts settled before it count, milliseconds since 1970; nil: all.
+    ///   - accepted: Also receives all accepted rows.
+    /// - Throws: Errors of reading the ledger.
     public mutating func rescueLiving(
         of ledger: VerdictLedger, reasons: Set<Reason>, settledBefore end: UInt64? = nil,
         accepted: (borrowing AcceptedBatch) -> Void = { _ in }
@@ -223,7 +223,7 @@ extension DeadTokens {
     }
 }
 
-/// A token of a record: its bytes, and the fingerprint of its digits.
+/// The token of a record: its bytes, and the fingerprint of its digits.
 private struct TokenBytes {
     private(set) var bytes: [UInt8] = []
     private var digits: [UInt8] = []

@@ -2,40 +2,42 @@ internal import BroadsideAPNs
 internal import BroadsidePrimitives
 import BroadsideSupport
 
-/// Tokens that APNs called dead, by what ledgers say; memory by dead token, never by row.
+/// Tokens that ledgers report as dead; memory grows with dead tokens, not with rows.
 ///
-///     slots     64 bits each: the fingerprint's upper half and where the record lies; open
+///     slots     64 bits each: the fingerprint's upper half and the record's index; open
 ///               addressing, at most half full
-///     records   in pages: what is known of a token, then its bytes
-///     filter    after `seal`: a bit for each of 16 or more values of a fingerprint a token; nearly
-///               all living tokens are told by it alone
+///     records   in pages: a record per token, followed by the token's bytes
+///     filter    after `seal`: at least 16 bits per token, indexed by fingerprint; identifies
+///               nearly all living tokens by itself
 ///
-/// A token is taken for dead only where all its digits are equal: a fingerprint alone never removes
-/// anything. Living tokens are known by fingerprint alone, and two with the same one could at worst
-/// keep a dead token in the list.
+/// A token counts as dead only if all its digits match; a fingerprint alone never removes anything.
+/// Living tokens are known by fingerprint alone, and a collision could at worst keep a dead token
+/// in the list.
 public struct DeadTokens: ~Copyable {
-    /// What is known of one dead token.
+    /// Record of one dead token.
     struct Record {
         var fingerprint: UInt64
-        /// When the newest verdict that calls it dead was settled, milliseconds since 1970.
+        /// Settlement time of the newest verdict that reports the token as dead, milliseconds since
+        /// 1970.
         var settledAt: UInt64
-        /// Since when it is dead: APNs' own time, or the verdict's where APNs gave none.
+        /// Time of death: APNs' own time, or the verdict's if APNs gave none, milliseconds since
+        /// 1970.
         var diedAt: UInt64
         var byteCount: UInt8
         var reason: UInt8
-        /// Whether a verdict as new or newer says otherwise.
+        /// Whether a verdict of the same time or later contradicts.
         var isRescued: Bool
-        /// Whose device it is dead for: a place among `scopes`.
+        /// Index in `scopes` of the app and environment.
         var scope: UInt32
     }
 
-    /// The most memory for records and slots; beyond, `isFull`. It is enough for about ten million
-    /// dead tokens.
+    /// Limit on memory for records and slots, enough for about ten million dead tokens; at the
+    /// limit, `isFull` is set.
     public static let memoryLimit = 1 << 30
 
     static let pageByteCount = DeadTokenRecords.pageByteCount
 
-    /// The apps and environments that verdicts were asked for.
+    /// Apps and environments of the verdicts.
     public private(set) var scopes: [TokenScope] = []
 
     private let memoryLimit: Int
@@ -43,33 +45,33 @@ public struct DeadTokens: ~Copyable {
     private var slots = WordTable(count: 1 << 12)
     private var filter = WordTable(full: 1)
 
-    /// How many tokens there are, rescued ones included.
+    /// Number of tokens, including rescued ones.
     public private(set) var count = 0
-    /// Whether a token found no room within the limit.
+    /// Whether a token did not fit within the memory limit.
     public private(set) var isFull = false
 
-    /// None yet.
+    /// Creates an empty set.
     public init() { self.init(memoryLimit: DeadTokens.memoryLimit) }
 
     init(memoryLimit: Int) {
         self.memoryLimit = memoryLimit
     }
 
-    /// Bytes in use.
+    /// Number of bytes in use.
     var byteCount: Int { records.byteCount + slots.count * 8 }
 
     // MARK: Making it
 
-    /// The number by which verdicts name a scope.
+    /// Returns the number of a scope in verdicts.
     mutating func number(of scope: TokenScope) -> UInt32 {
         if let index = scopes.firstIndex(of: scope) { return UInt32(index) }
         scopes.append(scope)
         return UInt32(scopes.count - 1)
     }
 
-    /// Notes that a token is dead; of several such verdicts of a scope the newest counts.
+    /// Inserts a dead token; of several such verdicts in a scope the newest counts.
     ///
-    /// - Parameter bytes: the token's bytes, at most 100.
+    /// - Parameter bytes: Bytes of the token, at most 100.
     mutating func insert(
         bytes: RawSpan, fingerprint: UInt64, reason: UInt8, settledAt: UInt64, diedAt: UInt64,
         scope: UInt32 = 0
@@ -81,7 +83,7 @@ public struct DeadTokens: ~Copyable {
             guard records[recordIndex].scope == scope, isEqual(recordIndex, bytes) else { continue }
             let isNewer = settledAt > records[recordIndex].settledAt
             let isAsNew = settledAt == records[recordIndex].settledAt
-            // Of two at the same time, the one that keeps more.
+            // Of two at the same time, the one that keeps more tokens.
             if isNewer || (isAsNew && diedAt < records[recordIndex].diedAt) {
                 records[recordIndex].settledAt = settledAt
                 records[recordIndex].diedAt = diedAt
@@ -103,22 +105,22 @@ public struct DeadTokens: ~Copyable {
         put(fingerprint, recordIndex)
     }
 
-    /// Notes a verdict on a living token, known by its fingerprint.
+    /// Records a verdict on a living token, identified by its fingerprint.
     @inline(__always)
     mutating func rescue(fingerprint: UInt64, settledAt: UInt64, scope: UInt32 = 0) {
         guard mayContain(fingerprint) else { return }
         rescueFound(fingerprint, settledAt, scope, nil)
     }
 
-    /// Notes a verdict on a token that does not call it dead.
+    /// Records a verdict that does not report the token as dead.
     mutating func rescue(
         bytes: RawSpan, fingerprint: UInt64, settledAt: UInt64, scope: UInt32 = 0
     ) {
         rescueFound(fingerprint, settledAt, scope, bytes)
     }
 
-    /// What APNs says of an app's device proves nothing for another app: one that takes its pushes may
-    /// be on a device from which the other is gone.
+    /// Whether two scopes may be the same. A response for one app proves nothing for another, which
+    /// may have been removed from the same device.
     private func isSameScope(_ first: UInt32, _ second: UInt32) -> Bool {
         first == second || scopes[Int(first)].mayBe(scopes[Int(second)])
     }
@@ -126,7 +128,8 @@ public struct DeadTokens: ~Copyable {
     private mutating func rescueFound(
         _ fingerprint: UInt64, _ settledAt: UInt64, _ scope: UInt32, _ bytes: RawSpan?
     ) {
-        // Where two dead tokens share a fingerprint, which nobody will see, both are rescued.
+        // In the extremely unlikely case of two dead tokens with the same fingerprint, both are
+        // rescued.
         var search = Search(fingerprint)
         while let recordIndex = next(&search) {
             guard settledAt >= records[recordIndex].settledAt,
@@ -137,7 +140,7 @@ public struct DeadTokens: ~Copyable {
         }
     }
 
-    /// Makes the filter: of all tokens, and once more, after rescues, of those that stay dead.
+    /// Builds the filter: first of all tokens, and again, after rescues, of those that stay dead.
     public mutating func seal() {
         var bitCount = 1 << 12
         while bitCount < count * 16 { bitCount *= 2 }
@@ -154,35 +157,35 @@ public struct DeadTokens: ~Copyable {
 
     // MARK: Looking up
 
-    /// Whether a token with this fingerprint may be dead; false nearly always where it is not.
+    /// Whether a token with this fingerprint may be dead; false for nearly all tokens that are not.
     @inline(__always)
     func mayContain(_ fingerprint: UInt64) -> Bool {
         filter[Int(fingerprint >> 6)] & (1 << (fingerprint & 63)) != 0
     }
 
-    /// Since when a token is dead, milliseconds since 1970; nil if it is not.
+    /// Time of a token's death, milliseconds since 1970; nil if it is not dead.
     ///
-    /// - Parameter digits: lower-case digits.
+    /// - Parameter digits: Lower-case digits.
     public func diedAt(digits: RawSpan, fingerprint: UInt64) -> UInt64? {
         guard mayContain(fingerprint) else { return nil }
         return find(digits: digits, fingerprint: fingerprint)?.diedAt
     }
 
-    /// Whether a token that was registered at a time lives, although it died at another, in milliseconds since
-    /// 1970.
+    /// Whether a token is alive because it was registered after it had died; times in milliseconds
+    /// since 1970.
     @inline(__always)
     public static func lives(registeredAt time: Int64, diedAt: UInt64) -> Bool {
         time > 0 && UInt64(time) > diedAt
     }
 
-    /// What is known of a dead token that nothing rescued; nil where the token is not dead. Of several
-    /// scopes the one for which it died last.
+    /// Returns the record of a dead token that was not rescued; nil if the token is not dead. Of
+    /// several scopes, the one with the latest death is chosen.
     ///
-    /// - Parameter digits: lower-case digits.
+    /// - Parameter digits: Lower-case digits.
     func find(digits: RawSpan, fingerprint: UInt64) -> Record? {
         var found: Record?
         var search = Search(fingerprint)
-        // With a single scope the first is the only one.
+        // With a single scope, the first match is the only one.
         while found == nil || scopes.count > 1, let recordIndex = next(&search) {
             let record = records[recordIndex]
             if !record.isRescued, record.diedAt >= found?.diedAt ?? 0,
@@ -215,7 +218,7 @@ public struct DeadTokens: ~Copyable {
         return true
     }
 
-    /// Where a look through the slots has come to.
+    /// Position of a search through the slots.
     private struct Search {
         let fingerprint: UInt64
         var index: Int
@@ -226,7 +229,7 @@ public struct DeadTokens: ~Copyable {
         }
     }
 
-    /// The next place with the fingerprint that is looked for.
+    /// Returns the next record with the fingerprint; nil if there is none.
     private func next(_ search: inout Search) -> UInt32? {
         while true {
             let slot = slots[search.index]
@@ -243,7 +246,7 @@ public struct DeadTokens: ~Copyable {
 
     // MARK: Memory
 
-    /// Whether the limit allows another record, with what has to grow for it.
+    /// Whether the memory limit allows another record, including the growth it requires.
     private func hasRoom(_ tokenByteCount: Int) -> Bool {
         let slotBytes = (count + 1) * 2 > slots.count ? slots.count * 16 : 0
         let pageBytes = records.needsPage(tokenByteCount) ? DeadTokens.pageByteCount : 0

@@ -3,7 +3,7 @@ import BroadsideRows
 import BroadsideSupport
 
 extension ListPruner {
-    /// Goes through lines; where the last one that is whole ends.
+    /// Processes lines; returns the end of the last complete one.
     mutating func goThroughLines(
         _ window: PrunerWindow, from start: Int, isLast: Bool, removed: inout [UInt8]
     ) -> Int {
@@ -30,8 +30,9 @@ extension ListPruner {
         }
     }
 
-    /// Passes by lines of exactly 64 digits whose token surely lives: nearly all lines of nearly
-    /// all lists. Where the line end has to be is known, so none is searched: 64 digits hold none.
+    /// Skips lines of exactly 64 digits whose token is certainly alive: nearly all lines of nearly
+    /// all lists. The position of the line end is known, so no search is needed: 64 digits contain
+    /// none.
     private mutating func passLivingTokens(_ window: PrunerWindow, _ offset: inout Int) {
         var rows: UInt64 = 0
         while window.count - offset >= 66 {
@@ -48,7 +49,7 @@ extension ListPruner {
             }
             let text = line.extracting(first: 64)
             let isToken = digits.write { TokenText.canonicalize(text, into: &$0) }
-            // A bracketed token of fewer digits is left to the careful way.
+            // A bracketed token of fewer digits is left to the general code.
             guard isToken, digits.count == 64 else { break }
             if dead.mayContain(TokenText.fingerprint(digits.bytes)) { break }
             rows += 1

@@ -2,11 +2,11 @@ import BroadsideRows
 import BroadsideSupport
 
 extension ListPruner {
-    /// Goes through the records of a list with columns; where the last one that is whole ends.
+    /// Processes the records of a list with columns; returns the end of the last complete one.
     mutating func goThroughRecords(
         _ window: PrunerWindow, from start: Int, isLast: Bool, removed: inout [UInt8]
     ) -> Int {
-        // SAFETY: nothing reads with it after this window.
+        // SAFETY: nothing is read with it after this window.
         unsafe window.open(&reader, from: start, line: line)
         while let row = reader.next() {
             let next = reader.offset
@@ -23,7 +23,7 @@ extension ListPruner {
             counts.rows += 1
             if hasRegistration, reader.field(1).form != .missing {
                 counts.withRegistration += 1
-                // One that can be read is enough to know the column.
+                // One readable time is enough to recognize the column.
                 if !counts.hasReadableRegistration {
                     counts.hasReadableRegistration = registration() != nil
                 }
@@ -33,8 +33,8 @@ extension ListPruner {
                 counts.withoutToken += 1
                 continue
             }
-            // SAFETY: nothing is read or moved before the text was looked at.
-            // SAFETY: no row is read before it was looked up.
+            // SAFETY: nothing is read or moved before the lookup of the text ends, and no row is
+            // read before it.
             let text = unsafe _overrideLifetime(reader.text(field), borrowing: ())
             guard let record = findDead(text), goes(record, row) else {
                 continue
@@ -52,7 +52,7 @@ extension ListPruner {
         return SeparatorLine.separator([UInt8](text)) == layout.format.separator
     }
 
-    /// Whether a row is longer than rows may be, its line feed not counted.
+    /// Whether a row exceeds the maximum length, without its line feed.
     private func isLong(_ window: PrunerWindow, _ row: RowReader.Row, _ next: Int) -> Bool {
         let count = next - row.start
         guard count > RowChunk.rowByteCountMax else { return false }
@@ -60,14 +60,14 @@ extension ListPruner {
             || window.byte(at: next - 1) != UInt8(ascii: "\n")
     }
 
-    /// Whether the row read last ends with a line end, and not because the window does.
+    /// Whether the row read last ends with a line end, not merely with the window.
     private func isWhole(_ window: PrunerWindow, _ next: Int) -> Bool {
         if reader.isRowOpen { return false }
         return window.byte(at: next - 1) == UInt8(ascii: "\n")
     }
 
-    /// Where behind the last row only blank lines follow, the last of which may be a row's
-    /// beginning.
+    /// Offset behind the last whole line, if only blank lines follow the last row; an unterminated
+    /// line may be the start of a row.
     private mutating func endOfLastLine(_ window: PrunerWindow, from start: Int) -> Int {
         var offset = window.count
         while offset > start, window.byte(at: offset - 1) != 0x0a { offset -= 1 }
@@ -75,13 +75,13 @@ extension ListPruner {
         return offset
     }
 
-    /// When the token of the row read last was registered; nil where that is unreadable.
+    /// Registration time of the row read last; nil if it is unreadable.
     private mutating func registration() -> Int64? {
         let field = reader.field(1)
         return field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
     }
 
-    /// Whether a dead token's row goes: not where its token was registered after it had died.
+    /// Whether a dead token's row is removed: not if its token was registered after its death.
     private mutating func goes(_ record: DeadTokens.Record, _ row: RowReader.Row) -> Bool {
         guard hasRegistration else { return true }
         guard let time = registration() else {

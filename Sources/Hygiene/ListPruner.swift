@@ -2,68 +2,68 @@ import BroadsideAPNs
 public import BroadsideRows
 import BroadsideSupport
 
-/// Takes the rows of dead tokens out of a list that comes by in windows, in place: all other bytes
-/// stay as they are.
+/// Removes the rows of dead tokens from a list that is processed in windows, in place; all other
+/// bytes stay unchanged.
 ///
 ///     the window before   | mark, header | row | dead row | row | blank | row | part of a row
 ///     and after           | mark, header | row | row | blank | row |
 ///                         └────────────── kept ────────────────────┘   consumed up to here ┘
 ///
-/// What is not consumed comes again at the next window's start, with more behind it. A row that is
-/// longer than rows may be has no token, and passes by in pieces. Each byte is looked at by a scanner
-/// that checks before anything is made of it: behind a `fault` nothing is consumed.
+/// Unconsumed bytes return at the start of the next window, followed by more. A row that exceeds
+/// the maximum length has no token, and is skipped in pieces. A checking scanner reads each byte
+/// before it is processed: behind a `fault` nothing is consumed.
 public struct ListPruner: ~Copyable {
-    /// What became of a window.
+    /// Result for a window.
     public struct Outcome: Sendable {
-        /// Bytes at the window's start that belong to the pruned list.
+        /// Number of bytes at the window's start that belong to the pruned list.
         public var keptCount: Int
-        /// Bytes that are dealt with; the others come again in the next window.
+        /// Number of processed bytes; the others return in the next window.
         public var consumedCount: Int
     }
 
-    /// What was done so far.
+    /// Counts so far.
     public internal(set) var counts = PruneCounts()
-    /// Why the list can't be read on: there is no pruned list then.
+    /// Fault that ends the list; there is no pruned list then.
     public private(set) var fault: ListFault?
-    /// In the window that was dealt with last, before it changed: what was handed out as removed, and what
-    /// of that does not belong to the pruned list; empty where nobody asks.
+    /// Ranges in the last window, before it changed: those passed out as removed, and those cut
+    /// from the list; empty unless `notesRanges` is set.
     public internal(set) var removedRanges: (handedOut: [Range<Int>], cut: [Range<Int>]) = ([], [])
 
     let dead: DeadTokens
     let layout: RowLayout
-    /// Whether field 1 is the time of a row's registration.
+    /// Whether field 1 is the registration time of a row.
     let hasRegistration: Bool
-    /// Reads that time.
+    /// Parser of registration times.
     let registrationTime: RegistrationTime
-    /// Whether rows that go are handed out.
+    /// Whether removed rows are passed out.
     let collectsRemoved: Bool
-    /// Whether `removedRanges` are wanted.
+    /// Whether `removedRanges` is recorded.
     let notesRanges: Bool
     var reader: RowReader
     var isAtStart = true
     var isHeaderDue: Bool
-    /// Whether a first line that names the separator may come before the header.
+    /// Whether a first line that names the separator may precede the header.
     var isSeparatorDue: Bool
-    /// The line on which the next window starts; kept for delimited formats only.
+    /// Line at the start of the next window; only for delimited formats.
     var line: UInt64 = 1
     var digits = TokenDigits()
-    /// What looks for the end of a row that is longer than rows may be; nil: there is none.
+    /// Scanner for the end of a row that exceeds the maximum length; nil: there is none.
     private var longRow: RowScanner?
-    /// What looks at each byte first, the bytes at the next window's start that it has seen, and the line
-    /// that it is on.
+    /// Scanner that checks each byte first; the number of bytes it has checked at the start of the
+    /// next window; and its line.
     private var checker: RowScanner
     private var checkedCount = 0
     private var checkedLine: UInt64 = 1
-    /// The run of bytes that stay and were not moved to their place yet: from where, to where.
+    /// Bytes that are kept but not moved yet: start of the range, and its destination.
     var runStart = 0
     var keptEnd = 0
 
     /// - Parameters:
-    ///   - dead: the dead tokens, sealed.
-    ///   - layout: field 0 is the token; field 1, if there is one, the time of registration.
-    ///   - collectsRemoved: whether `process` hands out what goes.
-    ///   - nowMilliseconds: the time, milliseconds since 1970.
-    ///   - notesRanges: whether it also says where that was.
+    ///   - dead: The dead tokens, sealed.
+    ///   - layout: Field 0 is the token; field 1, if there is one, the registration time.
+    ///   - collectsRemoved: Whether `process` passes out removed rows.
+    ///   - nowMilliseconds: Current time, milliseconds since 1970.
+    ///   - notesRanges: Whether `removedRanges` is recorded.
     public init(
         dead: consuming DeadTokens, layout: RowLayout, collectsRemoved: Bool,
         nowMilliseconds: UInt64, notesRanges: Bool = false
@@ -80,17 +80,18 @@ public struct ListPruner: ~Copyable {
         isSeparatorDue = isHeaderDue
     }
 
-    /// Deals with the rows that are whole in a window.
+    /// Processes the complete rows of a window.
     ///
     /// - Parameters:
-    ///   - window: the list from where the last window was consumed on; it changes.
-    ///   - isLast: whether the list ends with it.
-    ///   - removed: grows by the rows that go, and at first by the header.
-    /// - Returns: where nothing is consumed, a row is longer than the window.
+    ///   - window: The list from the end of the consumed bytes on; it is changed.
+    ///   - isLast: Whether the list ends with the window.
+    ///   - removed: Receives the removed rows, preceded by the header.
+    /// - Returns: The result; if nothing is consumed, a row is longer than the window.
     public mutating func process(
         _ window: UnsafeMutableRawBufferPointer, isLast: Bool, removed: inout [UInt8]
     ) -> Outcome {
-        // SAFETY: the memory is the caller's for this call, and nothing keeps the window longer.
+        // SAFETY: the memory belongs to the caller during this call, and nothing keeps the window
+        // longer.
         guard let window = unsafe PrunerWindow(window) else {
             return Outcome(keptCount: 0, consumedCount: 0)
         }
@@ -126,7 +127,7 @@ public struct ListPruner: ~Copyable {
         return Outcome(keptCount: keptEnd, consumedCount: consumed)
     }
 
-    /// Looks at what is new in a window; false where there is a fault.
+    /// Checks the new bytes of a window; false if there is a fault.
     private mutating func check(_ window: PrunerWindow, isLast: Bool) -> Bool {
         if fault != nil { return false }
         if checkedCount < window.count {
@@ -138,7 +139,7 @@ public struct ListPruner: ~Copyable {
         return fault == nil
     }
 
-    /// Ends the list; why it could not be read to its end.
+    /// Ends the list; returns the fault that kept it from being read to its end.
     public mutating func finish() -> ListFault? {
         _ = checker.endOfText(at: 0)
         noteFault()
@@ -150,7 +151,7 @@ public struct ListPruner: ~Copyable {
         fault = ListFault(found.kind, line: checkedLine + found.line)
     }
 
-    /// Appends to what goes, if it is wanted.
+    /// Appends a range to the removed rows, if they are collected.
     mutating func handOut(_ window: PrunerWindow, _ range: Range<Int>, to removed: inout [UInt8]) {
         guard collectsRemoved else { return }
         window.append(range, to: &removed)
@@ -163,7 +164,7 @@ public struct ListPruner: ~Copyable {
             && mark.indices.allSatisfy { window.byte(at: $0) == mark[$0] }
     }
 
-    /// Takes a row that is longer than rows may be for what it is: none with a token.
+    /// Starts to skip a row that exceeds the maximum length, and counts it as one without a token.
     private mutating func beginLongRow(_ window: PrunerWindow, from start: Int) {
         var scanner = RowScanner(format: layout.format)
         var scan = start
@@ -174,7 +175,7 @@ public struct ListPruner: ~Copyable {
         counts.withoutToken += 1
     }
 
-    /// Passes by what a window has of such a row; how much that is.
+    /// Skips the window's part of such a row; returns the end of that part.
     private mutating func passLongRow(_ window: PrunerWindow, from start: inout Int) -> Int {
         guard var scanner = longRow else { return start }
         longRow = nil
@@ -186,7 +187,7 @@ public struct ListPruner: ~Copyable {
         return start
     }
 
-    /// Moves the bytes that stay and come before `end` behind those that stayed before.
+    /// Moves the kept bytes before `end` behind those kept earlier; returns their new end.
     func moved(_ window: PrunerWindow, upTo end: Int) -> Int {
         let count = end - runStart
         assert(count >= 0 && keptEnd <= runStart, "rows move towards the start only")
@@ -199,7 +200,7 @@ public struct ListPruner: ~Copyable {
         runStart = end
     }
 
-    /// Takes a row out.
+    /// Removes a row.
     mutating func remove(
         _ window: PrunerWindow, _ start: Int, _ end: Int, reason: UInt8, removed: inout [UInt8]
     ) {
@@ -212,7 +213,7 @@ public struct ListPruner: ~Copyable {
         runStart = end
     }
 
-    /// Whether the text is a dead token's; nil too where it is not a token.
+    /// Record of a dead token; nil if the text is another token, or no token.
     @inline(__always)
     mutating func findDead(_ text: RawSpan) -> DeadTokens.Record? {
         guard digits.write({ TokenText.canonicalize(text, into: &$0) }) else {

@@ -2,66 +2,66 @@ public import BroadsideAPNs
 public import BroadsideRows
 import BroadsideSupport
 
-/// What the rows of a list are, counted as they come by: what `send` would make of each.
+/// Counts of a list's rows by validity, as `send` would classify them.
 public struct ListSurvey: ~Copyable {
-    /// A row that is not a token.
+    /// A row without a valid token.
     public struct BadRow: Sendable, Equatable {
-        /// The line on which it starts, from 1.
+        /// Line on which the row starts, from 1.
         public var line: UInt64
         /// `MalformedToken`, `MissingColumn` or `MalformedRow`.
         public var reason: Reason
-        /// The beginning of what stands in the token's place, as it is: at most
-        /// `ForeignToken.excerptByteCount`.
+        /// Beginning of the text in the token's column, unchanged: at most
+        /// `ForeignToken.excerptByteCount` bytes.
         public var text: ArraySlice<UInt8>
     }
 
-    /// What has been counted.
+    /// Counts of rows.
     public struct Counts: Sendable {
-        /// Rows; a header and blank lines are none.
+        /// Rows, without header and blank lines.
         public internal(set) var rows: UInt64 = 0
         /// Rows with a device token.
         public internal(set) var valid: UInt64 = 0
-        /// Rows that lack the token's column or have a null there.
+        /// Rows that lack the token's column or have a null in it.
         public internal(set) var withoutColumn: UInt64 = 0
-        /// Rows whose token's place holds something else.
+        /// Rows with another text in the token's column.
         public internal(set) var malformed: UInt64 = 0
         /// Rows that break the rules of their format.
         public internal(set) var malformedRows: UInt64 = 0
-        /// The line on which the first of those starts.
+        /// Line of the first row that breaks the rules of its format.
         public internal(set) var firstMalformedRowLine: UInt64?
         /// Tokens with capital letters, which are sent in lower case.
         public internal(set) var withCapitals: UInt64 = 0
-        /// Tokens with blanks or angle brackets round them.
+        /// Tokens with surrounding blanks or angle brackets.
         public internal(set) var decorated: UInt64 = 0
-        /// Tokens by their number of digits.
+        /// Tokens by number of digits.
         public internal(set) var lengths = TokenLengths()
-        /// The first rows that are not tokens.
+        /// First rows without a valid token.
         public internal(set) var firstBadRows: [BadRow] = []
 
-        /// Rows that are not tokens.
+        /// Rows without a valid token.
         public var invalid: UInt64 { withoutColumn + malformed + malformedRows }
 
-        /// Tokens by their number of digits.
+        /// Tokens by number of digits.
         public var byDigitCount: [UInt64] { lengths.rows }
 
-        /// Tokens of fewer digits than any that Apple is known to have given out.
+        /// Tokens of fewer digits than Apple is known to have issued.
         public var suspicious: UInt64 { byDigitCount[..<64].reduce(0, +) }
     }
 
-    /// How many bad rows are kept with their places.
+    /// Maximum number of bad rows that are kept.
     static let keptBadRowCount = 10
 
-    /// What has been counted so far.
+    /// Counts so far.
     public private(set) var counts = Counts()
 
     private var digits = TokenDigits()
 
-    /// Nothing counted yet.
+    /// Creates an empty survey.
     public init() {}
 
     /// Counts the row that `reader` read last.
     ///
-    /// - Returns: how many digits its token has; 0 where it has none.
+    /// - Returns: Number of digits of its token; 0 if it has none.
     public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) -> Int {
         counts.rows += 1
         let field = reader.field(0)
@@ -79,7 +79,7 @@ public struct ListSurvey: ~Copyable {
         return count
     }
 
-    /// The token of the row taken last, in lower case.
+    /// Token of the row counted last, in lower case.
     @_lifetime(borrow self)
     public func token(_ count: Int) -> RawSpan {
         digits.bytes.extracting(first: count)

@@ -1,14 +1,14 @@
 public import BroadsideRows
 
-/// Words that databases and programs write for a value that is missing, and that a list takes for texts.
+/// Words for missing values, written by databases and programs, that a list would treat as text.
 public struct MissingWords: Sendable {
-    /// Where a column first has such a word.
+    /// First occurrence of such a word in a column.
     public struct Occurrence: Sendable, Equatable {
-        /// The line on which the row starts.
+        /// Line on which the row starts.
         public var line: UInt64
         /// The word.
         public var word: String
-        /// Rows that have one in this column.
+        /// Number of rows with such a word in this column.
         public var rows: UInt64
     }
 
@@ -17,16 +17,16 @@ public struct MissingWords: Sendable {
         "undefined",
     ].map { Array($0.utf8) }
 
-    /// Bytes of the shortest and of the longest.
+    /// Range of the words' lengths in bytes.
     private static let lengths = 3...9
 
-    /// By field; nil for one without such a word.
+    /// Occurrences by field; nil for a field without such a word.
     public private(set) var occurrences: [Occurrence?]
 
-    /// For lists of this layout.
+    /// Creates counts for lists of a layout.
     public init(_ layout: RowLayout) { occurrences = layout.names.map { _ in nil } }
 
-    /// Takes note of the row that was read last.
+    /// Counts words in the row that was read last.
     public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) {
         for index in occurrences.indices {
             let field = reader.field(index)

@@ -1,28 +1,28 @@
-/// What pruning did with a list's rows.
+/// Counts of rows processed by pruning.
 public struct PruneCounts: Sendable {
-    /// Rows of the list; header and blank lines are none.
+    /// Rows of the list, without header and blank lines.
     public internal(set) var rows: UInt64 = 0
-    /// Rows left out.
+    /// Removed rows.
     public internal(set) var removed: UInt64 = 0
-    /// Rows left out by the reason's stable code.
+    /// Removed rows by the stable code of the reason.
     public internal(set) var removedByReason = [UInt64](repeating: 0, count: 256)
-    /// Rows that have the column of registration times.
+    /// Rows with the column of registration times.
     public internal(set) var withRegistration: UInt64 = 0
-    /// Whether the time of registration can be read in any row.
+    /// Whether any row has a readable registration time.
     public internal(set) var hasReadableRegistration = false
-    /// Rows of dead tokens that stay because they were registered later.
+    /// Rows of dead tokens that are kept because they were registered later.
     public internal(set) var registeredLater: UInt64 = 0
-    /// Rows of dead tokens that stay because nobody can read when they were registered.
+    /// Rows of dead tokens that are kept because their registration time is unreadable.
     public internal(set) var unreadableRegistrations: UInt64 = 0
-    /// The line on which the first of those starts, from 1.
+    /// Line of the first row with an unreadable time, from 1.
     public internal(set) var firstUnreadableLine: UInt64?
-    /// Rows without a device token; they stay.
+    /// Rows without a device token, which are kept.
     public internal(set) var withoutToken: UInt64 = 0
 
-    /// Nothing yet.
+    /// Creates counts of zero.
     init() {}
 
-    /// Whether more than so many percent of the rows were left out.
+    /// Whether more than a percentage of the rows was removed.
     public func exceeds(percent: Double) -> Bool {
         Double(removed) * 100 > percent * Double(rows)
     }

@@ -2,16 +2,17 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// The part of a list that a `ListPruner` has at hand, in memory of its caller; every access is held
-/// against the count.
+/// Part of a list that a `ListPruner` processes, in memory of its caller; every access is
+/// bounds-checked.
 @safe struct PrunerWindow {
-    // SAFETY: the caller's, `count` bytes, who keeps them alive and to itself as long as the window
-    // lasts.
+    // SAFETY: `count` bytes of the caller, who keeps them alive and exclusive as long as the window
+    // exists.
     private let start: UnsafeMutableRawPointer
-    /// How many bytes there are.
+    /// Number of bytes.
     let count: Int
 
-    /// Nil where there are none. The memory must outlive the window, and be only the window's.
+    /// Creates a window; nil if there are no bytes. The memory must outlive the window, and be used
+    /// by the window only.
     @unsafe init?(_ memory: UnsafeMutableRawBufferPointer) {
         // SAFETY: the caller vouches for the memory; its address and count are kept together.
         guard let start = memory.baseAddress, memory.count > 0 else { return nil }
@@ -19,7 +20,7 @@ import BroadsideSupport
         count = memory.count
     }
 
-    /// All bytes; they last until the window is changed.
+    /// All bytes; valid until the window is changed.
     private var all: RawSpan {
         @inline(__always) @_lifetime(borrow self) get {
             // SAFETY: see `start`.
@@ -28,7 +29,7 @@ import BroadsideSupport
         }
     }
 
-    /// The bytes of a range; they last until the window is changed.
+    /// Bytes of a range; valid until the window is changed.
     @inline(__always) @_lifetime(borrow self)
     func bytes(_ range: Range<Int>) -> RawSpan { all.extracting(range) }
 
@@ -38,17 +39,17 @@ import BroadsideSupport
         all.byte(at: offset)
     }
 
-    /// The first place of a byte in a range.
+    /// Offset of the first occurrence of a byte in a range; nil if there is none.
     func find(_ byte: UInt8, in range: Range<Int>) -> Int? {
         BroadsidePrimitives.find(byte, in: all, range.lowerBound, range.upperBound)
     }
 
-    /// Whether a line of lists without columns is blank.
+    /// Whether a line of a list without columns is blank.
     func isBlankLine(_ range: Range<Int>) -> Bool {
         isBlank(all, range.lowerBound, range.upperBound, .lines)
     }
 
-    /// Has a scanner that checks look at all bytes from an offset on; how many lines it went over.
+    /// Checks all bytes from an offset on with a checking scanner; returns the number of lines.
     func check(_ scanner: inout RowScanner, from offset: Int) -> UInt64 {
         guard scanner.begin(all, from: offset) else { return 0 }
         guard scanner.mustCheck(at: all) else {
@@ -60,15 +61,15 @@ import BroadsideSupport
         return lines
     }
 
-    /// Where the next row ends, from `scan` on.
+    /// Returns the next row end from `scan` on; nil if there is none.
     func nextEnd(_ scanner: inout RowScanner, from scan: inout Int) -> RowScanner.RowEnd? {
         scanner.nextEnd(in: all, from: &scan)
     }
 
-    /// Has rows read from an offset on, for as long as the window lasts.
+    /// Opens the window in a reader, from an offset on, for as long as the window exists.
     @unsafe func open(_ reader: inout RowReader, from offset: Int, line: UInt64) {
         check(offset..<count)
-        // SAFETY: the range was checked; the caller lets the reader go with the window.
+        // SAFETY: the range was checked; the caller drops the reader's access with the window.
         unsafe reader.open(UnsafeRawPointer(start), from: offset, count: count, line: line)
     }
 
@@ -76,7 +77,7 @@ import BroadsideSupport
     func move(_ range: Range<Int>, to offset: Int) {
         check(range)
         precondition(offset >= 0 && offset <= range.lowerBound, "towards the start only")
-        // SAFETY: both ranges lie inside the window.
+        // SAFETY: both ranges are inside the window.
         unsafe (start + offset).copyMemory(from: start + range.lowerBound, byteCount: range.count)
     }
 

@@ -2,28 +2,28 @@ public import BroadsideAPNs
 import BroadsideLedgerFormat
 import BroadsideRows
 
-/// How many responses of a ledger say that tokens are of another environment or app.
+/// Counts the responses of a ledger that report tokens as belonging to another environment or app.
 ///
-/// To a server of the wrong environment each token is a bad one, and so is one of another app to a
-/// topic: a ledger in which nearly all responses say so tells of its run, not of the tokens.
+/// The wrong environment rejects every token as bad, and so does a topic of another app. If nearly
+/// all responses are of this kind, the run was wrong, not the tokens.
 public struct ResponseTally: Sendable {
-    /// The reasons that good tokens get there.
+    /// Reasons with which good tokens are rejected in such a run.
     public static let mismatchReasons: Set<Reason> = [.badDeviceToken, .deviceTokenNotForTopic]
 
-    /// Fewer responses tell nothing of a run.
+    /// Minimum number of responses for a conclusion.
     static let fewest: UInt64 = 10
-    /// From so many of a hundred on, they tell of the run.
+    /// Percentage of mismatches from which the run counts as wrong.
     static let percent: UInt64 = 90
 
-    /// Rows that were accepted or rejected.
+    /// Number of accepted and rejected rows.
     public private(set) var count: UInt64 = 0
-    /// Those that were rejected for one of `mismatchReasons`.
+    /// Number of rows rejected for one of `mismatchReasons`.
     public private(set) var mismatchCount: UInt64 = 0
 
-    /// None yet.
+    /// Creates an empty tally.
     init() {}
 
-    /// Counts a record, if it is a response.
+    /// Counts a record if it is a response.
     mutating func take(_ record: LedgerRecord) {
         switch record {
         case .accepted: count += 1
@@ -42,7 +42,7 @@ public struct ResponseTally: Sendable {
         }
     }
 
-    /// Whether nearly all are of that kind.
+    /// Whether nearly all responses are mismatches.
     public var isMismatch: Bool {
         assert(mismatchCount <= count, "a mismatch is one of the responses")
         return count >= Self.fewest && mismatchCount * 100 >= count * Self.percent

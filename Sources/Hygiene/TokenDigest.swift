@@ -1,17 +1,17 @@
 import BroadsideAPNs
 import BroadsideSupport
 
-/// 128 bits that stand for a token where many are compared: two hashes that have nothing in common.
+/// 128 bits that represent a token when many are compared: two independent hashes.
 ///
-/// Among a billion tokens that nobody crafted two different ones share a digest with a probability of
-/// about one to 10^21.
+/// The probability that two different tokens among a billion share a digest is about one to 10^21,
+/// unless they were crafted.
 public struct TokenDigest: Sendable, Equatable {
-    /// The ledger's fingerprint.
+    /// Fingerprint, as in the ledger.
     public var high: UInt64
-    /// Another hash.
+    /// A second hash.
     public var low: UInt64
 
-    /// The digest of a canonical token.
+    /// Creates the digest of a canonical token.
     public init(_ digits: RawSpan) {
         high = TokenText.fingerprint(digits)
         var sum = UInt64(digits.byteCount)
@@ -20,7 +20,7 @@ public struct TokenDigest: Sendable, Equatable {
             var word: UInt64 = 0
             let end = min(offset + 8, digits.byteCount)
             if end - offset == 8 {
-                // SAFETY: eight bytes from `offset` on lie inside the span, and any bits will do.
+                // SAFETY: eight bytes from `offset` on are inside the span, and any bits are valid.
                 word = unsafe digits.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
             } else {
                 while offset < end {
@@ -29,7 +29,7 @@ public struct TokenDigest: Sendable, Equatable {
                 }
             }
             offset = end
-            // Each step can be undone, so that two tokens never meet by one word alone.
+            // Each step is invertible, so that two tokens that differ in one word never collide.
             sum = (sum ^ word) &* 0x9fb2_1c65_1e98_df25
             sum ^= sum >> 32
         }

@@ -1,27 +1,28 @@
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// Whose tokens a ledger's verdicts are about: an app, and one of APNs' environments.
+/// App and APNs environment that a ledger's verdicts apply to.
 public struct TokenScope: Sendable, Equatable {
-    /// The apns-topic; nil: the client certificate's, or each row's own, which the ledger does not name.
+    /// The apns-topic; nil: that of the client certificate, or of each row, which the ledger does
+    /// not name.
     public var topic: String?
-    /// `production` or `development`; nil: a feedback service's, which does not say.
+    /// `production` or `development`; nil: unknown, for a feedback service.
     public var environment: String?
 
-    /// Names a scope.
+    /// Creates a scope from its names.
     public init(topic: String?, environment: String?) {
         self.topic = topic
         self.environment = environment
     }
 
-    /// The scope of a campaign.
+    /// Creates the scope of a campaign.
     init(_ identity: CampaignIdentity) {
         topic = identity.topic.flatMap { $0.contains("{{") ? nil : $0 }
         environment =
             identity.wireProtocol == CampaignIdentity.feedbackProtocol ? nil : identity.environment
     }
 
-    /// Whether both may be the same: what is not named may be any.
+    /// Whether both may be the same; an unnamed topic or environment matches any.
     public func mayBe(_ other: TokenScope) -> Bool {
         func mayBe(_ first: String?, _ second: String?) -> Bool {
             first == nil || second == nil || first == second

@@ -1,36 +1,36 @@
 import BroadsideSupport
 
-/// A time as a column of a list or an option says it: from when to when it may mean.
+/// A time from a column of a list or an option: the range of instants that it may mean.
 ///
-/// Blanks round it are allowed. Its forms:
+/// Surrounding blanks are allowed. Formats:
 ///
-/// - a number since 1970: seconds, milliseconds, microseconds or nanoseconds, by its size; with a fraction
-///   if need be: `1700000000`, `1700000000.25`, `1700000000123456`
-/// - ISO 8601, and what databases print: `2023-11-14T22:13:20Z`, `2023-11-14 22:13:20.123456+00`,
-///   `2023-11-14 22:13:20 UTC`; with an offset (none: UTC)
+/// - a number since 1970: seconds, milliseconds, microseconds or nanoseconds, by its size, with an
+///   optional fraction: `1700000000`, `1700000000.25`, `1700000000123456`
+/// - ISO 8601, and the formats of databases: `2023-11-14T22:13:20Z`, `2023-11-14
+///   22:13:20.123456+00`, `2023-11-14 22:13:20 UTC`; with an offset (default: UTC)
 /// - a date alone (also `20231114`), and `20231114221320`
 ///
-/// A time counts as the end of what is written: a date as the end of the day, a time without seconds
-/// as the end of the minute, one without a fraction as the end of the second. What may have been
-/// registered later within it must not count as older.
+/// A time counts as the end of its range: a date as the end of the day, a time without seconds as
+/// the end of the minute, one without a fraction as the end of the second. A token that may have
+/// been registered later in the range must not count as older.
 public struct WrittenTime: Sendable, Equatable {
-    /// The first millisecond since 1970 that may be meant.
+    /// First millisecond since 1970 that may be meant.
     public private(set) var first: Int64
-    /// The last one.
+    /// Last millisecond since 1970 that may be meant.
     public private(set) var last: Int64
 
-    /// The end of the year 9999: what lies beyond is no time.
+    /// End of the year 9999; larger numbers are not times.
     private static let maximum: Int64 = 253_402_300_799_999
-    /// As seconds it would be the year 5138.
+    /// Smallest number read as milliseconds; as seconds it would be in the year 5138.
     private static let firstMilliseconds: Int64 = 100_000_000_000
     private static let firstMicroseconds: Int64 = 100_000_000_000_000
     private static let firstNanoseconds: Int64 = 100_000_000_000_000_000
-    /// From a second's, a minute's and a day's beginning to their last millisecond.
+    /// Milliseconds from the beginning of a second, a minute and a day to its last millisecond.
     private static let secondRest: Int64 = 999
     private static let minuteRest: Int64 = 59_999
     private static let dayRest: Int64 = 86_399_999
 
-    /// Reads a text; nil where it is no time.
+    /// Parses a text; nil if it is not a time.
     public init?(_ text: RawSpan) {
         var scanner = TimeScanner(text)
         guard !scanner.isAtEnd, let time = Self.number(&scanner) ?? Self.date(&scanner),
@@ -44,7 +44,7 @@ public struct WrittenTime: Sendable, Equatable {
         last = first + rest
     }
 
-    /// Digits alone, with a fraction where there are many.
+    /// Parses digits alone, with a fraction if there are many.
     private static func number(_ scanner: inout TimeScanner) -> WrittenTime? {
         let start = scanner
         guard let (value, count) = scanner.digits() else { return nil }
@@ -52,7 +52,7 @@ public struct WrittenTime: Sendable, Equatable {
             if let time = basic(value, digits: count) { return time }
             return since1970(value, fraction: nil)
         }
-        // Nine digits or more: a time since 1973 and no version number or price.
+        // Nine digits or more: a time since 1973, not a version number or price.
         if count >= 9, scanner.take("."), let fraction = scanner.fractionMilliseconds(),
             scanner.isAtEnd
         {
@@ -62,7 +62,7 @@ public struct WrittenTime: Sendable, Equatable {
         return nil
     }
 
-    /// - Parameter fraction: Of the unit that the number is in; nil: none is written.
+    /// - Parameter fraction: Fraction of a second, in milliseconds; nil: none is written.
     private static func since1970(_ value: Int64, fraction: Int64?) -> WrittenTime {
         if value >= firstNanoseconds { return WrittenTime(value / 1_000_000) }
         if value >= firstMicroseconds { return WrittenTime(value / 1_000) }
@@ -71,8 +71,8 @@ public struct WrittenTime: Sendable, Equatable {
         return WrittenTime(value * 1000 + fraction)
     }
 
-    /// A date without anything between its parts, `YYYYMMDD` or `YYYYMMDDHHMMSS`; as seconds or
-    /// milliseconds it would lie before 1974 or beyond 2600.
+    /// Parses a date without separators, `YYYYMMDD` or `YYYYMMDDHHMMSS`; as seconds or milliseconds
+    /// it would be before 1974 or after 2600.
     private static func basic(_ value: Int64, digits count: Int) -> WrittenTime? {
         guard count == 8 || count == 14 else { return nil }
         let date = count == 8 ? value : value / 1_000_000
@@ -112,9 +112,10 @@ public struct WrittenTime: Sendable, Equatable {
         return WrittenTime(time - offset, lasting: rest)
     }
 
-    /// The offset from UTC in milliseconds; 0 where none is written. `UTC` may follow it, or stand alone.
+    /// Parses the offset from UTC, in milliseconds; 0 if none is written. `UTC` may follow it or
+    /// replace it.
     private static func offset(_ scanner: inout TimeScanner) -> Int64? {
-        // As databases print it: `2023-11-14 22:13:20 +00`, `2023-11-14 22:13:20 +0000 UTC`.
+        // Formats of databases: `2023-11-14 22:13:20 +00`, `2023-11-14 22:13:20 +0000 UTC`.
         _ = scanner.take(" ")
         if scanner.isAtEnd || scanner.take("Z") || scanner.take("z") || scanner.takeUTC() {
             return 0
@@ -133,9 +134,9 @@ public struct WrittenTime: Sendable, Equatable {
         return offset
     }
 
-    /// Days from 1970-01-01 to a date of the Gregorian calendar; nil where there is no such date.
+    /// Days from 1970-01-01 to a date of the Gregorian calendar; nil if there is no such date.
     ///
-    /// Years are counted from March on, so that a leap day is a year's last day.
+    /// Years are counted from March, so that a leap day is the last day of a year.
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64? {
         guard (1...12).contains(month), day >= 1 else { return nil }
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
@@ -149,13 +150,13 @@ public struct WrittenTime: Sendable, Equatable {
         let marchYear = month > 2 ? year : year - 1
         let monthsSinceMarch = (month + 9) % 12
         let dayOfYear = (153 * monthsSinceMarch + 2) / 5 + day - 1
-        // 719,468 days lie between 0000-03-01 and 1970-01-01.
+        // 719,468 days from 0000-03-01 to 1970-01-01.
         return marchYear * 365 + marchYear / 4 - marchYear / 100 + marchYear / 400 + dayOfYear
             - 719_468
     }
 }
 
-/// Goes through the bytes of a time.
+/// Cursor over the bytes of a time.
 private struct TimeScanner: ~Escapable {
     private let text: RawSpan
     private var offset = 0
@@ -171,14 +172,14 @@ private struct TimeScanner: ~Escapable {
 
     var isAtEnd: Bool { offset == end }
 
-    /// Takes one character if it comes next.
+    /// Consumes a character if it comes next.
     mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard offset < end, text.byte(at: offset) == UInt8(ascii: character) else { return false }
         offset += 1
         return true
     }
 
-    /// A number of exactly so many digits.
+    /// Consumes a number of exactly `count` digits.
     mutating func number(ofDigits count: Int) -> Int64? {
         guard end - offset >= count else { return nil }
         var value: Int64 = 0
@@ -194,7 +195,7 @@ private struct TimeScanner: ~Escapable {
     /// Whether a blank comes next.
     var isAtBlank: Bool { offset < end && text.byte(at: offset) == UInt8(ascii: " ") }
 
-    /// Takes what databases call UTC.
+    /// Consumes `UTC` or `GMT`.
     mutating func takeUTC() -> Bool {
         let start = offset
         if take("U") || take("u"), take("T") || take("t"), take("C") || take("c") { return true }
@@ -204,13 +205,14 @@ private struct TimeScanner: ~Escapable {
         return false
     }
 
-    /// A number of one digit or more, and how many they are; nil where it is larger than any time.
+    /// Consumes one or more digits; returns their value and number, or nil if the value is larger
+    /// than any time.
     mutating func digits() -> (value: Int64, count: Int)? {
         var count = 0
         while offset + count < end, text.byte(at: offset + count) &- UInt8(ascii: "0") <= 9 {
             count += 1
         }
-        // Nanoseconds have 19, and 18 fit whatever they are.
+        // Nanoseconds have 19 digits; any 18 digits fit.
         guard count > 0, count <= 19, var value = number(ofDigits: min(count, 18)) else {
             return nil
         }
@@ -224,7 +226,7 @@ private struct TimeScanner: ~Escapable {
         return (value, count)
     }
 
-    /// The digits of a fraction of a second, as milliseconds, what is finer left out.
+    /// Consumes the digits of a fraction of a second; returns milliseconds, rounded down.
     mutating func fractionMilliseconds() -> Int64? {
         var value: Int64 = 0
         var count = 0
