@@ -1,20 +1,20 @@
 extension BlockReader {
-    /// The clock behind a loss, until the next clock record.
+    /// Clock value after a loss: unknown until the next clock record.
     static let unknownClock: UInt64 = 1 << 63
 
     /// Whether the latest record's time is known.
     var knowsTime: Bool { clock < BlockReader.unknownClock }
 
-    /// Hands each record of each good block to `body`, and passes over whatever else is there.
+    /// Passes each record of each good block to `body`, and skips all other bytes.
     ///
-    /// A block's checksum covers its offset and starts from the segment's header: what is good
-    /// behind damage was written by this run, at this place.
+    /// A block's checksum covers its offset and starts from the segment's header, so a good block
+    /// behind damage was written by this run at this offset.
     ///
     /// - Parameters:
-    ///   - segment: the segment.
-    ///   - seed: the CRC of the header that it must have.
-    ///   - end: where it ends at most.
-    /// - Returns: the bytes that are not good blocks.
+    /// - segment: The segment to read.
+    /// - seed: CRC of the expected header.
+    /// - end: Upper bound of the segment's end.
+    /// - Returns: The ranges of bytes that are not good blocks.
     mutating func salvage(
         _ segment: LedgerSegment, seed: UInt32, end: UInt64,
         _ body: (inout BlockReader, LedgerRecord) throws(LedgerError) -> Void

@@ -1,19 +1,19 @@
-/// Reads blocks of one segment after another, through one buffer that it owns.
+/// Reader of blocks, one segment after another, through one buffer that it owns.
 @safe
 public struct BlockReader: ~Copyable {
-    /// What came of the attempt to read the next block.
+    /// Result of reading the next block.
     public enum Step {
-        /// Its records can be read.
+        /// The block is good; its records can be read.
         case block
-        /// The range to be read is at its end.
+        /// The end of the range to read.
         case end
-        /// What lies at `position` is not a whole, good block.
+        /// The bytes at `position` are not a whole, good block.
         case bad
     }
 
     private static let bufferByteCount = 4 * 65_536
 
-    /// Its first bytes are what lies at `windowStart`.
+    /// Buffer for the bytes of the segment from `windowStart` on.
     // SAFETY: `bufferByteCount` bytes of this value's own, freed in `deinit`; the first
     // `windowCount` are set.
     private let buffer: UnsafeMutableRawBufferPointer
@@ -25,39 +25,39 @@ public struct BlockReader: ~Copyable {
     private var seed: UInt32 = 0
     private var end: UInt64 = 0
 
-    /// Where the next block begins.
+    /// Offset of the next block.
     private(set) var position: UInt64 = 0
-    /// The segment's clock, as it stands before the next record.
+    /// The segment's clock before the next record.
     var clock: UInt64 = 0
-    /// The highest position that records read so far say was synced.
+    /// Highest position that the records read so far report as synced.
     var latestSyncedPosition: UInt64 = 0
 
-    /// Where the block begins in the segment.
+    /// Offset of the block in the segment.
     private(set) var blockOffset: UInt64 = 0
-    /// Bytes of the block, header included.
+    /// Bytes of the block, including its header.
     private(set) var blockByteCount = 0
-    /// Where the next record begins, and the latest one began, from the start of the block.
+    /// Offsets of the next and of the latest record, from the start of the block.
     var recordOffset = 0
     var currentRecordOffset = 0
 
-    /// Reads nothing yet.
+    /// Creates a reader without a segment.
     public init() {
-        // SAFETY: `windowCount` says that nothing of it is set.
+        // // SAFETY: `windowCount` is 0, so none of it counts as set.
         unsafe buffer = .allocate(byteCount: BlockReader.bufferByteCount, alignment: 16)
     }
 
-    // SAFETY: allocated in `init`, and reached only through this value.
+    // // SAFETY: allocated in `init`, and accessed only through this value.
     deinit {
         unsafe buffer.deallocate()
     }
 
-    /// Turns to the blocks of a segment.
+    /// Starts reading blocks of a segment, and discards what was buffered.
     ///
     /// - Parameters:
-    ///   - segment: the segment; nothing read before is kept.
-    ///   - seed: the CRC of its header.
-    ///   - range: where blocks begin, and where the last one ends at most.
-    ///   - clock: the segment's clock at the range's start.
+    /// - segment: The segment to read.
+    /// - seed: CRC of its header.
+    /// - range: Offset of the first block, and upper bound of the last one's end.
+    /// - clock: The segment's clock at the start of the range.
     public mutating func open(
         _ segment: LedgerSegment, seed: UInt32, range: Range<UInt64>, clock: UInt64
     ) {
@@ -69,7 +69,7 @@ public struct BlockReader: ~Copyable {
         seek(to: range.lowerBound, end: range.upperBound, clock: clock)
     }
 
-    /// Moves to other blocks of the same segment; what the buffer holds of it is used again.
+    /// Moves to other blocks of the same segment, and keeps the buffer.
     mutating func seek(to position: UInt64, end: UInt64, clock: UInt64) {
         self.position = position
         self.end = end
@@ -78,7 +78,7 @@ public struct BlockReader: ~Copyable {
         blockByteCount = 0
     }
 
-    /// The words of the segment's header; nil if it is shorter.
+    /// Returns the words of the segment's header; nil if the segment is shorter.
     mutating func segmentHeader() throws(LedgerError) -> (UInt64, UInt64, UInt64, UInt64)? {
         guard try load(0, LedgerFormat.segmentHeaderByteCount) else { return nil }
         let start = -Int(windowStart)
@@ -104,7 +104,8 @@ public struct BlockReader: ~Copyable {
         return .block
     }
 
-    /// The next place from `start` on, in steps of eight bytes, where a good block begins.
+    /// Returns the offset of the next good block from `start` on, in steps of eight bytes; nil if
+    /// there is none.
     mutating func findBlock(from start: UInt64) throws(LedgerError) -> UInt64? {
         var candidate = start
         while candidate < end {
@@ -116,8 +117,7 @@ public struct BlockReader: ~Copyable {
         return nil
     }
 
-    /// Bytes of the block that begins at `offset`, if its header could be one; they are in the
-    /// buffer.
+    /// Loads the block at `offset` and returns its bytes; nil if its header cannot be one.
     private mutating func plausibleBlock(at offset: UInt64) throws(LedgerError) -> Int? {
         let headerCount = LedgerFormat.blockHeaderByteCount
         guard end - offset > UInt64(headerCount), try load(offset, headerCount) else { return nil }
@@ -139,7 +139,7 @@ public struct BlockReader: ~Copyable {
         return unsafe LedgerFormat.checksum(seed: seed, offset: offset, block: block) == stored
     }
 
-    /// Sees to it that bytes of the segment are in the buffer; false if it ends before.
+    /// Loads bytes of the segment into the buffer; false if the segment is shorter.
     private mutating func load(_ offset: UInt64, _ count: Int) throws(LedgerError) -> Bool {
         if offset >= windowStart && offset + UInt64(count) <= windowStart + UInt64(windowCount) {
             return true
@@ -147,8 +147,8 @@ public struct BlockReader: ~Copyable {
         windowStart = offset
         windowCount = 0
         while windowCount < BlockReader.bufferByteCount {
-            // SAFETY: `windowCount` is below the buffer's count; how much was read is held against
-            // the rest.
+            // // SAFETY: `windowCount` is below the buffer's count; the number of bytes read is
+            // checked against the rest.
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[windowCount...])
             let read = try unsafe bytes.read(at: offset + UInt64(windowCount), into: rest)
             precondition(read >= 0 && read <= rest.count)
@@ -160,37 +160,38 @@ public struct BlockReader: ~Copyable {
 
     private func bufferWord(at index: Int) -> UInt64 {
         precondition(index >= 0 && index + 8 <= windowCount)
-        // SAFETY: the precondition says that the bytes are there, and any are a UInt64.
+        // // SAFETY: the precondition ensures that the bytes are set, and any bits are a valid
+        // UInt64.
         let word = unsafe buffer.loadUnaligned(fromByteOffset: index, as: UInt64.self)
         return UInt64(littleEndian: word)
     }
 
-    /// The word at `offset` bytes from the start of the block.
+    /// Returns the word at `offset` bytes from the start of the block.
     func word(at offset: Int) -> UInt64 {
         precondition(offset + 8 <= blockByteCount)
         return bufferWord(at: Int(blockOffset - windowStart) + offset)
     }
 
-    /// Appends bytes of the block; the range counts from its start.
+    /// Appends bytes of the block; the range is relative to its start.
     public func copy(_ range: Range<Int>, to output: inout [UInt8]) {
         precondition(range.lowerBound >= 0 && range.upperBound <= blockByteCount)
         let start = Int(blockOffset - windowStart)
         let bytes = (start + range.lowerBound)..<(start + range.upperBound)
         precondition(bytes.upperBound <= windowCount)
-        // SAFETY: the range is checked to lie in what is set of the buffer; the bytes are copied.
+        // // SAFETY: the range is checked to be within the bytes that are set; they are copied.
         unsafe output.append(contentsOf: buffer[bytes])
     }
 
-    /// A fault in this segment.
+    /// Creates a fault of this segment.
     func fault(_ code: LedgerError.Code, at offset: UInt64, _ detail: String = "") -> LedgerError {
         LedgerError(code, segment: name, offset: offset, detail: detail)
     }
 
-    /// That the block at `position` was good when the ledger was indexed and is not now.
+    /// Error for a block at `position` that was good when the ledger was indexed and no longer is.
     public var changedFault: LedgerError {
         fault(.damagedBlock, at: position, "it changed while being read")
     }
 
-    /// Where the latest record began in the segment.
+    /// Offset of the latest record in the segment.
     var recordPosition: UInt64 { blockOffset + UInt64(currentRecordOffset) }
 }

@@ -1,40 +1,41 @@
 public import BroadsideRows
 internal import BroadsideSupport
 
-/// What makes a campaign the same campaign: a resume with another identity is refused.
+/// Identity of a campaign: a resume with a different one is refused.
 ///
-/// Credentials, endpoint, rates, connections and reactors are not part of it.
+/// Credentials, endpoint, rates, connections and reactors are not included.
 public struct CampaignIdentity: Codable, Hashable, Sendable {
-    /// A part of a list (`--shard`).
+    /// Share of a list (`--shard`).
     public struct Shard: Codable, Hashable, Sendable {
-        /// Which part, from 1.
+        /// Number of the shard, from 1.
         var index: UInt32
-        /// Of how many.
+        /// Number of shards.
         var count: UInt32
-        /// Whether rows are dealt out by their number; else the list is cut by bytes.
+        /// Whether rows are assigned by their number; otherwise the list is divided by bytes.
         var isByRow: Bool
 
-        /// Names a part.
+        /// Creates a shard.
         public init(index: UInt32, count: UInt32, isByRow: Bool) {
             self.index = index
             self.count = count
             self.isByRow = isByRow
         }
 
-        /// Its rows of the part of the list that it has.
+        /// The shard's rows, within its byte range of the list.
         public var selection: RowSelection {
             guard isByRow, count > 1, index >= 1, index <= count else { return .all }
             return RowSelection(divisor: UInt64(count), remainder: UInt64(index - 1))
         }
     }
 
-    /// Bytes of the decoded list; nil where they were not known at the start.
+    /// Bytes of the decoded list; nil if unknown at the start.
     public var listByteCount: UInt64?
     /// `lines`, `csv`, `tsv` or `jsonl`.
     public var listFormat: String
-    /// The columns in use, the token's first.
+    /// Columns in use, starting with the token's.
     public var columns: [String]
-    /// SHA-256 of the payload, or of all payload files in an order of the caller's; hexadecimal.
+    /// SHA-256 of the payload, or of all payload files in an order that the caller chooses;
+    /// hexadecimal.
     var payloadSHA256: String
     /// The apns-topic.
     public var topic: String?
@@ -42,32 +43,32 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var pushType: String
     /// The apns-priority.
     var priority: Int
-    /// The apns-expiration as it was asked for, such as `+2h`.
+    /// The apns-expiration as given, such as `+2h`.
     var expiration: String?
     /// The apns-collapse-id.
     var collapseID: String?
     /// `production` or `development`.
     public var environment: String
-    /// Which part of the list; nil for all of it.
+    /// Shard of the list; nil for all of it.
     public var shard: Shard?
-    /// Which of the campaign's lists; nil for a campaign of one list, and in a merged ledger.
+    /// Part of the campaign, with its own list; nil for a campaign of one list, and in a merged
+    /// ledger.
     public var part: CampaignPart?
-    /// The campaign's number as it was asked for, 16 hexadecimal digits; nil for one that was drawn at
-    /// random.
+    /// Campaign number as given, 16 hexadecimal digits; nil if it was drawn at random.
     public var campaignID: String?
-    /// SHA-256 of the list of opt-outs, decoded; hexadecimal.
+    /// SHA-256 of the decoded suppression list; hexadecimal.
     var suppressSHA256: String?
-    /// What becomes of later copies of a token: `skip`; nil where they are sent.
+    /// Treatment of later copies of a token: `skip`, or nil if they are sent.
     var duplicates: String?
-    /// The conditions that rows must meet, as the filter writes them; nil: there are none.
+    /// Conditions that rows must meet, as the filter formats them; nil if there are none.
     var filter: [String]?
-    /// Which rows are skipped because of earlier ledgers; nil: none.
+    /// Rules that skip rows because of earlier ledgers; nil if there are none.
     var earlier: EarlierRules?
-    /// What was spoken: `binary` to a legacy gateway, `feedback` where a feedback service was read;
-    /// nil for the provider API.
+    /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, nil for the
+    /// provider API.
     public var wireProtocol: String?
 
-    /// Describes a campaign.
+    /// Creates an identity.
     public init(
         listByteCount: UInt64?, listFormat: String, columns: [String], payloadSHA256: String,
         topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
@@ -96,28 +97,29 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.wireProtocol = wireProtocol
     }
 
-    /// True where nobody answers for a notification that is accepted: a legacy gateway says nothing
-    /// of it, and accepts those for apps that are gone as well.
+    /// Whether acceptance has no response: a legacy gateway sends none, and accepts notifications
+    /// for removed apps too.
     public var acceptsBySilence: Bool { wireProtocol == Self.binaryProtocol }
     /// `wireProtocol` of a campaign for a legacy gateway.
     public static let binaryProtocol = "binary"
-    /// `wireProtocol` of what a feedback service said.
+    /// `wireProtocol` of the reports of a feedback service.
     public static let feedbackProtocol = "feedback"
 
-    /// The rows the campaign is about.
+    /// Rows of the campaign.
     var selection: RowSelection { shard?.selection ?? .all }
 
-    /// Names in words the first thing in which another identity differs; nil if it is the same
-    /// campaign.
+    /// Describes the first difference from another identity; nil if it is the same campaign.
     ///
-    /// - Parameter other: what is asked for now; `self` is what the run began with.
+    /// - Parameter other: The identity of the new run; `self` is the one that the campaign started
+    ///   with.
     public func firstDifference(from other: CampaignIdentity) -> String? {
         func differ<Value: Equatable>(_ name: String, _ path: KeyPath<Self, Value>) -> String? {
             let (own, others) = (self[keyPath: path], other[keyPath: path])
             return own == others
                 ? nil : "\(name) was \(describe(own)), now it is \(describe(others))"
         }
-        // Parts have lists of their own: which part it is says more than that the list differs.
+        // // Each part has its own list: the part's number explains more than the difference of
+        // lists.
         if let difference = differ("the campaign id", \.campaignID) ?? differ("the part", \.part) {
             return difference
         }
@@ -132,7 +134,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         }
         if payloadSHA256 != other.payloadSHA256 { return "the payload is another one" }
         if suppressSHA256 != other.suppressSHA256 { return "the list of opt-outs is another one" }
-        // Its columns are in use, too: this difference is the more exact one.
+        // // The filter's columns are in use as well, but a different filter is the more exact
+        // explanation.
         if filter != other.filter {
             func description(_ filter: [String]?) -> String {
                 filter.map { printable($0.map { "'\($0)'" }.joined(separator: " and ")) }

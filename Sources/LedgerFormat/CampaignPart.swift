@@ -1,30 +1,30 @@
 internal import BroadsideAPNs
 
-/// Which of a campaign's lists a run is about (`--part K/N` with `--campaign-id`).
+/// Part of a campaign with several lists (`--part K/N` with `--campaign-id`).
 ///
-/// All parts have the campaign's number; apns-ids and segments tell them apart.
+/// All parts share the campaign's number and differ in their apns-ids and segments.
 public struct CampaignPart: Codable, Hashable, Sendable {
-    /// Which part, from 1.
+    /// Number of the part, from 1.
     public private(set) var index: UInt16
-    /// Of how many.
+    /// Number of parts.
     public let count: UInt16
 
-    /// The most parts of a campaign: an apns-id has 10 bits for them.
+    /// Limit on the parts of a campaign: an apns-id has 10 bits for them.
     public static var countMax: UInt16 { NotificationID.partMax }
 
-    /// Names a part; nil unless 1 <= index <= count <= `countMax`.
+    /// Creates a part; nil unless 1 <= index <= count <= `countMax`.
     ///
     /// - Parameters:
-    ///   - index: which part, from 1.
-    ///   - count: of how many.
+    /// - index: Number of the part, from 1.
+    /// - count: Number of parts.
     public init?(index: UInt16, count: UInt16) {
         guard index >= 1, index <= count, count <= Self.countMax else { return nil }
         (self.index, self.count) = (index, count)
     }
 
-    /// Reads `K/N`; nil for anything else.
+    /// Parses `K/N`; nil for anything else.
     ///
-    /// - Parameter text: as `--part` takes it.
+    /// - Parameter text: Value of `--part`.
     public init?(_ text: String) {
         let numbers = text.split(separator: "/", omittingEmptySubsequences: false)
         guard numbers.count == 2,
@@ -37,7 +37,7 @@ public struct CampaignPart: Codable, Hashable, Sendable {
     /// `K/N`.
     public var text: String { "\(index)/\(count)" }
 
-    /// The first part of the same campaign: what identities of several parts are compared with.
+    /// First part of the same campaign, for comparing the identities of several parts.
     var first: CampaignPart {
         var first = self
         first.index = 1
@@ -46,26 +46,27 @@ public struct CampaignPart: Codable, Hashable, Sendable {
 }
 
 extension CampaignIdentity {
-    /// The part's number, as apns-ids have it; 0 for a campaign of one list.
+    /// Part number in apns-ids; 0 for a campaign of one list.
     public var partNumber: UInt16 { part?.index ?? 0 }
 }
 
 extension Manifest {
-    /// The number in the headers of its segments: the campaign's, and another for each part, so that a
-    /// segment of one part is not taken for another's.
+    /// Number in the headers of the ledger's segments. It differs for each part of a campaign, so
+    /// that a segment of another part is recognized.
     public var segmentNumber: UInt64 {
         Self.segmentNumber(campaign: campaignNumber, part: identity.partNumber)
     }
 
     /// - Parameters:
-    ///   - campaign: the campaign's number.
-    ///   - part: its part, from 1; 0 for a campaign of one list.
-    /// - Returns: the campaign's number plus the part times an odd constant: no two parts have the same.
+    /// - campaign: The campaign's number.
+    /// - part: Its part, from 1; 0 for a campaign of one list.
+    /// - Returns: The campaign's number plus the part times an odd constant, which is unique per
+    ///   part.
     public static func segmentNumber(campaign: UInt64, part: UInt16) -> UInt64 {
         campaign &+ UInt64(part) &* 0x9E37_79B9_7F4A_7C15
     }
 
-    /// For a merged ledger: whether the directories below hold parts of a campaign, each with a list of its
-    /// own, and not shards of one list.
+    /// Whether a merged ledger's subdirectories hold parts of a campaign, each with its own list,
+    /// instead of shards of one list.
     public var holdsParts: Bool { shards != nil && identity.campaignID != nil }
 }

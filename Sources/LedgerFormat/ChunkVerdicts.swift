@@ -2,75 +2,73 @@ internal import BroadsidePrimitives
 public import BroadsideRows
 internal import BroadsideSupport
 
-/// What became of one row, as all runs together tell it.
+/// Outcome of one row according to all runs.
 public struct RowVerdict: Sendable {
-    /// What stands in the token's place.
+    /// Recorded token of a row.
     public enum Token: Sendable {
-        /// Nothing: an open row, or one that has no token.
+        /// None: an open row, or one without a token.
         case none
-        /// An accepted row has only its token's fingerprint.
+        /// Fingerprint of an accepted row's token, of which nothing else is kept.
         case fingerprint(UInt64)
-        /// Bytes of a token, within `ChunkVerdicts`' storage.
+        /// Bytes of a token, in the storage of `ChunkVerdicts`.
         case bytes(Range<Int>)
-        /// Text of the list that is not a token, within `ChunkVerdicts`' storage.
+        /// Text of the list that is not a token, in the storage of `ChunkVerdicts`.
         case text(Range<Int>)
     }
 
-    /// The state.
+    /// State of the row.
     public internal(set) var state: RowState = .remaining
-    /// The stable code of the reason, 0 if there is none.
+    /// Stable code of the reason; 0 if there is none.
     public internal(set) var reason: UInt8 = 0
-    /// The HTTP status, 0 if there was no answer; 200 for accepted rows.
+    /// HTTP status; 0 if there was no response, 200 for accepted rows.
     public internal(set) var status: UInt16 = 0
-    /// How often it was sent, as far as the ledger knows.
+    /// Number of attempts known to the ledger.
     public internal(set) var attempts: UInt16 = 0
-    /// When it was settled, in milliseconds since 1970; 0 while open.
+    /// Time of the verdict in milliseconds since 1970; 0 while open.
     public internal(set) var settledAtMilliseconds: UInt64 = 0
-    /// APNs' own time, in milliseconds since 1970.
+    /// Timestamp from APNs, in milliseconds since 1970.
     public internal(set) var timestamp: UInt64?
-    /// The token, or what stands for it.
+    /// The token, or its substitute.
     public internal(set) var token: Token = .none
-    /// The text of a reason without a code, within `ChunkVerdicts`' storage; empty if there is
-    /// none.
+    /// Text of a reason without a code, in the storage of `ChunkVerdicts`; empty if there is none.
     var reasonText: Range<Int> = 0..<0
 
-    /// Whether the run being replayed had it open.
+    /// Whether the row is open for the run being replayed.
     var isOpen = false
-    /// The latest run that settled it.
+    /// Latest run that settled the row.
     var settlingEpoch: UInt32 = 0
 }
 
-/// The verdicts on all rows of one chunk. Made once a ledger and loaded with one chunk after the
-/// other.
+/// Verdicts on all rows of a chunk. One value per ledger loads one chunk after the other.
 public struct ChunkVerdicts: ~Copyable {
-    /// The rows of the chunk, by their place in it.
+    /// Rows of the chunk, in order.
     public private(set) var rows: ContiguousArray<RowVerdict> = []
-    /// Number of the first row.
+    /// Number of the chunk's first row.
     public private(set) var firstRow: UInt64 = 0
-    /// The first row that is settled twice in one run, or in a run that had not opened it; the
-    /// first such verdict of the run, respectively none of it, counts.
+    /// First row that a run settled twice, or settled without having opened it. In the first case
+    /// the run's first verdict counts, in the second none.
     public private(set) var firstFault: LedgerError?
 
-    /// The ledger.
+    /// Index of the ledger.
     public let index: LedgerIndex
 
     private var storage: [UInt8] = []
     private var reader = BlockReader()
     private var readerSegment: UInt32 = .max
 
-    /// Allocates its buffer.
+    /// Allocates the buffer.
     ///
-    /// - Parameter index: the ledger whose chunks are to be loaded.
+    /// - Parameter index: The ledger whose chunks are loaded.
     public init(of index: LedgerIndex) { self.index = index }
 
-    /// Reads all that a ledger says of a chunk.
+    /// Loads all records of a chunk.
     ///
     /// Runs are replayed in order. A run that reserved the chunk opens its open rows, and those in
-    /// states that the reservation names; of these, a verdict in any of the run's segments counts,
-    /// else a release makes the row `remaining`, else it is in doubt.
+    /// states that the reservation names; for each of these, a verdict in any of the run's segments
+    /// counts, otherwise a release makes the row `remaining`, otherwise it is in doubt.
     ///
-    /// - Parameter chunk: the chunk's index.
-    /// - Throws: `inputOutput`, or `damagedBlock` where a file changed since it was indexed.
+    /// - Parameter chunk: Index of the chunk.
+    /// - Throws: `inputOutput`, or `damagedBlock` if a file changed since it was indexed.
     public mutating func load(chunk: Int) throws(LedgerError) {
         let entry = index.chunkTable[chunk]
         firstRow = entry.firstRow
@@ -97,7 +95,7 @@ public struct ChunkVerdicts: ~Copyable {
         }
     }
 
-    /// Opens the rows that a run's reservation covers.
+    /// Opens the rows covered by a run's reservation.
     private mutating func begin(_ reservation: LedgerIndex.Reservation) {
         for index in rows.indices {
             let state = rows[index].state
@@ -108,7 +106,8 @@ public struct ChunkVerdicts: ~Copyable {
             rows[index] = RowVerdict()
             rows[index].isOpen = true
             rows[index].state = .inDoubt
-            // What was opened again starts anew, what was merely left over goes on counting.
+            // // Attempts of a reopened row count from 0 again; those of a remaining row
+            // accumulate.
             rows[index].attempts = isReopened ? 0 : attempts
         }
     }
@@ -146,9 +145,9 @@ public struct ChunkVerdicts: ~Copyable {
         }
     }
 
-    /// Applies the records of accepted rows that come next in the block: nearly all there are.
+    /// Applies the next records of accepted rows in the block, which are nearly all.
     ///
-    /// - Returns: the first fault, if any.
+    /// - Returns: The first fault, if any.
     private static func takeAccepted(
         of reader: inout BlockReader, _ epoch: UInt32, firstRow: UInt64,
         into table: inout ContiguousArray<RowVerdict>
@@ -213,7 +212,7 @@ public struct ChunkVerdicts: ~Copyable {
         }
     }
 
-    /// Whether a verdict of this run may count for the row; if not, the fault is noted.
+    /// Whether a verdict of this run counts for the row; records the fault if it does not.
     private mutating func claim(_ row: Int, _ epoch: UInt32) -> Bool {
         if rows[row].isOpen && rows[row].settlingEpoch != epoch {
             rows[row].settlingEpoch = epoch
@@ -229,18 +228,18 @@ public struct ChunkVerdicts: ~Copyable {
         return start..<storage.count
     }
 
-    /// Bytes that a row's token or reason names.
+    /// Returns the bytes of a row's token or reason.
     @_lifetime(borrow self)
     func storedBytes(_ range: Range<Int>) -> RawSpan {
         storage.rawSpan.extracting(range)
     }
 
-    /// Appends a row's token as the list has it: lower-case digits, or the text in its place.
-    /// Appends nothing where the ledger has neither.
+    /// Appends a row's token as in the list: lower-case digits, or the text that is not a token.
+    /// Appends nothing if the ledger has neither.
     ///
     /// - Parameters:
-    ///   - index: the row's place in the chunk.
-    ///   - output: grows by up to 200 bytes.
+    /// - index: Index of the row in the chunk.
+    /// - output: Buffer that grows by up to 200 bytes.
     public func appendToken(ofRow index: Int, to output: inout [UInt8]) {
         switch rows[index].token {
         case .none, .fingerprint: break
@@ -253,7 +252,7 @@ public struct ChunkVerdicts: ~Copyable {
         }
     }
 
-    /// The text of a row's reason, where it has none with a code; else nil.
+    /// Returns the text of a row's reason if it has no code; otherwise nil.
     public func reasonText(ofRow index: Int) -> [UInt8]? {
         let range = rows[index].reasonText
         assert(range.upperBound <= storage.count, "a reason is in what was kept")

@@ -1,22 +1,22 @@
-/// How much of a segment was durable before rows that it reserves were sent: 16 bytes in the claim of the
-/// attempt that wrote it, behind the claim's text, one place for each reactor.
+/// Durable length of a segment before the rows that it reserves were sent: 16 bytes in the claim of
+/// the attempt that wrote it, behind the claim's text, one entry per reactor.
 ///
 ///     position u64 | epoch u32 | reactor u16 | 0 u16, little-endian; zeros: none
 ///
-/// A copy of the ledger that has less of the segment is from before.
+/// A copy of the ledger with a shorter segment is older than that.
 package struct DurablePosition: Equatable {
     package let epoch: UInt32
     package let reactor: UInt16
-    /// Bytes from the segment's start.
+    /// Bytes from the start of the segment.
     package let position: UInt64
 
-    /// The bytes of one.
+    /// Bytes of an entry.
     package static let byteCount = 16
-    /// Where those of a claim begin.
+    /// Offset of the first entry in a claim.
     package static let start = 8192
-    /// A run has no more reactors.
+    /// Limit on the reactors of a run.
     package static let countMax = 256
-    /// The most bytes of a claim, its text and all positions.
+    /// Limit on the bytes of a claim: its text and all positions.
     package static var claimByteCount: Int { start + byteCount * countMax }
 
     package init(epoch: UInt32, reactor: UInt16, position: UInt64) {
@@ -25,15 +25,15 @@ package struct DurablePosition: Equatable {
         self.position = position
     }
 
-    /// Where it is in the claim, bytes from the start.
+    /// Offset of the entry in the claim.
     package var offset: UInt64 { UInt64(Self.start + Self.byteCount * Int(reactor)) }
 
-    /// Its two words, as they are in memory and in the file.
+    /// The two words of the entry, in the byte order of the file.
     package var words: (UInt64, UInt64) {
         (position.littleEndian, (UInt64(epoch) | UInt64(reactor) << 32).littleEndian)
     }
 
-    /// All that are in a claim's bytes.
+    /// Returns all positions in the bytes of a claim.
     package static func all(in claim: ArraySlice<UInt8>) -> [Self] {
         let table = claim.dropFirst(start).prefix(byteCount * countMax)
         return stride(from: table.startIndex, to: table.endIndex - byteCount + 1, by: byteCount)

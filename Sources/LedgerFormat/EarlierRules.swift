@@ -1,25 +1,27 @@
-/// Which rows a campaign skips because of earlier ledgers (`--skip-dead`, `--cap`): a part of what makes it
-/// the same campaign.
+/// Rules that skip rows because of earlier ledgers (`--skip-dead`, `--cap`); part of the campaign's
+/// identity.
 public struct EarlierRules: Codable, Hashable, Sendable {
-    /// Directories of ledgers that report dead tokens, absolute and sorted; nil: none.
+    /// Directories of ledgers that report dead tokens, absolute and sorted; nil if there are none.
     public var skipDead: [String]?
-    /// For how long such a report counts, in milliseconds; nil: the column below decides.
+    /// Period for which such a report counts, in milliseconds; nil if `registeredColumn` decides.
     public var deadForMilliseconds: UInt64?
-    /// The column that says when a token was registered; nil: none.
+    /// Column with a token's registration time; nil if there is none.
     public var registeredColumn: String?
-    /// So many acceptances within the period are the most; nil: any number.
+    /// Limit on acceptances within the period; nil if unlimited.
     public var capCount: Int?
-    /// That period, before the first start, in milliseconds.
+    /// The period before the first start, in milliseconds.
     public var capMilliseconds: UInt64?
-    /// Directories of ledgers in which acceptances are counted, absolute and sorted; nil: none.
+    /// Directories of ledgers in which acceptances are counted, absolute and sorted; nil if there
+    /// are none.
     public var history: [String]?
 
-    /// No rule.
+    /// Creates rules that skip no row.
     public init() {}
 
-    /// Names in words the first thing in which another value differs; nil if none does.
+    /// Describes the first difference from other rules; nil if there is none.
     ///
-    /// - Parameter other: what is asked for now; `self` is what the run began with.
+    /// - Parameter other: The rules of the new run; `self` are those that the campaign started
+    ///   with.
     func firstDifference(from other: EarlierRules) -> String? {
         func differ<Value: Equatable>(
             _ option: String, _ path: KeyPath<Self, Value>, _ words: (Value) -> String

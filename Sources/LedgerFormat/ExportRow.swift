@@ -2,49 +2,49 @@ import BroadsidePrimitives
 public import BroadsideRows
 import BroadsideSupport
 
-/// One line of an export, in the order of its columns.
+/// Line of an export, in the order of its columns.
 public struct ExportRow: Sendable {
-    /// The row's number, from 0; no column.
+    /// Number of the row, from 0; not a column.
     public var row: UInt64 = 0
-    /// The 1-based line on which it starts; nil without the list.
+    /// 1-based number of the line on which the row starts; nil without the list.
     public var line: UInt64?
-    /// Digits, or what the list has in their place; empty if it is not to be had.
+    /// Digits of the token, or the list's text that is not a token; empty if unavailable.
     var token: [UInt8] = []
-    /// The state.
+    /// State of the row.
     public var state: RowState = .remaining
-    /// The HTTP status; nil if there was no answer.
+    /// HTTP status; nil if there was no response.
     public var status: UInt16?
-    /// The reason's text; empty if there is none.
+    /// Text of the reason; empty if there is none.
     public var reason: [UInt8] = []
-    /// APNs' own time, in milliseconds since 1970.
+    /// Timestamp from APNs, in milliseconds since 1970.
     public var timestamp: UInt64?
-    /// How often it was sent.
+    /// Number of attempts.
     public var attempts: UInt16 = 0
     /// The apns-id.
     public var notificationID: [UInt8] = []
-    /// When it was settled, in milliseconds since 1970; nil while open.
+    /// Time of the verdict in milliseconds since 1970; nil while open.
     public var settledAtMilliseconds: UInt64?
 
-    /// An empty row.
+    /// Creates an empty row.
     init() {}
 
-    /// The names of the columns.
+    /// Names of the columns.
     static let columns = [
         "line", "token", "state", "status", "reason", "apns_timestamp_ms", "attempts", "apns_id",
         "settled_at_ms",
     ]
 }
 
-/// How an export is written.
+/// Format of an export.
 public enum ExportFormat: String, CaseIterable, Sendable {
-    /// A header, then a line a row; fields quoted after RFC 4180 where they need it, lines end with
-    /// LF. Always UTF-8: other bytes become U+FFFD. A reason, or what a list has in a token's
-    /// place, begins with an apostrophe where a spreadsheet would take it for a formula.
+    /// A header, then one line per row. Fields are quoted as in RFC 4180 if necessary, and lines
+    /// end with LF. Always UTF-8: invalid bytes become U+FFFD. A reason, or a list's text that is
+    /// not a token, gets an apostrophe prefix if a spreadsheet would treat it as a formula.
     case csv
-    /// A JSON object a line, absent values as null.
+    /// One JSON object per line, with null for absent values.
     case jsonl
 
-    /// Appends what comes before all rows.
+    /// Appends the header, if the format has one.
     public func appendHeader(to output: inout [UInt8]) {
         guard self == .csv else { return }
         output.append(contentsOf: ExportRow.columns.joined(separator: ",").utf8)
@@ -81,8 +81,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         output.append(0x0A)
     }
 
-    /// Text of a server's or a device's that no spreadsheet executes: with an apostrophe before what
-    /// would begin a formula. No token's digits do.
+    /// Returns text from a server or device in a form that no spreadsheet executes: with an
+    /// apostrophe if it would start a formula. Digits of a token never do.
     private static func withoutFormula(_ text: [UInt8]) -> [UInt8] {
         switch text.first {
         case UInt8(ascii: "="), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "@"),
@@ -92,7 +92,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// A reason as it is written between two others' values.
+    /// Returns a reason in the form of a field between two others.
     func reasonField(_ reason: [UInt8]) -> [UInt8] {
         var field: [UInt8] = []
         switch self {
@@ -102,8 +102,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         return field
     }
 
-    /// Appends a field, in quotes where it has a comma, a quote or a line end (RFC 4180, section
-    /// 2). What is not UTF-8 becomes U+FFFD.
+    /// Appends a field, in quotes if it has a comma, a quote or a line end (RFC 4180 section 2).
+    /// Invalid UTF-8 becomes U+FFFD.
     private func appendField(_ field: [UInt8], to output: inout [UInt8]) {
         if field.contains(where: { $0 >= 0x80 }) {
             appendQuoted(Array(String(decoding: field, as: UTF8.self).utf8), to: &output)
@@ -163,7 +163,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Appends a JSON string, or null for nothing. What is not UTF-8 becomes U+FFFD.
+    /// Appends a JSON string, or null if it is empty. Invalid UTF-8 becomes U+FFFD.
     private func appendString(_ text: [UInt8], to output: inout [UInt8]) {
         guard !text.isEmpty else {
             appendOptional(nil, to: &output)
@@ -171,7 +171,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         }
         output.append(0x22)
         let string = String(decoding: text, as: UTF8.self)
-        // Controls beyond ASCII and marks that turn the direction pass RFC 8259, but no terminal.
+        // // Control characters beyond ASCII and bidirectional marks are valid in RFC 8259 but
+        // unsafe on a terminal.
         if text.contains(where: { $0 >= 0x80 }),
             string.unicodeScalars.contains(where: ForeignText.isInvisible)
         {

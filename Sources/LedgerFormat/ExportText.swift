@@ -2,22 +2,22 @@ internal import BroadsidePrimitives
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// Rows of an export as text, in memory of a fixed size, until they are written.
+/// Text of an export's rows, in memory of a fixed size, until it is written.
 ///
-/// What stands between the values of a row, states and reasons are made once, so that a row is a
-/// dozen copies. A row with text that may need quotes, escapes or repair is left to
-/// `ExportFormat.append`, which is the one idea of how a row is written.
+/// The text between values, states and reasons is made once, so that a row is a dozen copies. A row
+/// whose text may need quotes, escapes or repair is left to `ExportFormat.append`, the only
+/// definition of a row's format.
 @safe struct ExportText: ~Copyable {
-    /// Bytes of the memory: some chunks' rows.
+    /// Bytes of the memory: rows of several chunks.
     static let byteCountMax = 1 << 18
-    /// The most bytes of a row: a token's text and a reason of 255 bytes each, as much as a segment
-    /// can hold, of which each may be written as six, and the numbers and names.
+    /// Limit on the bytes of a row: token text and reason of 255 bytes each, the most that a
+    /// segment can hold, each byte written as up to six, plus the numbers and names.
     static let rowByteCountMax = 4_096
 
     // SAFETY: `byteCountMax` bytes of this value's own, freed in `deinit`; the first `count` are
     // set.
     private let memory: UnsafeMutableRawBufferPointer
-    /// Bytes of the rows that are here.
+    /// Bytes of the text.
     private(set) var count = 0
     private var pieces: ExportPieces
     private var lines = DecimalThousands()
@@ -25,29 +25,29 @@ internal import BroadsideSupport
 
     init(_ pieces: consuming ExportPieces) {
         self.pieces = pieces
-        // SAFETY: `count` says that nothing of it is set.
+        // // SAFETY: `count` is 0, so none of it counts as set.
         unsafe memory = .allocate(byteCount: ExportText.byteCountMax, alignment: 64)
     }
 
-    // SAFETY: allocated in `init`, and reached only through this value.
+    // // SAFETY: allocated in `init`, and accessed only through this value.
     deinit { unsafe memory.deallocate() }
 
     /// Whether there is room for any row.
     var hasRoom: Bool { ExportText.byteCountMax - count >= ExportText.rowByteCountMax }
 
-    /// The text.
+    /// The rows' text.
     var bytes: RawSpan {
         @_lifetime(borrow self) get {
-            // SAFETY: so many bytes are set; they change only with this value.
+            // // SAFETY: `count` bytes are set; they change only with this value.
             let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 
-    /// Forgets the text.
+    /// Removes the text.
     mutating func removeAll() { count = 0 }
 
-    /// Appends a text that is ready.
+    /// Appends finished text.
     mutating func append(_ text: [UInt8]) {
         precondition(
             text.count <= ExportText.byteCountMax - count, "a row has more bytes than it may have")
@@ -56,15 +56,15 @@ internal import BroadsideSupport
         count += text.count
     }
 
-    /// Appends a row, if all of its text can be copied as it is.
+    /// Appends a row if all of its text can be copied unchanged.
     ///
     /// - Parameters:
-    ///   - number: the row's number.
-    ///   - rowIndex: its place in `verdicts`; nil if no run has reserved it.
-    ///   - verdicts: the loaded chunk.
-    ///   - listIndex: its place in `list`; nil if the list is not there.
-    ///   - list: the loaded part of the list.
-    /// - Returns: whether it was appended.
+    /// - number: Number of the row.
+    /// - rowIndex: Its index in `verdicts`; nil if no run reserved it.
+    /// - verdicts: The loaded chunk.
+    /// - listIndex: Its index in `list`; nil if the list is unavailable.
+    /// - list: The loaded rows of the list.
+    /// - Returns: Whether the row was appended.
     @inline(__always)
     mutating func appendPlain(
         row number: UInt64, at rowIndex: Int?, _ verdicts: borrowing ChunkVerdicts,
@@ -73,8 +73,8 @@ internal import BroadsideSupport
         let verdict = if let rowIndex { verdicts.rows[rowIndex] } else { RowVerdict() }
         guard verdict.reasonText.isEmpty, pieces.hasReason(verdict.reason) else { return false }
         precondition(hasRoom)
-        // SAFETY: the cursor begins behind what is set and ends with the memory, and is used in this
-        // function only.
+        // // SAFETY: the cursor begins behind the bytes that are set, ends with the memory, and is
+        // used in this function only.
         let end = unsafe memory.baseAddress! + ExportText.byteCountMax
         var cursor = unsafe TextCursor(memory.baseAddress! + count, end: end)
         cursor.put(pieces.lineStart)
@@ -139,7 +139,7 @@ internal import BroadsideSupport
         return true
     }
 
-    /// Whether a text is written as it is in every format, between quotes where there are quotes.
+    /// Whether a text needs no change in any format, apart from enclosing quotes.
     private static func isPlain(_ text: RawSpan) -> Bool {
         for offset in 0..<text.byteCount {
             switch text.byte(at: offset) {

@@ -2,25 +2,26 @@ internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import FoundationEssentials
 
-/// How far the followers of a ledger have come, as it is in the file of `--cursor`: a JSON object.
+/// Progress of the followers of a ledger, as in the file of `--cursor`: a JSON object.
 ///
-/// It is written once the output has all rows before it, so that a follower that is killed in between
-/// continues with what follows.
+/// Written once the output has all rows before it, so that the next follower continues there if one
+/// is killed in between.
 package struct FollowCursor: Codable, Equatable {
-    /// An output that is a regular file.
+    /// Output that is a regular file.
     package struct Output: Codable, Equatable {
-        /// So many bytes of it are rows before the cursor; what is behind them was written by a follower
-        /// that was killed, and is cut off.
+        /// Bytes that are rows before the cursor. Any bytes after them are from a killed follower,
+        /// and are cut off.
         package let byteCount: UInt64
-        /// The hash of its last bytes before that, 16 hexadecimal digits: another file is not cut off.
+        /// Hash of the last bytes before that, 16 hexadecimal digits, so that no other file is cut
+        /// off.
         package let tailHash: String
 
-        /// So many bytes are hashed, or fewer where there are not so many.
+        /// Limit on the bytes that are hashed.
         package static let tailByteCountMax = 4096
 
         /// - Parameters:
-        ///   - byteCount: Bytes that are rows before the cursor.
-        ///   - tail: The last of them.
+        /// - byteCount: Bytes that are rows before the cursor.
+        /// - tail: The last of them.
         package init(byteCount: UInt64, tail: [UInt8]) {
             assert(tail.count <= Self.tailByteCountMax, "only the last bytes are hashed")
             self.byteCount = byteCount
@@ -28,26 +29,26 @@ package struct FollowCursor: Codable, Equatable {
         }
     }
 
-    /// The version of the format.
+    /// Version of the format.
     package static let currentVersion = 1
-    /// No cursor has more bytes: 65,536 segments.
+    /// Limit on the bytes of a cursor, enough for 65,536 segments.
     package static let byteCountMax = 1 << 22
 
     private let version: Int
-    /// The campaign, 16 hexadecimal digits.
+    /// Campaign number, 16 hexadecimal digits.
     package let campaign: String
-    /// Which of the campaign's lists the ledger is of, from 1; 0 for a campaign of one list.
+    /// Part of the campaign that the ledger belongs to, from 1; 0 for a campaign of one list.
     package let part: UInt16
-    /// How rows are written, and which: the followers of one output agree.
+    /// Format and selection of rows, which all followers of one output must share.
     package let format: String
     package let states: [String]
     package let reasons: [String]
-    /// For each segment where its first block begins whose rows were not written.
+    /// Offset of the first block with unwritten rows, for each segment.
     package var segments: [String: UInt64] = [:]
-    /// The output; nil: standard output, or a pipe or device.
+    /// The output file; nil for standard output, a pipe or a device.
     package var output: Output?
 
-    /// A cursor before the first row.
+    /// Creates a cursor before the first row.
     package init(
         campaign: String, part: UInt16, format: ExportFormat, states: [String], reasons: [String]
     ) {
@@ -59,9 +60,9 @@ package struct FollowCursor: Codable, Equatable {
         self.reasons = Set(reasons).sorted()
     }
 
-    /// Reads a cursor's file.
+    /// Parses a cursor file.
     ///
-    /// - Returns: nil where it is not one of this version.
+    /// - Returns: nil if it is not a cursor of this version.
     package init?(decoding bytes: [UInt8]) {
         guard let read = try? JSONDecoder().decode(Self.self, from: Data(bytes)),
             read.version == Self.currentVersion, !read.hasImpossibleValue
@@ -77,11 +78,11 @@ package struct FollowCursor: Codable, Equatable {
         } || (output?.byteCount ?? 0) > LedgerFormat.positionMax
     }
 
-    /// The file's bytes.
+    /// Returns the bytes of the file.
     package func encoded() -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
-        // Only strings and integers: there is nothing that could not be encoded.
+        // // Strings and integers can always be encoded.
         return Array(try! encoder.encode(self)) + [0x0A]
     }
 }

@@ -1,52 +1,51 @@
-/// The bytes of one segment, wherever they lie: a file, or memory in tests and simulations.
+/// Bytes of one segment: a file, or memory in tests and simulations.
 public protocol LedgerBytes {
-    /// Bytes there are.
+    /// Number of bytes.
     var byteCount: UInt64 { get }
 
-    /// Reads bytes from `offset` on; fewer than asked for only at the end, or where a read was
-    /// short.
+    /// Reads bytes from `offset` on; fewer than requested only at the end or after a short read.
     ///
     /// - Parameters:
-    ///   - offset: where to begin.
-    ///   - buffer: where they go.
-    /// - Returns: bytes read; 0 only at the end.
+    /// - offset: Offset of the first byte.
+    /// - buffer: Destination.
+    /// - Returns: Number of bytes read; 0 only at the end.
     /// - Throws: `LedgerError` with code `inputOutput`, or `interrupted`.
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(LedgerError)
         -> Int
 }
 
-/// One segment of a ledger, to be read.
+/// Segment of a ledger, for reading.
 public struct LedgerSegment {
-    /// The run that wrote it, from 1, by its file name.
+    /// Number of the run that wrote it, from 1, according to its file name.
     public var epoch: UInt32
-    /// The reactor that wrote it, by its file name.
+    /// Number of the reactor that wrote it, according to its file name.
     public var reactor: UInt16
-    /// Its bytes.
+    /// Contents of the segment.
     public var bytes: any LedgerBytes
-    /// How many of them were on disk before rows were sent that they reserve: without them it is cut, or
-    /// an old copy. 0: not known.
+    /// Bytes that were durable before the rows that they reserve were sent; a shorter segment is
+    /// cut off or an old copy. 0: unknown.
     public var durableByteCount: UInt64 = 0
 
-    /// Names a segment and its bytes.
+    /// Creates a segment.
     public init(epoch: UInt32, reactor: UInt16, bytes: any LedgerBytes) {
         self.epoch = epoch
         self.reactor = reactor
         self.bytes = bytes
     }
 
-    /// The segment's file name.
+    /// File name of the segment.
     public var name: String { LedgerFormat.segmentName(epoch: epoch, reactor: reactor) }
 }
 
-/// A segment's bytes in memory.
+/// Contents of a segment in memory.
 public struct LedgerMemory: LedgerBytes, Sendable {
     /// The bytes.
     var bytes: [UInt8]
 
-    /// Takes the bytes.
+    /// Creates contents from an array.
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Bytes there are.
+    /// Number of bytes.
     public var byteCount: UInt64 { UInt64(bytes.count) }
 
     /// Copies bytes from `offset` on.
@@ -55,7 +54,7 @@ public struct LedgerMemory: LedgerBytes, Sendable {
     ) throws(LedgerError) -> Int {
         guard offset < byteCount else { return 0 }
         let count = min(buffer.count, bytes.count - Int(offset))
-        // SAFETY: `count` bytes lie within both, and the buffer is the caller's memory.
+        // // SAFETY: `count` bytes are within both, and the buffer is the caller's memory.
         unsafe bytes.withUnsafeBytes { source in
             unsafe buffer.baseAddress?.copyMemory(
                 from: source.baseAddress! + Int(offset), byteCount: count)

@@ -1,24 +1,24 @@
-/// What is wrong with a ledger, and where.
+/// Fault of a ledger, with its location.
 ///
-/// The place is a segment's name and a byte offset in it, so that `ledger verify` can name it.
+/// The location is a segment's name and a byte offset in it, for `ledger verify`.
 public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kinds of faults.
+    /// Kind of fault.
     public enum Code: String, Hashable, Sendable {
-        /// The file could not be read or written; `detail` says why.
+        /// The file could not be read or written; `detail` has the cause.
         case inputOutput
-        /// Whoever reads was asked to stop; nothing is wrong with the ledger.
+        /// The reader was asked to stop; the ledger has no fault.
         case interrupted
-        /// A segment's header is not one, or names another campaign, epoch or reactor.
+        /// A segment's header is invalid, or names another campaign, epoch or reactor.
         case badSegmentHeader
         /// The segment was written by a newer format.
         case unsupportedVersion
         /// A checksummed block is damaged although it had been synced.
         case damagedBlock
-        /// A block's checksum holds, but its records make no sense.
+        /// A block's checksum is right, but its records are invalid.
         case malformedRecord
-        /// A segment lacks bytes that the manifest says it has.
+        /// A segment lacks bytes that the manifest records.
         case missingTail
-        /// A segment that the manifest names is not there.
+        /// A segment that the manifest names is missing.
         case missingSegment
         /// A segment that no epoch of the manifest accounts for.
         case strangeSegment
@@ -28,28 +28,28 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
         case changedChunk
         /// A verdict for a row that its epoch never reserved.
         case unreservedRow
-        /// A row has two verdicts in one epoch, or one in a later epoch that did not open it again.
+        /// A row has two verdicts in one epoch, or one in a later epoch that did not reopen it.
         case settledTwice
-        /// A run that says it finished left a row open, or a part of the list untouched.
+        /// A run recorded as finished left a row open or did not cover the whole list.
         case unsettledRow
-        /// The manifest cannot be read; `detail` says why.
+        /// The manifest cannot be read; `detail` has the cause.
         case badManifest
-        /// The list the run read cannot be read, or is not the one that was sent.
+        /// The list that the run read cannot be read, or differs from the one that was sent.
         case badList
-        /// From a place in the list on nobody knows where its rows begin: `ListFault`.
+        /// From some offset on, the start of the list's rows is unknown: `ListFault`.
         case faultyList
     }
 
-    /// The kind of fault.
+    /// Kind of the fault.
     public var code: Code
-    /// The segment's file name; empty where the fault is in no segment.
+    /// File name of the segment; empty if the fault is in no segment.
     public var segment: String
     /// Byte offset in the segment.
     var offset: UInt64
-    /// What was found, in words; may be empty.
+    /// Description of the finding; may be empty.
     public var detail: String
 
-    /// Describes a fault.
+    /// Creates a fault.
     public init(_ code: Code, segment: String = "", offset: UInt64 = 0, detail: String = "") {
         self.code = code
         self.segment = segment
@@ -57,7 +57,7 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
         self.detail = detail
     }
 
-    /// One line: the place, then what is wrong there.
+    /// One line: the location, then the fault.
     public var description: String {
         let location = segment.isEmpty ? "ledger" : "\(segment) at byte \(offset)"
         return detail.isEmpty
@@ -66,7 +66,7 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension LedgerError.Code {
-    /// Whether bytes that were synced are lost or changed, as disks and copies lose them.
+    /// Whether synced bytes are lost or changed, as by a faulty disk or copy.
     public var isDamage: Bool {
         switch self {
         case .badSegmentHeader, .damagedBlock, .malformedRecord, .missingTail, .missingSegment,
@@ -76,7 +76,7 @@ extension LedgerError.Code {
         }
     }
 
-    /// The fault in words, without its place.
+    /// Description of the fault, without its location.
     var message: String {
         switch self {
         case .inputOutput: "cannot be read or written"

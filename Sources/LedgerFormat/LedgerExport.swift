@@ -2,9 +2,9 @@ internal import BroadsideAPNs
 public import BroadsideRows
 internal import BroadsideSupport
 
-/// Writes what became of each row, in list order, a chunk at a time.
+/// Export of each row's outcome, in list order, one chunk at a time.
 public struct LedgerExport: ~Copyable {
-    /// A bit a state: a set would be hashed into for each row.
+    /// One bit per state, because a set would be hashed into for each row.
     private let states: UInt16
     private let reasons: WantedReasons
     private let format: ExportFormat
@@ -16,41 +16,40 @@ public struct LedgerExport: ~Copyable {
     private var gap: ListExtent?
     private var gapIsDone = false
     private var headerIsDone: Bool
-    /// What is loaded, and how many of its rows were dealt with.
+    /// The loaded rows, and the number of them that were processed.
     private var part: Part?
     private var text: ExportText
 
     private struct Part {
         /// Number of the first row.
         var firstRow: UInt64
-        /// Rows that are to be dealt with, and how many of them were.
+        /// Number of rows to process, and the number that were processed.
         var count: Int
         var rowIndex = 0
-        /// Where rows of a gap are; nil if they are a chunk's.
+        /// Location of rows in a gap; nil for rows of a chunk.
         var ofGap: ChunkReservation?
     }
 
-    /// The rows whose text is there, and where each one's text ends.
+    /// Rows whose text is in the buffer, and the end of each one's text.
     public private(set) var rows: [(number: UInt64, end: Int)] = []
-    /// All rows before this one were dealt with.
+    /// First row that was not processed.
     public private(set) var nextRow: UInt64 = 0
     private let notesRows: Bool
 
-    /// Prepares an export.
+    /// Creates an export.
     ///
     /// - Parameters:
-    ///   - index: the ledger.
-    ///   - states: which rows; nil for all settled ones. Rows that were never reserved are
-    ///     `remaining`, and found only in the list.
-    ///   - reasons: only rows with one of these reasons, `ReasonCounts.noReason` among them; empty:
-    ///     whatever it is.
-    ///   - format: how it is written.
-    ///   - isPart: whether it is a part of another one: then it has no header.
-    ///   - notesRows: whether `rows` is wanted.
-    ///   - campaign: whose apns-ids the rows have; nil: they have none.
-    ///   - part: which of the campaign's lists they are of, from 1; 0 for a campaign of one list.
-    ///   - acceptsBySilence: whether accepted rows had no answer, and so have no status.
-    ///   - reasonText: the text of a reason's stable code.
+    /// - index: The ledger.
+    /// - states: States to export; nil for all settled ones. Rows that were never reserved are
+    ///   `remaining`, and are found only in the list.
+    /// - reasons: Reasons to export, with `ReasonCounts.noReason` for none; empty for all rows.
+    /// - format: Format of the output.
+    /// - isPart: Whether it continues another export and has no header.
+    /// - notesRows: Whether `rows` is recorded.
+    /// - campaign: Campaign of the rows' apns-ids; nil if rows have none.
+    /// - part: Part of the campaign, from 1; 0 for a campaign of one list.
+    /// - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
+    /// - reasonText: Returns the text of a reason's stable code.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],
         format: ExportFormat, isPart: Bool = false, notesRows: Bool = false, campaign: UInt64?,
@@ -78,12 +77,12 @@ public struct LedgerExport: ~Copyable {
         headerIsDone = isPart
     }
 
-    /// The text of the rows that were appended since it was forgotten.
+    /// Text of the rows appended since the last `forgetText`.
     public var bytes: RawSpan {
         @_lifetime(borrow self) get { text.bytes }
     }
 
-    /// Forgets the text and the rows noted so far.
+    /// Removes the text and the recorded rows.
     public mutating func forgetText() {
         text.removeAll()
         rows.removeAll(keepingCapacity: true)
@@ -91,13 +90,13 @@ public struct LedgerExport: ~Copyable {
 
     private func wants(_ state: RowState) -> Bool { states >> UInt16(state.rawValue) & 1 == 1 }
 
-    /// Appends rows to the text: of one chunk, or of one part of the list that was never reserved,
-    /// and no more than there is room for.
+    /// Appends rows of one chunk, or of one range of the list that was never reserved, as many as
+    /// there is room for.
     ///
     /// - Parameter list: the list, or `NoLedgerList`.
-    /// - Returns: whether there may be more; the caller writes and forgets the text before it is
-    ///   asked for more than fits.
-    /// - Throws: what reading the ledger or the list throws.
+    /// - Returns: Whether there may be more rows. The caller writes and removes the text before it
+    ///   requests more than fits.
+    /// - Throws: Errors of reading the ledger or the list.
     public mutating func next(
         list: inout some LedgerListReader
     ) throws(LedgerError) -> Bool {
@@ -130,10 +129,10 @@ public struct LedgerExport: ~Copyable {
         return true
     }
 
-    /// Whether a row of any length can be appended before the text is forgotten.
+    /// Whether a row of any length can be appended before the text is removed.
     public var hasRoom: Bool { text.hasRoom }
 
-    /// Loads what comes next; nothing if a gap turns out to have no more rows.
+    /// Loads the next rows; none if a gap turns out to have no more.
     ///
     /// - Returns: false at the end.
     private mutating func load(list: inout some LedgerListReader) throws(LedgerError) -> Bool {
@@ -142,7 +141,7 @@ public struct LedgerExport: ~Copyable {
         if !gapIsDone {
             gapIsDone = true
             let previous = nextChunk > 0 ? verdicts.index.chunk(nextChunk - 1) : nil
-            // A row that no run has reserved has no reason.
+            // // A row that no run reserved has no reason.
             let wantsGaps = wants(.remaining) && list.isAvailable && reasons.areAll
             gap =
                 wantsGaps ? verdicts.index.rows.open(after: previous, before: chunk) : nil
@@ -169,7 +168,7 @@ public struct LedgerExport: ~Copyable {
         return true
     }
 
-    /// Appends rows that a run has reserved.
+    /// Appends rows that a run reserved.
     private mutating func appendChunk(_ part: inout Part, hasList: Bool) {
         let campaignRows = verdicts.index.rows
         while part.rowIndex < part.count, text.hasRoom {
@@ -192,7 +191,7 @@ public struct LedgerExport: ~Copyable {
         }
     }
 
-    /// Appends rows that no run has reserved.
+    /// Appends rows that no run reserved.
     private mutating func appendOpen(_ part: inout Part) {
         let campaignRows = verdicts.index.rows
         while part.rowIndex < part.count, text.hasRoom {
@@ -220,13 +219,14 @@ public struct LedgerExport: ~Copyable {
     }
 }
 
-/// Which rows are wanted, by their reasons.
+/// Selection of rows by their reasons.
 struct WantedReasons {
-    /// As many bytes of each as a ledger keeps; none of them: rows without a reason.
+    /// The first bytes of each reason, as many as a ledger keeps; an empty one selects rows without
+    /// a reason.
     private let texts: Set<[UInt8]>
-    /// Whether the reason with a code is one of them, by code.
+    /// Whether the reason with a code is selected, by code.
     private let codes: [Bool]
-    /// Whether all are wanted, and those without one.
+    /// Whether all rows are selected, even those without a reason.
     let areAll: Bool
 
     init(_ reasons: Set<String>, text: (UInt8) -> String) {
@@ -252,13 +252,13 @@ struct WantedReasons {
     }
 
     /// - Parameters:
-    ///   - state: The row's.
-    ///   - code: The stable code of its reason, 0 if there is none.
-    ///   - text: The reason's text where it has no code; else nil.
+    /// - state: State of the row.
+    /// - code: Stable code of its reason; 0 if there is none.
+    /// - text: Text of the reason if it has no code; otherwise nil.
     func contain(_ state: RowState, code: UInt8, text: [UInt8]?) -> Bool {
         if areAll { return true }
         if let text { return texts.contains(text) }
-        // Rows that were accepted, or have no verdict yet, lack no reason.
+        // // For accepted rows and those without a verdict, a reason is not missing.
         if code == 0, !state.isSettled || state == .accepted { return false }
         return codes[Int(code)]
     }

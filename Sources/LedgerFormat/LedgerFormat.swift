@@ -2,12 +2,12 @@ import BroadsideRows
 import BroadsideSupport
 internal import CBroadsideDeflate
 
-/// The numbers of the ledger's format on disk; `docs/ledger-format.md` has the layouts.
+/// Constants of the ledger's format on disk; `docs/ledger-format.md` describes the layouts.
 ///
-/// All of a segment is made of 64-bit little-endian words: four words of header, then blocks of one
-/// word of header and whole records, whose slots are two words each.
+/// A segment consists of 64-bit little-endian words: a header of four words, then blocks, each with
+/// a header of one word and whole records, whose slots are two words each.
 public enum LedgerFormat {
-    /// The version in each segment's header.
+    /// Version in each segment's header.
     public static let version: UInt16 = 1
     /// "BSLEDGER", read as a little-endian word.
     public static let magic: UInt64 = 0x5245_4744_454C_5342
@@ -15,38 +15,38 @@ public enum LedgerFormat {
     public static let segmentHeaderByteCount = 32
     /// Bytes of a block's header.
     public static let blockHeaderByteCount = 8
-    /// Bytes of a slot, the unit of which records are made.
+    /// Bytes of a slot, the unit of records.
     public static let slotByteCount = 16
-    /// Most slots in a block: it stays below 64 KiB with its header.
+    /// Limit on the slots of a block, so that it stays below 64 KiB with its header.
     static let slotsPerBlockMax = 4095
     /// Bytes of the longest block.
     static let blockByteCountMax = blockHeaderByteCount + slotsPerBlockMax * slotByteCount
-    /// Rows are numbered below this.
+    /// Limit on row numbers, exclusive.
     public static let rowLimit: UInt64 = 1 << 40
-    /// Most rows in one chunk.
+    /// Limit on the rows of a chunk.
     static let rowsPerChunkMax = ChunkReservation.rowCountMax
-    /// Most bytes of a token kept as text: the longest a token may be.
+    /// Limit on the bytes of a token kept as text: the longest possible token.
     static let tokenTextByteCountMax = 200
-    /// Most bytes of a reason kept as text.
+    /// Limit on the bytes of a reason kept as text.
     static let reasonTextByteCountMax = 64
 
-    /// No list and no segment has more bytes, and no list more lines.
+    /// Limit on the bytes of a list or segment, and on the lines of a list.
     static let positionMax = UInt64(Int64.max)
     /// The last millisecond of the year 9999, since 1970.
     static let millisecondsMax: UInt64 = 253_402_300_799_999
 
-    /// Upper half of a block header's word: tells a block from other bytes when looking for one.
+    /// Upper half of a block header's word, for recognizing a block among other bytes.
     static let blockMarker: UInt64 = 0xB10C
-    /// Most milliseconds a slot's time may lie after the clock.
+    /// Limit on the milliseconds of a slot after the clock.
     @usableFromInline static let deltaMillisecondsMax: UInt64 = 0xFFFF
-    /// Most attempts that fit into a slot's first word.
+    /// Limit on the attempts in a slot's first word.
     @usableFromInline static let shortAttemptsMax = 15
 
-    /// The file name of a segment: `segment-EEEE-RR`, both numbers decimal.
+    /// Returns the file name of a segment: `segment-EEEE-RR`, both numbers decimal.
     ///
     /// - Parameters:
-    ///   - epoch: the run, from 1.
-    ///   - reactor: the reactor within the run, from 0.
+    /// - epoch: Number of the run, from 1.
+    /// - reactor: Number of the reactor within the run, from 0.
     public static func segmentName(epoch: UInt32, reactor: UInt16) -> String {
         func padded(_ number: some BinaryInteger, _ digits: Int) -> String {
             let text = String(number)
@@ -55,7 +55,7 @@ public enum LedgerFormat {
         return "segment-\(padded(epoch, 4))-\(padded(reactor, 2))"
     }
 
-    /// Takes a segment's file name apart; nil if it is not one.
+    /// Parses the file name of a segment; nil if it is not one.
     public static func parseSegmentName(_ name: String) -> (epoch: UInt32, reactor: UInt16)? {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 3, let epoch = UInt32(parts[1]), let reactor = UInt16(parts[2]),
@@ -65,7 +65,7 @@ public enum LedgerFormat {
     }
 }
 
-/// What a record is; the upper four bits of its first word.
+/// Kind of a record; the upper four bits of its first word.
 @usableFromInline
 enum RecordKind: UInt64 {
     /// 0 is not a kind, so that zeros are never a record.
@@ -73,13 +73,13 @@ enum RecordKind: UInt64 {
     case settled = 2
     case reserve = 3
     case release = 4
-    /// All before the given offset of this segment had been synced.
+    /// All bytes before the given offset of this segment were synced.
     case synced = 5
-    /// The time from which the records after this one count.
+    /// Reference time of the records after this one.
     case clock = 6
 }
 
-/// A record's first word: row (40 bits), milliseconds after the clock (16), a small number (4),
+/// First word of a record: row (40 bits), milliseconds after the clock (16), a small number (4),
 /// kind (4).
 @usableFromInline
 struct FirstWord {
@@ -94,7 +94,7 @@ struct FirstWord {
     }
 
     var kind: RecordKind? { RecordKind(rawValue: bits >> 60) }
-    /// Whether it begins a well-formed record of an accepted row: one with attempts.
+    /// Whether it starts a well-formed record of an accepted row: one with attempts.
     var isAccepted: Bool { bits >> 60 == RecordKind.accepted.rawValue && small > 0 }
     var small: UInt64 { bits >> 56 & 0xF }
     var delta: UInt64 { bits >> 40 & 0xFFFF }
@@ -128,7 +128,7 @@ struct SettledWord {
     var tokenCount: Int { Int(bits >> 48 & 0xFF) }
     var reasonTextCount: Int { Int(bits >> 56) }
 
-    /// Bytes after the second word, without the padding to whole slots.
+    /// Bytes after the second word, without padding.
     var trailingByteCount: Int {
         (flags & SettledWord.hasTimestamp != 0 ? 8 : 0) + tokenCount + reasonTextCount
     }
@@ -138,12 +138,12 @@ struct SettledWord {
 }
 
 extension LedgerFormat {
-    /// The four words of a segment's header, the last with the CRC in its upper half.
+    /// Returns the four words of a segment's header, the last with the CRC in its upper half.
     static func segmentHeader(
         version: UInt16 = LedgerFormat.version, campaign: UInt64, epoch: UInt32, reactor: UInt16
     ) -> (UInt64, UInt64, UInt64, UInt64) {
         let second = UInt64(version) | UInt64(reactor) << 16 | UInt64(epoch) << 32
-        // Four zero bytes stand before the checksum and are part of what it covers.
+        // // Four zero bytes precede the checksum and are covered by it.
         let words: InlineArray<4, UInt64> = [
             magic.littleEndian, second.littleEndian, campaign.littleEndian, 0,
         ]
@@ -154,19 +154,19 @@ extension LedgerFormat {
         return (magic, second, campaign, UInt64(crc) << 32)
     }
 
-    /// The checksum of a block: of its place, its header without the checksum, and its records.
+    /// Returns the checksum of a block, over its offset, its header without the checksum, and its
+    /// records.
     ///
-    /// It starts from the segment header's CRC and takes in the block's offset in the file, so that
-    /// a block is good only where it was written: a block lost, doubled or swapped leaves none good
-    /// after it.
+    /// It starts from the segment header's CRC and includes the block's offset, so that a block is
+    /// good only where it was written: after a lost, duplicated or swapped block none is good.
     ///
     /// - Parameters:
-    ///   - seed: the CRC of the segment's header.
-    ///   - offset: the block's offset in the segment.
-    ///   - block: the block, header and all; its first four bytes are left out.
+    /// - seed: CRC of the segment's header.
+    /// - offset: Offset of the block in the segment.
+    /// - block: The block with its header, whose first four bytes are skipped.
     @unsafe
     static func checksum(seed: UInt32, offset: UInt64, block: UnsafeRawBufferPointer) -> UInt32 {
-        // SAFETY: an offset has eight bytes; the caller vouches for the block, which begins with a
+        // // SAFETY: an offset has eight bytes; the caller guarantees that the block begins with a
         // header of eight.
         let position = unsafe withUnsafeBytes(of: offset.littleEndian) { bytes in
             unsafe libdeflate_crc32(seed, bytes.baseAddress!, 8)

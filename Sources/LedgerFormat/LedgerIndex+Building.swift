@@ -1,6 +1,6 @@
 import BroadsideRows
 
-/// A reservation and where it stands.
+/// Reservation with its location.
 struct LocatedReservation {
     var chunk: ChunkReservation
     var segment: UInt32
@@ -8,7 +8,7 @@ struct LocatedReservation {
 }
 
 extension LedgerIndex {
-    /// Checks that the segments of ended runs are all there, and that none is twice.
+    /// Checks that no segment of an ended run is missing and none occurs twice.
     public static func checkPresence(
         _ segments: [LedgerSegment], _ recordedLengths: [UInt32: [SegmentLength]]
     ) throws(LedgerError) {
@@ -26,9 +26,9 @@ extension LedgerIndex {
         }
     }
 
-    /// Sorts reservations into chunks; the same chunk may be reserved once by each of several runs.
+    /// Sorts reservations into chunks; each run may reserve a chunk once.
     mutating func tabulate(_ found: inout [LocatedReservation]) throws(LedgerError) {
-        // Segments stand by epoch, so their index orders reservations of one chunk by run.
+        // // Segments are sorted by epoch, so their index orders reservations of one chunk by run.
         found.sort {
             ($0.chunk.firstRow, $0.segment, $0.offset)
                 < ($1.chunk.firstRow, $1.segment, $1.offset)
@@ -64,7 +64,7 @@ extension LedgerIndex {
         }
     }
 
-    /// Notes for each chunk which blocks of a segment speak of it.
+    /// Records for each chunk which blocks of a segment have records of it.
     mutating func collectExtents(
         ofSegment index: Int, with reader: inout BlockReader
     ) throws(LedgerError) {
@@ -79,7 +79,7 @@ extension LedgerIndex {
                 throw reader.changedFault
             case .block: break
             }
-            // The rows of the chunk that this block was noted for last.
+            // // Rows of the chunk that was last recorded for this block.
             var noted: Range<UInt64> = 0..<0
             while true {
                 let rows: Range<UInt64>
@@ -110,7 +110,7 @@ extension LedgerIndex {
         }
     }
 
-    /// Notes that the block the reader stands on speaks of a chunk.
+    /// Records that the reader's current block has records of a chunk.
     private mutating func note(
         chunk: Int, segment: Int, clock: UInt64, _ reader: borrowing BlockReader
     ) throws(LedgerError) {
@@ -145,7 +145,7 @@ extension LedgerIndex {
         chunkTable[chunk].lastExtent = added
     }
 
-    /// The runs that reserved a chunk, in order.
+    /// Returns the reservations of a chunk, in the order of runs.
     func reservations(ofChunk index: Int) -> ArraySlice<Reservation> {
         let start = Int(chunkTable[index].firstReservation)
         assert(
@@ -156,7 +156,7 @@ extension LedgerIndex {
 }
 
 extension LedgerRecord {
-    /// The rows it speaks of.
+    /// Rows of the record.
     var rows: Range<UInt64> {
         switch self {
         case .accepted(let row, _, _, _): row..<(row + 1)

@@ -1,34 +1,33 @@
 public import BroadsideRows
 
-/// A place in a segment.
+/// Location in a segment.
 public struct LedgerLocation: Hashable, Sendable {
-    /// The segment's file name.
+    /// File name of the segment.
     public var segment: String
-    /// Byte offset in it.
+    /// Byte offset in the segment.
     public var offset: UInt64
 }
 
-/// The length of a segment, as the manifest keeps it for a run that ended or was taken up again.
+/// Length of a segment, as recorded in the manifest for a run that ended or was resumed.
 public struct SegmentLength: Hashable, Codable, Sendable {
-    /// The reactor that wrote it.
+    /// Number of the reactor that wrote it.
     public var reactor: UInt16
-    /// Bytes up to the end of its last good block.
+    /// Offset of the end of its last good block.
     public var byteCount: UInt64
 
-    /// Notes a length.
+    /// Creates a length.
     public init(reactor: UInt16, byteCount: UInt64) {
         self.reactor = reactor
         self.byteCount = byteCount
     }
 }
 
-/// Where everything about each chunk of the list stands in a ledger.
+/// Index of a ledger: the location of all records of each chunk of the list.
 ///
-/// It is made in two passes over all segments, and holds about 120 bytes a chunk, whatever the
-/// number of rows: chunks in list order, the runs that reserved each, and the ranges of blocks that
-/// speak of it.
+/// Built in two passes over all segments, with about 120 bytes per chunk for any number of rows:
+/// chunks in list order, the runs that reserved each, and the ranges of blocks with its records.
 public struct LedgerIndex {
-    /// A chunk, in the fewest bytes.
+    /// Compact form of a chunk.
     struct Chunk {
         var firstRow: UInt64
         var byteOffset: UInt64
@@ -46,17 +45,16 @@ public struct LedgerIndex {
         var endRow: UInt64 { firstRow + UInt64(rowCount) }
     }
 
-    /// That a run reserved a chunk.
+    /// Reservation of a chunk by a run.
     struct Reservation {
         var epoch: UInt32
         var reopens: ReopenedStates
     }
 
-    /// A range of blocks of one segment, among whose records are some of a chunk.
+    /// Range of blocks of one segment, some of whose records belong to a chunk.
     struct Extent {
         var segment: UInt32
-        /// The chunk's next extent, -1 for none. They follow each other by epoch, reactor and
-        /// offset.
+        /// Index of the chunk's next extent; -1 for none. Ordered by epoch, reactor and offset.
         var next: Int32 = -1
         var start: UInt64
         var end: UInt64
@@ -64,9 +62,10 @@ public struct LedgerIndex {
         var clock: UInt64
     }
 
-    /// Blocks of other chunks that lie between two of a chunk are read over rather than indexed.
+    /// Limit on the bytes of other chunks' blocks within an extent: shorter gaps are read rather
+    /// than indexed.
     static let extentGapByteCountMax: UInt64 = 65_536
-    /// From so many ranges in one segment on, the last one is extended over whatever lies between.
+    /// Limit on a chunk's extents in one segment; the last one then grows over all gaps.
     static let extentsPerSegmentMax: UInt32 = 64
 
     var segments: [ValidatedSegment] = []
@@ -74,17 +73,17 @@ public struct LedgerIndex {
     var reservations: ContiguousArray<Reservation> = []
     var extents: ContiguousArray<Extent> = []
 
-    /// Which rows of the list the run is about; a run that takes the ledger up may have another
-    /// limit.
+    /// Rows of the list that the campaign covers; a resume may have another limit.
     public var rows: CampaignRows
-    /// Places behind which segments hold nothing that was ever known to be synced: what a kill or a
-    /// power cut left behind. No fault.
+    /// Offsets behind which segments hold nothing that is known to be synced: remains of a kill or
+    /// a power cut, and not a fault.
     var tornTails: [LedgerLocation] = []
 
-    /// The number of chunks.
+    /// Number of chunks.
     public var chunkCount: Int { chunkTable.count }
 
-    /// The chunk at an index; they stand in list order and do not overlap. `reopens` is empty.
+    /// Returns the chunk at an index, with empty `reopens`. Chunks are in list order and do not
+    /// overlap.
     ///
     /// - Parameter index: 0 to `chunkCount` - 1.
     public func chunk(_ index: Int) -> ChunkReservation {
@@ -95,7 +94,7 @@ public struct LedgerIndex {
             lineCount: UInt64(chunk.lineCount), hash: chunk.hash)
     }
 
-    /// The index of the chunk that holds a row; nil if no run reserved it.
+    /// Returns the index of the chunk that holds a row; nil if no run reserved it.
     public func chunkIndex(ofRow row: UInt64) -> Int? {
         var low = 0
         var high = chunkTable.count
@@ -108,7 +107,7 @@ public struct LedgerIndex {
         return low
     }
 
-    /// Lengths of a run's segments up to their last good block, for the manifest.
+    /// Returns the lengths of a run's segments up to their last good block, for the manifest.
     public func segmentLengths(epoch: UInt32) -> [SegmentLength] {
         segments.filter { $0.segment.epoch == epoch }.map {
             SegmentLength(reactor: $0.segment.reactor, byteCount: $0.soundByteCount)
@@ -118,13 +117,13 @@ public struct LedgerIndex {
     /// Reads all segments of a ledger.
     ///
     /// - Parameters:
-    ///   - segments: all there are, in any order.
-    ///   - campaign: the campaign they must name.
-    ///   - recordedLengths: for each run that ended or was taken up again, its segments' lengths;
-    ///     what lies behind is not read, and what is missing is an error.
-    ///   - headedRuns: runs that did neither, and whose segments have their headers for sure.
-    ///   - rows: the rows the run is about.
-    /// - Throws: the first fault that makes the ledger unreadable as a whole.
+    /// - segments: All segments, in any order.
+    /// - campaign: The campaign that they must name.
+    /// - recordedLengths: Lengths of the segments of each run that ended or was resumed. Bytes
+    ///   beyond are not read; missing bytes are an error.
+    /// - headedRuns: Other runs whose segments certainly have their headers.
+    /// - rows: Rows that the campaign covers.
+    /// - Throws: The first fault that makes the ledger unreadable as a whole.
     public init(
         segments: [LedgerSegment], campaign: UInt64,
         recordedLengths: [UInt32: [SegmentLength]] = [:], headedRuns: Set<UInt32> = [],

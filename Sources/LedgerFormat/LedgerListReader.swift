@@ -1,37 +1,37 @@
 public import BroadsideRows
 
-/// Reads the list that a run sent, part by part, for an export.
+/// Reader of the list that a run sent, chunk by chunk, for an export.
 ///
-/// Implemented over a file by whoever knows its format; a chunk's bytes must have the hash that the
-/// ledger names, else the list is another one.
+/// Implemented over a file by code that knows its format. A chunk's bytes must have the hash in the
+/// ledger; otherwise the list is a different one.
 public protocol LedgerListReader {
-    /// Whether there is a list; without one nothing else is called.
+    /// Whether there is a list; otherwise no other method is called.
     var isAvailable: Bool { get }
 
     /// Reads the rows of a chunk.
     ///
     /// - Parameters:
-    ///   - chunk: what the ledger knows of it.
-    ///   - rows: has the chunk's rows afterwards, and no others.
-    /// - Throws: `badList` if the list is not the one that was sent.
+    /// - chunk: The chunk, as recorded in the ledger.
+    /// - rows: Receives the chunk's rows, and no others.
+    /// - Throws: `badList` if the list differs from the one that was sent.
     mutating func load(
         _ chunk: ChunkReservation, into rows: inout ListRows
     ) throws(LedgerError)
 
-    /// Reads rows from the beginning of a gap, as many as it likes.
+    /// Reads any number of rows from the start of a gap.
     ///
     /// - Parameters:
-    ///   - gap: where to read.
-    ///   - rows: has these rows afterwards, and no others.
-    /// - Returns: what it read, as a chunk; nil if the gap holds no more rows.
+    /// - gap: The range to read.
+    /// - rows: Receives these rows, and no others.
+    /// - Returns: The rows read, as a chunk; nil if the gap has no more rows.
     mutating func loadNext(
         of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation?
 }
 
-/// No list: lines and the tokens of accepted rows stay empty.
+/// Missing list: lines, and tokens of accepted rows, stay empty.
 public struct NoLedgerList: LedgerListReader, Sendable {
-    /// Makes one.
+    /// Creates a missing list.
     public init() {}
 
     /// False.

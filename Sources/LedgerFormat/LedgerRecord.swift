@@ -1,7 +1,7 @@
 public import BroadsideRows
 import BroadsideSupport
 
-/// A record of a segment, taken apart. The clock and sync records are the reader's own affair.
+/// Decoded record of a segment. Clock and sync records stay internal to the reader.
 public enum LedgerRecord {
     case accepted(row: UInt64, fingerprint: UInt64, attempts: UInt16, milliseconds: UInt64)
     case settled(SettledRecord)
@@ -9,7 +9,7 @@ public enum LedgerRecord {
     case release(row: UInt64, count: Int, attempts: UInt16)
 }
 
-/// A row settled by a plain 200: nearly all records.
+/// Row settled by a plain 200, like nearly all rows.
 public struct AcceptedRecord {
     var row: UInt64
     var fingerprint: UInt64
@@ -17,40 +17,40 @@ public struct AcceptedRecord {
     var milliseconds: UInt64
 }
 
-/// A row settled otherwise than by a plain 200.
+/// Row settled by anything but a plain 200.
 public struct SettledRecord {
-    /// What stands in the token's place.
+    /// Recorded token of the row.
     public enum Token {
-        /// Nothing was there.
+        /// No token.
         case none
-        /// The bytes of a token.
+        /// Bytes of a token.
         case bytes(Range<Int>)
         /// Text that is not a token.
         case text(Range<Int>)
-        /// The fingerprint of an accepted row's token.
+        /// Fingerprint of an accepted row's token.
         case fingerprint(UInt64)
     }
 
     var row: UInt64
-    /// What became of it.
+    /// State of the row.
     public var state: RowState
     var status: UInt16
-    /// The code of the response's reason; 0 if there is none.
+    /// Code of the response's reason; 0 if there is none.
     public var reason: UInt8
     var attempts: UInt16
-    /// When it was settled: milliseconds since 1970.
+    /// Time of the verdict: milliseconds since 1970.
     public var milliseconds: UInt64
-    /// APNs' own time, in milliseconds since 1970.
+    /// Timestamp from APNs, in milliseconds since 1970.
     public var timestamp: UInt64?
-    /// Ranges count from the start of the block.
+    /// The token; ranges are relative to the start of the block.
     public var token: Token
-    /// The text of a reason without a code; empty if there is none.
+    /// Text of a reason without a code; empty if there is none.
     var reasonText: Range<Int>
 }
 
 extension BlockReader {
-    /// The next record of the block, if it is a well-formed one of an accepted row; else nil, and
-    /// `nextRecord` is at the same place.
+    /// Returns the block's next record if it is a well-formed one of an accepted row; otherwise
+    /// returns nil and does not advance.
     @inline(__always)
     mutating func nextAccepted() -> AcceptedRecord? {
         guard recordOffset < blockByteCount else { return nil }
@@ -64,16 +64,16 @@ extension BlockReader {
             milliseconds: clock &+ first.delta)
     }
 
-    /// Goes behind all well-formed records of accepted rows that come next in the block.
+    /// Skips the next well-formed records of accepted rows in the block.
     mutating func skipAccepted() {
         while recordOffset < blockByteCount, FirstWord(bits: word(at: recordOffset)).isAccepted {
             recordOffset += 16
         }
     }
 
-    /// The next record of the block; nil at its end.
+    /// Returns the block's next record; nil at its end.
     ///
-    /// - Throws: `malformedRecord`: the checksum holds, so whoever wrote this was wrong.
+    /// - Throws: `malformedRecord`: the checksum is right, so the writer was wrong.
     public mutating func nextRecord() throws(LedgerError) -> LedgerRecord? {
         while recordOffset < blockByteCount {
             currentRecordOffset = recordOffset
@@ -164,7 +164,7 @@ extension BlockReader {
         guard chunk.rowCount > 0, chunk.rowCount <= LedgerFormat.rowsPerChunkMax,
             chunk.rows.upperBound <= LedgerFormat.rowLimit
         else { throw malformed("row count") }
-        // Each is below a half of what overflows.
+        // // Each is at most half of the maximum, so that sums do not overflow.
         let limit = LedgerFormat.positionMax / 2
         guard chunk.byteOffset <= limit, chunk.byteCount <= limit, chunk.firstLine <= limit else {
             throw malformed("its place in the list")

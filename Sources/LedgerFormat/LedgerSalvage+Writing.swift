@@ -3,19 +3,19 @@ public import BroadsideRows
 import BroadsideSupport
 
 extension LedgerSalvage {
-    /// A file of the repaired ledger.
+    /// File of the repaired ledger.
     public enum Part: Sendable {
-        /// A segment that is good as it is, up to a length.
+        /// Copy of a good segment, up to a length.
         case copy(name: String, byteCount: UInt64)
-        /// The good records of a segment, written anew.
+        /// The good records of a segment, rewritten.
         case records(Int)
-        /// Reservations that a run is given.
+        /// Reservations that are added to a run.
         case reservations([ChunkReservation])
     }
 
-    /// The repaired ledger's segments, by run and reactor.
+    /// Returns the segments of the repaired ledger, by run and reactor.
     ///
-    /// - Parameter gapChunks: the rows in `gaps`, cut into chunks.
+    /// - Parameter gapChunks: The rows in `gaps`, divided into chunks.
     public func parts(
         gapChunks: [ChunkReservation]
     ) -> [(epoch: UInt32, reactor: UInt16, part: Part)] {
@@ -44,13 +44,14 @@ extension LedgerSalvage {
         return parts
     }
 
-    /// Writes a segment's good records anew.
+    /// Rewrites the good records of a segment.
     ///
     /// - Parameters:
-    ///   - index: as a part names it.
-    ///   - writer: of a new segment of the same run and reactor.
-    ///   - flush: called now and then, so that little is held.
-    /// - Returns: verdicts whose time is lost: they get that of the last record before the loss.
+    /// - index: Index of the segment, from a part.
+    /// - writer: Writer of a new segment of the same run and reactor.
+    /// - flush: Called periodically to limit the memory in use.
+    /// - Returns: Number of verdicts whose time is lost: they get the time of the last record
+    ///   before the loss.
     public func write(
         _ index: Int, into writer: inout LedgerWriter,
         flush: (inout LedgerWriter) throws(LedgerError) -> Void
@@ -71,11 +72,11 @@ extension LedgerSalvage {
         return undatedCount
     }
 
-    /// The manifest of the repaired ledger.
+    /// Returns the manifest of the repaired ledger.
     ///
     /// - Parameters:
-    ///   - lengths: its segments, by run.
-    ///   - isFinished: whether every row is settled.
+    /// - lengths: Lengths of its segments, by run.
+    /// - isFinished: Whether every row is settled.
     public func repairedManifest(
         lengths: [UInt32: [SegmentLength]], isFinished: Bool
     ) -> Manifest {
@@ -90,14 +91,14 @@ extension LedgerSalvage {
             epochs.append(epoch)
         }
         repaired.replaceEpochs(epochs, isFinished: isFinished && manifest.isFinished)
-        // Rows of all kinds are reserved now, not those of a canary alone.
+        // // Reservations now cover all rows, not only those of a canary.
         if !repaired.canaryPassed { repaired.canaryRowCount = nil }
         return repaired
     }
 }
 
 extension LedgerRecord {
-    /// When a row was settled; nil of other records.
+    /// Time of a row's verdict; nil for other records.
     fileprivate var milliseconds: UInt64? {
         switch self {
         case .accepted(_, _, _, let milliseconds): milliseconds
@@ -108,7 +109,7 @@ extension LedgerRecord {
 }
 
 extension LedgerWriter {
-    /// Appends a record that a reader stands on.
+    /// Appends a reader's latest record.
     fileprivate mutating func append(
         _ record: LedgerRecord, of reader: borrowing BlockReader, at milliseconds: UInt64
     ) {
@@ -143,7 +144,7 @@ extension LedgerWriter {
             }
             var text: [UInt8] = []
             reader.copy(record.reasonText, to: &text)
-            // A code stands alone; of text there is none beside it, and nothing means bytes.
+            // // A reason with a code has no text: an empty span.
             let words = text.rawSpan
             settled(
                 row: record.row, state: record.state, status: record.status, reason: record.reason,

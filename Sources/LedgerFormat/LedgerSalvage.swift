@@ -1,32 +1,32 @@
 public import BroadsideRows
 
-/// What can be proven of a damaged ledger, and how it is written so that all else is in doubt.
+/// Recovery of a damaged ledger: keeps what can be proven, and leaves all else in doubt.
 ///
-/// A run whose segments may have lost a block may have lost a reservation, too: it may have sent any
-/// row of which nothing says that it was settled for good. So it is given a reservation of each
-/// chunk that it may have reserved. Replayed, such a row is in doubt, unless a verdict that is still
-/// there settles it: the reader needs to know nothing of repairs.
+/// A run whose segments may have lost a block may have lost a reservation too, and may have sent
+/// any row without a final verdict. Therefore it gets a reservation of each chunk that it may have
+/// reserved. When replayed, such a row is in doubt unless a surviving verdict settles it, so that
+/// readers need no knowledge of repairs.
 ///
 ///     segment, run 2     | good | lost | good |   -->   | good | good |      its records, written anew
 ///                                                       | reservations |     a segment of its own
 public struct LedgerSalvage {
-    /// Something that was lost.
+    /// Lost bytes.
     public struct Loss: Hashable, Sendable {
-        /// The segment's file name.
+        /// File name of the segment.
         public var segment: String
-        /// Where the bytes were; nil: all of the segment.
+        /// The lost range; nil for the whole segment.
         public var bytes: Range<UInt64>?
     }
 
-    /// A segment, as far as it is good.
+    /// Segment with its good blocks.
     struct Segment {
         var segment: LedgerSegment
         var seed: UInt32
-        /// Where it ends at most.
+        /// Upper bound of its end.
         var end: UInt64
         var losses: [Range<UInt64>] = []
         var isHeaderDamaged = false
-        /// What it reserved, and where.
+        /// Its reservations and their offsets.
         var reservations: [(chunk: ChunkReservation, offset: UInt64)] = []
 
         var isWhole: Bool { losses.isEmpty && !isHeaderDamaged }
@@ -36,18 +36,19 @@ public struct LedgerSalvage {
     struct Run {
         var number: UInt32
         var startedAtMilliseconds: UInt64
-        /// Its segments and their lengths are known: it ended orderly, or another took it up.
+        /// Whether its segments and their lengths are recorded, because it ended orderly or was
+        /// resumed.
         var isRecorded: Bool
-        /// It reserved what it found open in list order.
+        /// Whether it reserved open rows in list order.
         var isInListOrder: Bool
         var rowsLimit: UInt64?
         /// Indices of its segments.
         var segments: [Int] = []
-        /// A segment is not there.
+        /// Whether a segment is missing.
         var lacksSegment = false
     }
 
-    /// A chunk, and the runs that are known to have reserved it.
+    /// Chunk with the runs that are known to have reserved it.
     struct Chunk {
         var chunk: ChunkReservation
         var runs: [UInt32]
@@ -58,27 +59,27 @@ public struct LedgerSalvage {
     var chunks: [Chunk] = []
     let rows: CampaignRows
     let manifest: Manifest
-    /// What was on disk before rows were sent.
+    /// Positions that were durable before rows were sent.
     private let durable: [DurablePosition]
-    /// The row behind the last one that any record speaks of.
+    /// End of the last row in any record.
     var lastRowEnd: UInt64 = 0
-    /// Whether the order in which runs reserve is relied on.
+    /// Whether to rely on the order of a run's reservations.
     public var reliesOnOrder = true
 
-    /// What was lost.
+    /// Losses found.
     public private(set) var losses: [Loss] = []
-    /// Segments of another campaign, or run, in the place of this one's.
+    /// Segments of another campaign or run under names of this one's.
     public private(set) var foreignSegments: [String] = []
 
     /// Whether nothing is lost.
     public var isSound: Bool { losses.isEmpty && foreignSegments.isEmpty }
 
-    /// Reads all there is.
+    /// Reads all segments.
     ///
     /// - Parameters:
-    ///   - given: the segments that are there.
-    ///   - manifest: a manifest of the campaign; it may be older than the segments.
-    ///   - durable: what was on disk before rows were sent, by the ledger's claim.
+    /// - given: The existing segments.
+    /// - manifest: A manifest of the campaign; it may be older than the segments.
+    /// - durable: Positions that were durable before rows were sent, from the ledger's claim.
     /// - Throws: `unsupportedVersion`, `inputOutput`, and `changedChunk` if reservations contradict
     ///   each other, which no damage of a disk does.
     package init(
@@ -86,7 +87,8 @@ public struct LedgerSalvage {
     ) throws(LedgerError) {
         self.manifest = manifest
         self.durable = durable
-        // Nobody knows how far each run looked: the campaign's own limit bounds none of them.
+        // // The campaign's own limit does not apply to runs, because it is unknown how far each
+        // run read.
         rows = CampaignRows(part: manifest.rows.part, selection: manifest.rows.selection)
         let isOnlyRun = manifest.epochs.count == 1
         for epoch in manifest.epochs {
@@ -105,7 +107,7 @@ public struct LedgerSalvage {
         for segment in given.sorted(by: { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }) {
             try add(segment, &reader)
         }
-        // A claim may know of a run that the manifest does not, if the ledger is a copy from before it.
+        // // A claim may name a run that the manifest lacks, if the ledger is an older copy.
         for position in durable where !runs.contains(where: { $0.number == position.epoch }) {
             _ = addRun(position.epoch)
         }
@@ -153,7 +155,7 @@ public struct LedgerSalvage {
         }
         self.lastRowEnd = lastRowEnd
         found.reservations = reservations
-        // What was on disk and is cut off may have reserved rows that were sent.
+        // // Bytes that were durable and are cut off may have reserved rows that were sent.
         let known = max(recorded ?? 0, durable?.position ?? 0)
         if found.end < known { found.losses.append(found.end..<known) }
         if found.isHeaderDamaged {
@@ -166,7 +168,7 @@ public struct LedgerSalvage {
         segments.append(found)
     }
 
-    /// A run that the manifest does not know: it is older than the run's segments.
+    /// Adds a run that the manifest, being older than the run's segments, lacks.
     private mutating func addRun(_ number: UInt32) -> Int {
         let index = runs.firstIndex { $0.number > number } ?? runs.count
         let before = index > 0 ? runs[index - 1].startedAtMilliseconds : 0
@@ -198,12 +200,12 @@ public struct LedgerSalvage {
         }
     }
 
-    /// Whether something of a run was on disk before rows were sent.
+    /// Whether bytes of a run were durable before rows were sent.
     private func wasDurable(_ number: UInt32) -> Bool {
         durable.contains { $0.epoch == number }
     }
 
-    /// Puts the reservations of all runs together.
+    /// Collects the reservations of all runs by chunk.
     private mutating func tabulate() throws(LedgerError) {
         var found: [(chunk: ChunkReservation, run: UInt32)] = []
         for segment in segments {
@@ -227,25 +229,26 @@ public struct LedgerSalvage {
 }
 
 extension LedgerSalvage {
-    /// Whether a run may have made reservations that are lost.
+    /// Whether reservations of a run may be lost.
     func mayLackReservations(_ run: Run) -> Bool {
         if isSound { return false }
-        // Of a run that did not end orderly nobody knows where its segments ended: what was found
-        // elsewhere says that this disk, or this copy of it, loses things.
+        // // If a run did not end orderly, the end of its segments is unknown, and losses elsewhere
+        // show that this disk or copy loses data.
         return !run.isRecorded || run.lacksSegment
             || run.segments.contains { !segments[$0].losses.isEmpty }
     }
 
-    /// The rows that lost reservations of a run may have covered. Its limit bounds what it cut of the
-    /// list itself, not the chunks of earlier runs that it took up: those may reach beyond.
+    /// Returns the rows that lost reservations of a run may have covered. Its limit applies only to
+    /// chunks that it created itself, not to those of earlier runs that it resumed, which may reach
+    /// beyond.
     private func doubtfulRows(of run: Run) -> [Range<UInt64>] {
         let end = rows.part.endRow ?? .max
         let all = min(rows.part.firstRow, end)..<end
         guard reliesOnOrder, run.isInListOrder, run.isRecorded, !run.lacksSegment else {
             return [all]
         }
-        // Each segment's reservations are in list order: those that were lost lie between the
-        // last one before the loss and the first one behind it.
+        // // Each segment's reservations are in list order, so lost ones are between the last one
+        // before the loss and the first one after it.
         var ranges: [Range<UInt64>] = []
         for segment in run.segments.map({ segments[$0] }) {
             for loss in segment.losses {
@@ -259,16 +262,16 @@ extension LedgerSalvage {
         return ranges
     }
 
-    /// The rows of which a run may have been the first to reserve them, and has lost that.
+    /// Returns rows that a run may have been the first to reserve in a lost reservation.
     private func doubtfulNewRows(of run: Run) -> [Range<UInt64>] {
         let limit = run.rowsLimit ?? .max
         return doubtfulRows(of: run).map { $0.clamped(to: 0..<limit) }.filter { !$0.isEmpty }
     }
 
-    /// States that a run may have opened again.
+    /// Returns the states that a run may have reopened.
     private func reopens(of run: Run) -> ReopenedStates {
         guard run.number != runs.first?.number else { return [] }
-        // A run opens the same states in all chunks that earlier runs had reserved.
+        // // A run reopens the same states in all chunks that earlier runs reserved.
         for segment in run.segments {
             for (chunk, _) in segments[segment].reservations {
                 if chunks[index(of: chunk)].runs[0] < run.number { return chunk.reopens }
@@ -277,7 +280,7 @@ extension LedgerSalvage {
         return [.failed, .unknown]
     }
 
-    /// Where a chunk that was reserved is in `chunks`.
+    /// Returns the index in `chunks` of a reserved chunk.
     private func index(of chunk: ChunkReservation) -> Int {
         var low = 0
         var high = chunks.count - 1
@@ -292,8 +295,8 @@ extension LedgerSalvage {
         return low
     }
 
-    /// The parts of the list of which no reservation is left, and that some run may have reserved:
-    /// the list says where their rows are.
+    /// Ranges of the list without a surviving reservation that a run may have reserved; the list
+    /// has the locations of their rows.
     public var gaps: [ListExtent] {
         let ranges = runs.filter(mayLackReservations).flatMap(doubtfulNewRows)
         guard !ranges.isEmpty else { return [] }
@@ -303,7 +306,7 @@ extension LedgerSalvage {
             let next = index < chunks.count ? chunks[index].chunk : nil
             guard var gap = rows.open(after: previous, before: next) else { continue }
             if gap.endRow == nil, let rowCount = manifest.rowCount, manifest.rowsLimit == nil {
-                // The list is known to end here.
+                // // The list is known to end here.
                 if rowCount <= gap.firstRow { continue }
             }
             let touching = ranges.filter {
@@ -316,9 +319,9 @@ extension LedgerSalvage {
         return gaps
     }
 
-    /// What a run is given to have reserved, in list order.
+    /// Returns the reservations to add to a run, in list order.
     ///
-    /// - Parameter gapChunks: the rows in `gaps`, cut into chunks.
+    /// - Parameter gapChunks: The rows in `gaps`, divided into chunks.
     func addedReservations(
         to run: Run, gapChunks: [ChunkReservation]
     ) -> [ChunkReservation] {
@@ -339,23 +342,23 @@ extension LedgerSalvage {
 }
 
 extension LedgerSalvage {
-    /// The number in the headers of the ledger's segments.
+    /// Number in the headers of the ledger's segments.
     public var segmentNumber: UInt64 { manifest.segmentNumber }
 
-    /// When a run began.
+    /// Returns the start time of a run.
     public func startMilliseconds(of number: UInt32) -> UInt64 {
         runs.first { $0.number == number }?.startedAtMilliseconds ?? 0
     }
 
-    /// Every chunk of which a reservation is left, in list order.
+    /// All chunks with a surviving reservation, in list order.
     public var knownChunks: [ChunkReservation] { chunks.map(\.chunk) }
 
-    /// Whether the rows are what a feedback service said: there is no list, and nothing is sent.
+    /// Whether rows are reports of a feedback service: there is no list, and nothing is sent.
     public var isOfFeedback: Bool {
         manifest.identity.wireProtocol == CampaignIdentity.feedbackProtocol
     }
 
-    /// Chunks of such rows, as far as any are known.
+    /// Returns chunks of such rows, as far as rows are known.
     public func feedbackChunks(in gaps: [ListExtent]) -> [ChunkReservation] {
         var chunks: [ChunkReservation] = []
         for gap in gaps {

@@ -1,26 +1,26 @@
 import BroadsideRows
 
-/// Looks rows up in a ledger, by number or by token, and in the part of the list that no run has
+/// Search for rows in a ledger, by number or by token, including rows of the list that no run has
 /// reserved yet.
 public struct LedgerSearch {
-    /// What is looked for.
+    /// Subject of a search.
     public enum Wanted: Sendable {
-        /// A row of the list, from 0.
+        /// Row number in the list, from 0.
         case row(UInt64)
-        /// Rows with a token: its lower-case digits, and the fingerprint that accepted rows keep.
+        /// Token of rows: its lower-case digits, and the fingerprint that accepted rows keep.
         case token([UInt8], fingerprint: UInt64)
     }
 
     private let wanted: Wanted
     private let describer: RowDescriber
 
-    /// Prepares a search.
+    /// Creates a search.
     ///
     /// - Parameters:
-    ///   - wanted: what is looked for.
-    ///   - acceptsBySilence: whether accepted rows had no answer, and so have no status.
-    ///   - reasonText: the text of a reason's stable code.
-    ///   - appendNotificationID: appends the apns-id of a row, by its number.
+    /// - wanted: Subject of the search.
+    /// - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
+    /// - reasonText: Returns the text of a reason's stable code.
+    /// - appendNotificationID: Appends the apns-id of a row, by its number.
     public init(
         for wanted: Wanted, acceptsBySilence: Bool, reasonText: @escaping (UInt8) -> String,
         appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
@@ -31,12 +31,12 @@ public struct LedgerSearch {
             acceptsBySilence: acceptsBySilence)
     }
 
-    /// The rows found, in list order, as an export has them.
+    /// Returns the rows found, in list order, in the form of an export.
     ///
     /// - Parameters:
-    ///   - rowCount: the row behind the last one, if known.
-    ///   - list: the list, or `NoLedgerList`; without it rows that are not settled have no token.
-    /// - Throws: what reading the ledger or the list throws.
+    /// - rowCount: End of the rows, if known.
+    /// - list: The list, or `NoLedgerList`, without which rows that are not settled have no token.
+    /// - Throws: Errors of reading the ledger or the list.
     public func run(
         _ index: LedgerIndex, rowCount: UInt64?, list: inout some LedgerListReader
     ) throws(LedgerError) -> [ExportRow] {
@@ -58,7 +58,7 @@ public struct LedgerSearch {
         return found
     }
 
-    /// Looks among rows that were reserved.
+    /// Searches the reserved rows.
     private func search(
         _ verdicts: borrowing ChunkVerdicts, _ chunk: ChunkReservation,
         _ list: inout some LedgerListReader, _ rows: inout ListRows, _ found: inout [ExportRow]
@@ -83,7 +83,7 @@ public struct LedgerSearch {
         }
     }
 
-    /// Whether the list has to be asked, or where there is none, whether the ledger says yes.
+    /// Whether the ledger's data matches; with a list, whether the list has to be checked.
     private func mayBe(
         _ verdicts: borrowing ChunkVerdicts, _ rowIndex: Int, _ number: UInt64,
         _ list: some LedgerListReader
@@ -102,7 +102,7 @@ public struct LedgerSearch {
         }
     }
 
-    /// Looks among rows that no run has reserved.
+    /// Searches the rows that no run reserved.
     private func search(
         _ gap: ListExtent, _ rows: CampaignRows, _ rowCount: UInt64?,
         _ list: inout some LedgerListReader, _ listRows: inout ListRows,
