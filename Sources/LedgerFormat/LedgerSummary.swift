@@ -1,26 +1,26 @@
 public import BroadsideRows
 import BroadsideSupport
 
-/// How many rows ended in which state, and why.
+/// Numbers of rows by state and by reason.
 public struct LedgerSummary: Sendable {
-    /// Rows of all reserved chunks that belong to the campaign: none of other shards, nor those
-    /// behind the limit that were never sent.
+    /// Rows of all reserved chunks that belong to the campaign, without those of other shards and
+    /// those beyond the limit that were never sent.
     public private(set) var reservedRowCount: UInt64 = 0
-    /// Those of them that lie beyond the limit of the latest run.
+    /// Reserved rows beyond the limit of the latest run.
     private(set) var beyondLimitCount: UInt64 = 0
-    /// Rows that were rejected with 410: their devices are gone.
+    /// Rows rejected with 410: dead tokens.
     public private(set) var goneCount: UInt64 = 0
 
     /// Rows by the raw value of their state.
     private var numbers = [UInt64](repeating: 0, count: RowState.allCases.count)
-    /// Why rows in each state were not accepted.
+    /// Rows that were not accepted, by state and reason.
     private var reasons = [ReasonCounts](repeating: ReasonCounts(), count: RowState.allCases.count)
 
-    /// No rows.
+    /// Creates a summary without rows.
     public init() {}
 
-    /// Counts all rows that a ledger knows. Rows that were never reserved are `remaining` and not
-    /// counted here: only who reads the list knows how many there are.
+    /// Counts all rows in a ledger. Rows that were never reserved are `remaining` and not counted
+    /// here, because their number is known only from the list.
     public init(_ index: LedgerIndex) throws(LedgerError) {
         var verdicts = ChunkVerdicts(of: index)
         for chunk in 0..<index.chunkCount {
@@ -29,13 +29,13 @@ public struct LedgerSummary: Sendable {
         }
     }
 
-    /// Rows in a state.
+    /// Returns the number of rows in a state.
     public func count(_ state: RowState) -> UInt64 { numbers[Int(state.rawValue)] }
 
-    /// All of its rows.
+    /// Counts of all rows.
     public var counts: RowCounts { counts(of: RowState.allCases) }
 
-    /// Rows that stay settled while a run opens those in some states again.
+    /// Returns the counts of rows that stay settled if a run reopens those in some states.
     public func kept(reopening states: ReopenedStates) -> RowCounts {
         counts(of: RowState.settledStates.filter { !states.contains($0) })
     }
@@ -49,7 +49,7 @@ public struct LedgerSummary: Sendable {
         return counts
     }
 
-    /// Adds what another ledger knows.
+    /// Adds the counts of another ledger.
     public mutating func add(_ other: LedgerSummary) {
         reservedRowCount += other.reservedRowCount
         beyondLimitCount += other.beyondLimitCount
@@ -87,7 +87,7 @@ public struct LedgerSummary: Sendable {
         assert(numbers.reduce(0, +) == reservedRowCount, "each reserved row has one state")
     }
 
-    /// Counts why a row was not accepted.
+    /// Counts the reason of a row that was not accepted.
     private mutating func addReason(_ verdicts: borrowing ChunkVerdicts, at place: Int) {
         let row = verdicts.rows[place]
         if row.state == .rejected && row.status == 410 { goneCount += 1 }

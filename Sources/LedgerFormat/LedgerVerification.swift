@@ -1,20 +1,20 @@
 import BroadsideRows
 
-/// What `ledger verify` says of a sound ledger.
+/// Result of `ledger verify` for a sound ledger.
 public struct LedgerVerification: Sendable {
-    /// How many rows are in which state.
+    /// Numbers of rows by state.
     public var summary: LedgerSummary
-    /// What a kill or a power cut left behind.
+    /// Torn tails: remains of a kill or a power cut.
     public var tornTails: [LedgerLocation]
-    /// Whether the manifest says that all rows are settled, and they are.
+    /// Whether the manifest records that all rows are settled, which was checked.
     var isFinished: Bool
 
-    /// Reads all of a ledger and checks it: every checksum, every row settled at most once a run
-    /// and never without a reservation, no two reservations of a run for one row; of runs that
-    /// ended, the whole tail; and where the manifest says that the campaign is finished, that all
-    /// rows are settled.
+    /// Reads and checks a whole ledger: every checksum; that every row is settled at most once per
+    /// run and never without a reservation; that no two reservations of a run cover one row; the
+    /// whole tail of runs that ended; and, if the manifest records the campaign as finished, that
+    /// all rows are settled.
     ///
-    /// - Throws: the first fault, with its place.
+    /// - Throws: The first fault, with its location.
     public init(checking segments: [LedgerSegment], manifest: Manifest) throws(LedgerError) {
         let index = try LedgerIndex(segments: segments, manifest: manifest)
         var verdicts = ChunkVerdicts(of: index)

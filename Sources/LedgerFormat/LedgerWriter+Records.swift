@@ -3,13 +3,13 @@ public import BroadsideRows
 import BroadsideSupport
 
 extension LedgerWriter {
-    /// Notes a row that APNs accepted. The hot one: two stores.
+    /// Records a row that APNs accepted. The hot path: two stores.
     ///
     /// - Parameters:
-    ///   - row: the row's number, below `LedgerFormat.rowLimit`.
-    ///   - fingerprint: fingerprint of the row's token.
-    ///   - attempts: how often it was sent, from 1.
-    ///   - nowMilliseconds: when the answer came, since 1970.
+    /// - row: Number of the row, below `LedgerFormat.rowLimit`.
+    /// - fingerprint: Fingerprint of the row's token.
+    /// - attempts: Number of attempts, from 1.
+    /// - nowMilliseconds: Time of the response, since 1970.
     @inlinable
     public mutating func accepted(
         row: UInt64, fingerprint: UInt64, attempts: Int, nowMilliseconds: UInt64
@@ -35,7 +35,8 @@ extension LedgerWriter {
         cursor = end
     }
 
-    /// Opens a block or sets the clock first, or takes the long form where the attempts need it.
+    /// Records an accepted row after opening a block or setting the clock, or in the long form if
+    /// its attempts need it.
     @usableFromInline
     @inline(never)
     mutating func acceptedSlowly(
@@ -59,21 +60,20 @@ extension LedgerWriter {
         append(0)
     }
 
-    /// Notes a row that is settled otherwise.
+    /// Records a row that is settled in any other way.
     ///
     /// - Parameters:
-    ///   - row: the row's number.
-    ///   - state: a settled state; an accepted row with its token is allowed too.
-    ///   - status: the HTTP status, 0 if there was no answer.
-    ///   - reason: the reason's stable code.
-    ///   - reasonText: text of a reason that has no code; more than 64 bytes are cut off.
-    ///   - attempts: how often it was sent, 0 if never; more than 65,535 count as that many.
-    ///   - timestamp: APNs' own, in milliseconds since 1970.
-    ///   - token: the token's hexadecimal digits, or what the list has in its place (cut off after
-    ///     200 bytes); empty where there is none.
-    ///   - tokenIsText: whether `token` is not a token. Digits that don't pair up are kept as text,
-    ///     too.
-    ///   - nowMilliseconds: when it was settled, since 1970.
+    /// - row: Number of the row.
+    /// - state: A settled state; an accepted row with its token is allowed as well.
+    /// - status: HTTP status; 0 if there was no response.
+    /// - reason: Stable code of the reason.
+    /// - reasonText: Text of a reason without a code, cut off after 64 bytes.
+    /// - attempts: Number of attempts, limited to 65,535; 0 if never sent.
+    /// - timestamp: Timestamp from APNs, in milliseconds since 1970.
+    /// - token: The token's hexadecimal digits, or the list's text that is not a token (cut off
+    ///   after 200 bytes); empty if there is none.
+    /// - tokenIsText: Whether `token` is not a token. An odd number of digits is kept as text, too.
+    /// - nowMilliseconds: Time of the verdict, since 1970.
     public mutating func settled(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, reasonText: RawSpan? = nil,
         attempts: Int, timestamp: UInt64? = nil, token: RawSpan, tokenIsText: Bool,
@@ -124,12 +124,12 @@ extension LedgerWriter {
         for _ in written..<(second.slotCount - 1) * 16 { push(0, &packer) }
     }
 
-    /// Reserves a chunk: from when this is synced on, its rows may be sent.
+    /// Reserves a chunk, whose rows may be sent once this is synced.
     ///
     /// - Parameters:
-    ///   - chunk: the rows, no other reservation of this run covers them.
-    ///   - nowMilliseconds: since 1970.
-    /// - Returns: the position to wait for in `writtenPosition` or `syncedPosition`.
+    /// - chunk: The rows, which no other reservation of this run covers.
+    /// - nowMilliseconds: Current time, since 1970.
+    /// - Returns: The position to wait for in `writtenPosition` or `syncedPosition`.
     @discardableResult
     public mutating func reserve(_ chunk: ChunkReservation, nowMilliseconds: UInt64) -> UInt64 {
         precondition(chunk.rowCount > 0 && chunk.rowCount <= LedgerFormat.rowsPerChunkMax)
@@ -147,15 +147,15 @@ extension LedgerWriter {
         return appendedPosition
     }
 
-    /// Hands rows of a reservation back that were surely not sent, or were refused and wait for
-    /// another try by a later run. They count as `remaining`. It is final for this run: a row that
-    /// another reactor of this run will send must not be released.
+    /// Releases rows of a reservation that were certainly not sent, or were refused and wait for a
+    /// retry by a later run. They count as `remaining`. This is final for the run: do not release a
+    /// row that another of its reactors will send.
     ///
     /// - Parameters:
-    ///   - row: the first of them.
-    ///   - count: how many, all in one reservation.
-    ///   - attempts: how often they were sent.
-    ///   - nowMilliseconds: since 1970.
+    /// - row: The first of them.
+    /// - count: Number of rows, all in one reservation.
+    /// - attempts: Number of attempts of each.
+    /// - nowMilliseconds: Current time, since 1970.
     public mutating func release(
         row: UInt64, count: Int, attempts: Int, nowMilliseconds: UInt64
     ) {
@@ -168,10 +168,10 @@ extension LedgerWriter {
 }
 
 extension LedgerWriter {
-    /// Notes a settled row whose token is digits, sixteen of them at a time: where long stretches of a
-    /// list need no request, this is most of the work.
+    /// Records a settled row whose token is digits, sixteen at a time. If long stretches of a list
+    /// need no request, this is most of the work.
     ///
-    /// - Returns: False where the token has another form; then nothing was noted.
+    /// - Returns: false if the token has another form; nothing was recorded then.
     mutating func settledQuickly(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, attempts: Int,
         digits: RawSpan, nowMilliseconds: UInt64
@@ -197,7 +197,7 @@ extension LedgerWriter {
         return true
     }
 
-    /// Whether bytes, eight at a time, are hexadecimal digits of either case. Each byte is judged by
+    /// Whether all bytes are hexadecimal digits of either case. Checks eight at a time, each by
     /// whether a sum reaches its top bit, as in `TokenText`.
     private static func areDigits(_ digits: RawSpan) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -221,9 +221,9 @@ extension LedgerWriter {
                 fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// Eight digits as four bytes, the first in the lowest.
+    /// Converts eight digits to four bytes, the first in the lowest.
     private static func packed(_ digits: UInt64) -> UInt64 {
-        // Bit 6 tells a letter, whose lower bits count from 1 where its value counts from 10.
+        // // Bit 6 marks a letter, whose lower bits count from 1 and whose value counts from 10.
         let letters = digits >> 6 & 0x0101_0101_0101_0101
         let values = digits & 0x0F0F_0F0F_0F0F_0F0F &+ letters &* 9
         var pairs = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF

@@ -1,73 +1,72 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Encodes one segment: records in, blocks out to be written.
+/// Encoder of one segment: takes records, and produces blocks to be written.
 ///
 ///      accepted, settled, reserve, release          nextWrite        writeCompleted
 ///     ------------------------------------> filling ---------> in flight ---------> written
 ///                                              ^                   |
 ///                                              +-- (swap buffers) -+      syncCompleted -> synced
 ///
-/// It does no I/O. One write is in flight at a time; meanwhile records go into the other buffer,
-/// which grows where a write is slow: a verdict can't be refused, so the caller stops sending when
-/// `backlogIsHigh` says so. Nothing is allocated for a record otherwise.
+/// It does no I/O. At most one write is in flight; meanwhile records are added to the other buffer,
+/// which grows if a write is slow. A verdict can't be refused, so the caller stops sending while
+/// `backlogIsHigh`. No other allocation is made for a record.
 @safe
 public struct LedgerWriter: ~Copyable {
-    /// From how many bytes not yet written on the caller should stop sending.
+    /// Number of unwritten bytes from which the caller should stop sending.
     public static let highBacklogByteCount = 1 << 20
-    /// Where a caller that did not stop is stopped: the most a buffer grows to.
+    /// Limit on the growth of a buffer, which traps if the caller did not stop.
     static let backlogByteCountMax = 256 << 20
 
     static let blockWordCountMax = LedgerFormat.blockByteCountMax / 8
     static let initialWordCount = 2 * blockWordCountMax + 2
 
-    /// What is being filled. Words are stored little-endian.
-    // SAFETY: `wordCapacity` words of this value's own, freed when they grow and in `deinit`.
-    // `cursor` and `blockLimit` are at most that: a block is opened only where there is room for
-    // the longest.
+    /// Buffer being filled. Words are stored little-endian.
+    // // SAFETY: `wordCapacity` words of this value's own, freed when they grow and in `deinit`.
+    // `cursor` and `blockLimit` are at most that: a block is opened only if there is room for the
+    // longest.
     @usableFromInline var words: UnsafeMutablePointer<UInt64>
     @usableFromInline var wordCapacity: Int
-    /// Words used so far.
+    /// Number of words in use.
     @usableFromInline var cursor = 0
-    /// The end of the room in the open block; 0 while none is open.
+    /// End of the room for the open block; 0 if none is open.
     @usableFromInline var blockLimit = 0
-    /// The time from which records count, as a reader of the segment knows it: 0 until a clock
-    /// slot.
+    /// Reference time of records for readers of the segment; 0 until a clock slot.
     @usableFromInline var clockMilliseconds: UInt64 = 0
 
-    /// Where the open block starts; meaningless while none is open.
+    /// Start of the open block; meaningless if none is open.
     var blockStart = 0
-    /// The offset in the file of the first word being filled.
+    /// Offset in the file of the first word in the buffer being filled.
     var fillOffset: UInt64
 
-    /// What the caller is writing, all of it and the part already written.
-    // SAFETY: `flightWordCapacity` words of this value's own, of which `flightByteCount` bytes are
-    // set; they stay as they are from `nextWrite` to `writeCompleted`. Freed in `deinit`.
+    /// Buffer that the caller is writing: its total bytes, and those already written.
+    // // SAFETY: `flightWordCapacity` words of this value's own, of which `flightByteCount` bytes
+    // are set; they are unchanged from `nextWrite` to `writeCompleted`. Freed in `deinit`.
     var flightWords: UnsafeMutablePointer<UInt64>
     var flightWordCapacity: Int
     var flightByteCount = 0
     var flightDoneCount = 0
     var isWriting = false
 
-    /// The CRC of the segment's header, from which each block's starts.
+    /// CRC of the segment's header, the start of each block's checksum.
     let seed: UInt32
 
-    /// All before this offset of the file was written. It moves by whole blocks only: of a block
-    /// that is written in part, a reader sees nothing.
+    /// Offset in the file up to which everything was written. It advances by whole blocks, because
+    /// readers ignore a partly written block.
     public private(set) var writtenPosition: UInt64
-    /// All before this offset is known to be synced.
+    /// Offset in the file up to which everything is known to be synced.
     public private(set) var syncedPosition: UInt64
-    /// The latest synced position that a record has.
+    /// Latest synced position in a record.
     var markedPosition: UInt64
 
-    /// Begins a segment, or goes on with one.
+    /// Starts a segment, or continues one.
     ///
     /// - Parameters:
-    ///   - campaign: the campaign's number.
-    ///   - epoch: the run, from 1.
-    ///   - reactor: the reactor within the run, from 0.
-    ///   - startOffset: 0 for a new segment, whose header then comes first; else where its sound
-    ///     part ends.
+    /// - campaign: The campaign's number.
+    /// - epoch: Number of the run, from 1.
+    /// - reactor: Number of the reactor within the run, from 0.
+    /// - startOffset: 0 for a new segment, which gets a header; otherwise the end of its sound
+    ///   part.
     public init(campaign: UInt64, epoch: UInt32, reactor: UInt16, startOffset: UInt64 = 0) {
         precondition(epoch > 0, "epochs count from 1")
         let header = LedgerFormat.segmentHeader(campaign: campaign, epoch: epoch, reactor: reactor)
@@ -82,7 +81,7 @@ public struct LedgerWriter: ~Copyable {
         syncedPosition = startOffset
         markedPosition = startOffset
         guard startOffset == 0 else {
-            // The clock that a reader brings to this place is not known here: force a new one.
+            // // A reader's clock at this offset is unknown here, so that a new one is needed.
             clockMilliseconds = 1 << 63
             return
         }
@@ -93,28 +92,29 @@ public struct LedgerWriter: ~Copyable {
         cursor = 4
     }
 
-    // SAFETY: allocated in `init` or by `grow`; the caller of `nextWrite` keeps this value until
-    // the write is over.
+    // // SAFETY: allocated in `init` or by `grow`; the caller of `nextWrite` keeps this value until
+    // the write has ended.
     deinit {
         unsafe words.deallocate()
         unsafe flightWords.deallocate()
     }
 
-    /// The offset behind the last record put in. Once `writtenPosition` has reached the value seen
-    /// after a `reserve`, that reservation is in the file; once `syncedPosition` has, it outlives a
-    /// power cut.
+    /// Offset after the last appended record. Once `writtenPosition` reaches the value that this
+    /// had after a `reserve`, that reservation is in the file; once `syncedPosition` does, it
+    /// survives a power cut.
     public var appendedPosition: UInt64 { fillOffset + UInt64(cursor * 8) }
 
-    /// Bytes put in but not yet written, those in flight included.
+    /// Appended bytes that are not yet written, including those in flight.
     public var pendingByteCount: Int { cursor * 8 + flightByteCount - flightDoneCount }
 
-    /// Whether writing falls behind so far that the caller should send nothing new.
+    /// Whether so much is unwritten that the caller should send nothing new.
     public var backlogIsHigh: Bool { pendingByteCount >= LedgerWriter.highBacklogByteCount }
 
-    /// Whether a write is with the caller.
+    /// Whether the caller is writing.
     public var writeIsInFlight: Bool { isWriting }
 
-    /// What to write next, and where; nil while a write is in flight or nothing pends.
+    /// Returns the bytes to write next and their offset; nil while a write is in flight or if there
+    /// are none.
     ///
     /// Closes the open block. The memory stays valid and unchanged until `writeCompleted`.
     @unsafe
@@ -123,9 +123,8 @@ public struct LedgerWriter: ~Copyable {
         if flightDoneCount == flightByteCount {
             if cursor == 0 { return nil }
             sealBlock()
-            // SAFETY: nothing is in flight, so that the memories may change places; all `cursor`
-            // words are set once the block is sealed, and `flightDoneCount` is at most
-            // `flightByteCount`.
+            // // SAFETY: nothing is in flight, so the buffers may be swapped; all `cursor` words
+            // are set once the block is sealed, and `flightDoneCount` is at most `flightByteCount`.
             unsafe swap(&words, &flightWords)
             swap(&wordCapacity, &flightWordCapacity)
             flightByteCount = cursor * 8
@@ -143,10 +142,10 @@ public struct LedgerWriter: ~Copyable {
         return unsafe (rest, writtenPosition + UInt64(flightDoneCount))
     }
 
-    /// Takes note of how much of the write was done; the next `nextWrite` goes on with the rest, if
+    /// Records how much of the write was done; the next `nextWrite` continues with the rest, if
     /// any.
     ///
-    /// - Parameter count: bytes written, 0 to all of them.
+    /// - Parameter count: Bytes written, from 0 to all of them.
     public mutating func writeCompleted(_ count: Int) {
         precondition(isWriting, "no write is in flight")
         precondition(count >= 0 && count <= flightByteCount - flightDoneCount, "not that much")
@@ -156,12 +155,12 @@ public struct LedgerWriter: ~Copyable {
         assert(writtenPosition <= fillOffset, "no more is written than was appended")
     }
 
-    /// Takes note that a sync of the file is done.
+    /// Records that a sync of the file has completed.
     ///
-    /// The ledger itself will say so, with the next records: where bytes before this position turn
-    /// out bad later on, that is damage and not the torn tail of a power cut.
+    /// The next records state this in the ledger itself: if bytes before this position turn out bad
+    /// later, that is damage and not the torn tail of a power cut.
     ///
-    /// - Parameter position: `writtenPosition` as it was when the sync was begun.
+    /// - Parameter position: `writtenPosition` at the start of the sync.
     public mutating func syncCompleted(upTo position: UInt64) {
         precondition(position <= writtenPosition, "what was not written cannot be synced")
         syncedPosition = max(syncedPosition, position)
@@ -169,14 +168,14 @@ public struct LedgerWriter: ~Copyable {
     }
 }
 
-/// Collects bytes into little-endian words.
+/// Packer of bytes into little-endian words.
 struct BytePacker {
     var word: UInt64 = 0
     var shift: UInt64 = 0
 }
 
 extension LedgerWriter {
-    /// Whether a token is digits in pairs that pack into bytes.
+    /// Whether a token is an even number of digits, which are stored as bytes.
     static func isPackable(_ token: RawSpan) -> Bool {
         let count = token.byteCount
         guard count % 2 == 0, count <= LedgerFormat.tokenTextByteCountMax else { return false }
@@ -187,7 +186,7 @@ extension LedgerWriter {
         return true
     }
 
-    /// Appends a word; `makeRoom` has seen to the room.
+    /// Appends a word. Requires a call of `makeRoom`.
     mutating func append(_ word: UInt64) {
         precondition(cursor < blockLimit)
         // SAFETY: within the open block, which ends within the buffer, see `words`.
@@ -195,7 +194,7 @@ extension LedgerWriter {
         cursor += 1
     }
 
-    /// Appends a byte, by way of `packer`.
+    /// Appends a byte through `packer`.
     mutating func push(_ byte: UInt8, _ packer: inout BytePacker) {
         packer.word |= UInt64(byte) << packer.shift
         packer.shift += 8
@@ -223,11 +222,11 @@ extension LedgerWriter {
         }
     }
 
-    /// Makes sure that a block is open with room for a record, and that the clock reaches its time.
+    /// Ensures that a block is open with room for a record, and that the clock covers its time.
     ///
-    /// - Returns: the record's time, in milliseconds after the clock.
+    /// - Returns: The record's time, in milliseconds after the clock.
     mutating func makeRoom(slots: Int, _ nowMilliseconds: UInt64) -> UInt64 {
-        // A clock slot may have to come first, whatever the record's own size.
+        // // Includes room for a clock slot that may have to precede the record.
         if blockLimit == 0 || cursor + 2 * (slots + 1) > blockLimit {
             sealBlock()
             openBlock()
@@ -240,7 +239,7 @@ extension LedgerWriter {
         return nowMilliseconds &- clockMilliseconds
     }
 
-    /// Opens a block, which records the latest sync if no block has yet.
+    /// Opens a block, and records the latest sync in it if no block has yet.
     private mutating func openBlock() {
         assert(blockLimit == 0, "one block is open at a time")
         if wordCapacity - cursor < LedgerWriter.blockWordCountMax { grow() }
@@ -254,13 +253,13 @@ extension LedgerWriter {
         append(syncedPosition)
     }
 
-    /// Closes the open block, if there is one: its length and checksum are known now.
+    /// Closes the open block, if any, and sets its length and checksum.
     mutating func sealBlock() {
         guard blockLimit > 0 else { return }
         let slotCount = (cursor - blockStart - 1) / 2
         precondition(slotCount > 0 && slotCount <= LedgerFormat.slotsPerBlockMax)
         let header = UInt64(slotCount) << 32 | LedgerFormat.blockMarker << 48
-        // SAFETY: the block lies within the buffer; its header is set here, and `append` has set
+        // // SAFETY: the block is within the buffer; its header is set here, and `append` has set
         // all behind it up to `cursor`, at least one slot.
         unsafe words[blockStart] = header.littleEndian
         let block = unsafe UnsafeRawBufferPointer(
@@ -272,15 +271,15 @@ extension LedgerWriter {
         blockLimit = 0
     }
 
-    /// Doubles the buffer being filled. The one in flight stays where it is.
+    /// Doubles the buffer being filled. The one in flight is not moved.
     private mutating func grow() {
         let capacity = wordCapacity * 2
         precondition(
             capacity * 8 <= LedgerWriter.backlogByteCountMax,
             "the caller continued to send while the ledger could not be written")
         let larger = UnsafeMutablePointer<UInt64>.allocate(capacity: capacity)
-        // SAFETY: no block is open, so that all `cursor` words are set; the new memory is larger,
-        // and nobody else knows the old one, which is not in flight.
+        // // SAFETY: no block is open, so that all `cursor` words are set; the new memory is
+        // larger, and the old one has no other users and is not in flight.
         unsafe larger.update(from: words, count: cursor)
         unsafe words.deallocate()
         unsafe words = larger

@@ -1,15 +1,15 @@
 internal import BroadsideRows
 internal import FoundationEssentials
 
-/// What values of a manifest may be. Its checksum says only that they are as they were written: sums of
-/// numbers must not overflow, whoever wrote them, nor names lead elsewhere.
+/// Limits on the values of a manifest. Its checksum proves only that they are unchanged: whoever
+/// wrote it, sums must not overflow and names must not lead out of the folder.
 extension Manifest {
-    /// A sum of as many as a campaign has parts fits 64 bits.
+    /// Limit on a count, so that the sum over all parts of a campaign fits 64 bits.
     private static let countMax: UInt64 = 1 << 48
-    /// No campaign has more runs.
+    /// Limit on the runs of a campaign.
     private static let runsMax: UInt32 = 1 << 30
 
-    /// In words, the first value that no run can have written; nil: none.
+    /// Description of the first value that no run can have written; nil if there is none.
     var impossibleValue: String? {
         let checks: [(name: String, isPossible: Bool)] = [
             ("its version", version > 0),
@@ -65,14 +65,14 @@ extension Manifest {
         CampaignPart(index: part.index, count: part.count) != nil
     }
 
-    /// Whether it is the name of something in the folder itself.
+    /// Whether it names an entry of the folder itself.
     private static func isNameInFolder(_ name: String) -> Bool {
         !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
             && !name.utf8.contains(0)
     }
 
-    /// A manifest's bytes with the checksum that fits them, whatever its values are, to test how those are
-    /// read; nil where they are no manifest.
+    /// Returns a manifest's bytes with the right checksum for any values, to test how those are
+    /// read; nil if they are not a manifest.
     package static func sealed(_ bytes: [UInt8]) -> [UInt8]? {
         (try? JSONDecoder().decode(Manifest.self, from: Data(bytes)))?.encoded()
     }

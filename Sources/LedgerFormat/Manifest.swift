@@ -2,105 +2,103 @@ public import BroadsideRows
 internal import CBroadsideDeflate
 internal import FoundationEssentials
 
-/// What `manifest.json` says: whose ledger this is, which runs wrote it, and what they must have
-/// left.
+/// Contents of `manifest.json`: the campaign, the runs that wrote the ledger, and what they must
+/// have left.
 ///
-/// It is written beside and renamed: before a run's first segment is made, once all of them are
-/// synced and nothing is reserved yet, and when the run ends.
-/// A run that takes up a ledger syncs the segments that it found, records their lengths and only
-/// then acts on what it read: nothing that it relied on can be lost unnoticed later on.
+/// Replaced by a rename: before a run's first segment is created, once all of them are synced and
+/// before any reservation, and when the run ends. A resume syncs the segments that it found and
+/// records their lengths before it acts on what it read, so that no later loss of that goes
+/// unnoticed.
 public struct Manifest: Codable, Hashable, Sendable {
-    /// The version of the format that this code writes. It rises with each field that is added: a version
-    /// that does not know it could not tell the checksum's fit.
+    /// Version of the format that this code writes. It rises with each added field, because a
+    /// version that does not know the field could not verify the checksum.
     static let currentVersion = 2
 
-    /// One run of the campaign.
+    /// Run of the campaign.
     public struct Epoch: Codable, Hashable, Sendable {
-        /// From 1.
+        /// Number of the run, from 1.
         public var number: UInt32
-        /// When it started, in milliseconds since 1970.
+        /// Time of its start, in milliseconds since 1970.
         public var startedAtMilliseconds: UInt64
-        /// What it left, once it ended orderly or a later run took up its ledger; nil before.
+        /// Lengths of its segments, once it ended orderly or was resumed; nil before.
         public var segments: [SegmentLength]?
-        /// The row behind the last one that it was to look at; nil: all, or not known.
+        /// End of the rows that it was to read; nil if unlimited or unknown.
         var rowsLimit: UInt64?
-        /// Whether each of its segments reserves rows in list order: not while a canary comes first;
-        /// nil: not known.
+        /// Whether each of its segments reserves rows in list order, which a canary prevents; nil
+        /// if unknown.
         var isInListOrder: Bool?
-        /// How many segments it made before its first row; nil: not known.
+        /// Number of segments that it created before its first row; nil if unknown.
         var segmentCount: UInt16?
-        /// Whether these segments are on disk, each with its header: nothing is reserved before, and
-        /// from then on one that is not there is lost. nil: not known.
+        /// Whether these segments are on disk, each with its header. Nothing is reserved before;
+        /// from then on a missing segment is a loss. nil if unknown.
         var segmentsAreMade: Bool?
-        /// Why it ended; nil while it has not, and where an earlier version wrote it.
+        /// Cause of its end; nil if it has not ended, or was written by an earlier version.
         public var stop: StopRecord?
 
-        /// A run that has not ended.
+        /// Creates a run that has not ended.
         public init(number: UInt32, startedAtMilliseconds: UInt64) {
             self.number = number
             self.startedAtMilliseconds = startedAtMilliseconds
         }
     }
 
-    /// Numbers that cumulate over runs and are not to be had from the segments.
+    /// Counters that accumulate over runs and cannot be derived from the segments.
     public struct Counters: Codable, Hashable, Sendable {
         /// Requests sent again.
         public var retries: UInt64 = 0
-        /// Connections made in place of lost ones.
+        /// Connections that replaced lost ones.
         public var reconnects: UInt64 = 0
-        /// Connections made in all.
+        /// All connections made.
         public var connections: UInt64 = 0
 
-        /// All zero.
+        /// Creates counters of zero.
         init() {}
     }
 
-    /// The format's version.
+    /// Version of the format.
     private(set) var version = Manifest.currentVersion
-    /// The campaign: 16 hexadecimal digits.
+    /// Campaign number: 16 hexadecimal digits.
     public private(set) var campaign: String
-    /// What makes it the same campaign.
+    /// Identity of the campaign.
     public var identity: CampaignIdentity
-    /// When the first run started, in milliseconds since 1970; relative times count from here.
+    /// Start of the first run, in milliseconds since 1970; the origin of relative times.
     public var firstStartedAtMilliseconds: UInt64
     /// The apns-expiration in seconds since 1970, fixed at the first start.
     public var expirationSeconds: UInt64?
-    /// What people call the campaign, as the latest run that named it did; nil: nothing.
+    /// Name of the campaign, from the latest run that set it; nil if none did.
     public var name: String?
-    /// The campaign's labels by key, as the latest run that gave any did; nil: none.
+    /// Labels of the campaign by key, from the latest run that set any; nil if none did.
     public var labels: [String: String]?
-    /// Where the list was read, nil for one that was spooled into the ledger.
+    /// Path of the list; nil if it was spooled into the ledger.
     public var listPath: String?
-    /// The part of the list the campaign is about, where it is cut by bytes; nil: all of it.
+    /// Range of the list that the campaign covers, if it is divided by bytes; nil for all of it.
     public var part: ListExtent?
-    /// For a merged ledger: the directories below, each of which holds a shard's; nil for one of
-    /// its own.
+    /// Subdirectories of a merged ledger, one per shard; nil for any other ledger.
     public var shards: [String]?
-    /// Whether the canary was let pass.
+    /// Whether the canary has passed.
     public var canaryPassed = false
-    /// How many rows the canary is to have; while it has not passed, no others were reserved. nil
-    /// where the campaign began without.
+    /// Size of the canary in rows; no other rows are reserved before it has passed. nil if the
+    /// campaign started without one.
     public var canaryRowCount: UInt64?
-    /// The runs, in order.
+    /// Runs, in order.
     public private(set) var epochs: [Epoch] = []
     /// Whether every row is settled.
     public private(set) var isFinished = false
-    /// The row behind the last one, once the list or the part was read to its end, or to
-    /// `rowsLimit`.
+    /// End of the rows, once the list or its range was read to the end or to `rowsLimit`.
     public var rowCount: UInt64?
-    /// The row behind the last one that the latest run was to look at; nil: all.
+    /// End of the rows that the latest run was to read; nil if unlimited.
     public var rowsLimit: UInt64?
-    /// `ListHash` of the whole list, decoded: from the start on where all of it was read before the
-    /// first row was sent, else once a run that read it to its end has settled every row.
+    /// `ListHash` of the whole decoded list: set from the start if all of it was read before the
+    /// first row was sent, otherwise once a run that read it to its end has settled every row.
     public var listHash: String?
-    /// `ListHash` of the list's header; nil where its format has none.
+    /// `ListHash` of the list's header; nil if its format has none.
     public var headerHash: String?
-    /// What cumulates over runs.
+    /// Counters that accumulate over runs.
     public var counters = Counters()
     /// CRC-32 of the encoding in which this is 0.
     private var checksum: UInt32 = 0
 
-    /// Describes a new campaign, which has no run yet.
+    /// Creates the manifest of a new campaign without runs.
     public init(
         campaign: UInt64, identity: CampaignIdentity, firstStartedAtMilliseconds: UInt64,
         expirationSeconds: UInt64? = nil, listPath: String?
@@ -113,16 +111,16 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.listPath = listPath
     }
 
-    /// The campaign's number, as apns-ids have it.
+    /// The campaign's number, as in apns-ids.
     public var campaignNumber: UInt64 { UInt64(campaign, radix: 16)! }
 
-    /// Begins a run.
+    /// Starts a run.
     ///
     /// - Parameters:
-    ///   - milliseconds: now, since 1970.
-    ///   - lengths: what the run before left, as `LedgerIndex.segmentLengths(epoch:)` of its number
-    ///     says; kept only where that run did not record it itself.
-    /// - Returns: the run's number.
+    /// - milliseconds: Current time, since 1970.
+    /// - lengths: Lengths of the previous run's segments, from
+    ///   `LedgerIndex.segmentLengths(epoch:)`; kept only if that run did not record them itself.
+    /// - Returns: Number of the run.
     public mutating func beginEpoch(
         atMilliseconds milliseconds: UInt64, previousLengths lengths: [SegmentLength] = []
     ) -> UInt32 {
@@ -137,12 +135,12 @@ public struct Manifest: Codable, Hashable, Sendable {
         return number
     }
 
-    /// Ends the latest run orderly: its segments are written and synced.
+    /// Ends the latest run orderly, with its segments written and synced.
     ///
     /// - Parameters:
-    ///   - lengths: what it left.
-    ///   - isFinished: whether every row of the list is settled.
-    ///   - stop: why it ended.
+    /// - lengths: Lengths of its segments.
+    /// - isFinished: Whether every row of the list is settled.
+    /// - stop: Cause of its end.
     public mutating func endEpoch(
         lengths: [SegmentLength], isFinished: Bool, stop: StopRecord? = nil
     ) {
@@ -153,22 +151,22 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.isFinished = isFinished
     }
 
-    /// Which rows of the list the campaign is about.
+    /// Rows of the list that the campaign covers.
     public var rows: CampaignRows {
         CampaignRows(part: part ?? .wholeList, selection: identity.selection, limit: rowsLimit)
     }
 
-    /// How many rows the campaign has.
+    /// Returns the number of the campaign's rows.
     ///
     /// - Parameters:
-    ///   - ledger: what its ledger says.
-    ///   - end: the row behind the last one that was looked at; nil: as the manifest has it.
-    /// - Returns: nil where nobody knows where the list ends.
+    /// - ledger: Summary of its ledger.
+    /// - end: End of the rows that were read; nil to use the manifest's.
+    /// - Returns: nil if the end of the list is unknown.
     public func rowCount(with ledger: LedgerSummary, upTo end: UInt64? = nil) -> UInt64? {
         (end ?? rowCount).map { rows.count(upTo: $0) + ledger.beyondLimitCount }
     }
 
-    /// Takes note of how far a run looks, before it begins.
+    /// Records the limit on rows of a run, before it starts.
     public mutating func look(upTo limit: UInt64?) {
         if extendsBeyond(limit: limit) {
             rowCount = nil
@@ -178,11 +176,11 @@ public struct Manifest: Codable, Hashable, Sendable {
         rowsLimit = limit
     }
 
-    /// Takes note of how the run that begins goes along the list.
+    /// Records the row order and number of segments of the run that starts.
     ///
     /// - Parameters:
-    ///   - isInListOrder: whether each of its segments reserves rows in list order.
-    ///   - segmentCount: how many it makes.
+    /// - isInListOrder: Whether each of its segments reserves rows in list order.
+    /// - segmentCount: Number of segments that it creates.
     public mutating func recordRunShape(isInListOrder: Bool, segmentCount: Int) {
         guard let last = epochs.indices.last else { return }
         epochs[last].segmentCount = UInt16(clamping: segmentCount)
@@ -191,21 +189,21 @@ public struct Manifest: Codable, Hashable, Sendable {
         epochs[last].rowsLimit = rowsLimit
     }
 
-    /// Takes note that all segments of the run that begins are on disk: it may reserve rows now.
+    /// Records that all segments of the run that starts are on disk, so that it may reserve rows.
     public mutating func recordCreatedSegments() {
         precondition(epochs.last?.segmentCount != nil, "the run's course is not noted")
         epochs[epochs.count - 1].segmentsAreMade = true
     }
 
-    /// Of a copy that may be older than the ledger nobody knows whether the latest run had begun: it
-    /// is taken to have done so.
+    /// Assumes that the latest run had started sending, which is unknown for a copy that may be
+    /// older than the ledger.
     public mutating func assumeSegmentsMade() {
         for epoch in epochs.indices where epochs[epoch].segmentsAreMade == false {
             epochs[epoch].segmentsAreMade = true
         }
     }
 
-    /// Describes runs anew, as a repair found them.
+    /// Replaces the runs by those that a repair found.
     mutating func replaceEpochs(_ found: [Epoch], isFinished: Bool) {
         assert(
             zip(found, found.dropFirst()).allSatisfy { $0.number < $1.number },
@@ -215,39 +213,39 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.isFinished = isFinished
     }
 
-    /// Takes note of whether every row is settled, where that is not a run's word.
+    /// Sets whether every row is settled, if no run has reported it.
     mutating func finish(_ isFinished: Bool) { self.isFinished = isFinished }
 
-    /// Whether a run with this limit would look at rows that the latest, finished one did not.
+    /// Whether a run with this limit would read rows that the latest, finished one did not.
     public func extendsBeyond(limit: UInt64?) -> Bool {
         guard let rowsLimit, let rowCount, rowCount >= rowsLimit else { return false }
         return limit.map { $0 > rowsLimit } ?? true
     }
 
-    /// What runs left, for `LedgerIndex`.
+    /// Recorded segment lengths by run, for `LedgerIndex`.
     public var recordedLengths: [UInt32: [SegmentLength]] {
         var lengths: [UInt32: [SegmentLength]] = [:]
         for epoch in epochs { lengths[epoch.number] = epoch.segments }
         return lengths
     }
 
-    /// The bytes as another version of the format has them, for tests.
+    /// Returns the encoding of another version of the format, for tests.
     func encoded(version: Int) -> [UInt8] {
         var copy = self
         copy.version = version
         return copy.encoded()
     }
 
-    /// The bytes of `manifest.json`.
+    /// Returns the bytes of `manifest.json`.
     public func encoded() -> [UInt8] {
         var copy = self
         copy.checksum = copy.computedChecksum()
         return copy.json(isPretty: true) + [0x0A]
     }
 
-    /// Reads `manifest.json`.
+    /// Parses `manifest.json`.
     ///
-    /// - Throws: `unsupportedVersion`, or `badManifest` saying why.
+    /// - Throws: `unsupportedVersion`, or `badManifest` with the cause.
     public init(decoding bytes: [UInt8]) throws(LedgerError) {
         struct Version: Decodable { var version: Int }
         do {
@@ -278,7 +276,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         var copy = self
         copy.checksum = 0
         let bytes = copy.json(isPretty: false)
-        // SAFETY: JSON is never empty, and as many bytes are read as there are.
+        // // SAFETY: JSON is never empty, and exactly its bytes are read.
         return unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe libdeflate_crc32(0, buffer.baseAddress!, buffer.count)
         }
@@ -290,20 +288,21 @@ public struct Manifest: Codable, Hashable, Sendable {
             isPretty
             ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
             : [.sortedKeys, .withoutEscapingSlashes]
-        // Only strings, integers and booleans: there is nothing that could not be encoded.
+        // // Strings, integers and booleans can always be encoded.
         return Array(try! encoder.encode(self))
     }
 }
 
 extension Manifest.Epoch {
-    /// Whether it reserved nothing for sure: it was ended before its segments were on disk.
+    /// Whether it certainly reserved nothing, because it ended before its segments were on disk.
     package var hasReservedNothing: Bool { segments == nil && segmentsAreMade == false }
 
-    /// Whether it did not end orderly, and each of its segments must be there with its header.
+    /// Whether it did not end orderly, and each of its segments must exist with its header.
     var mustHaveSegments: Bool { segments == nil && segmentsAreMade == true }
 
-    /// Reactors of a run that did not end orderly whose segments are not there. Versions that do not
-    /// note it when all are made make them before the first byte is written to any of them.
+    /// Returns the reactors of a run that did not end orderly whose segments are missing. Versions
+    /// that do not record when all segments exist create them before they write the first byte to
+    /// any.
     func missingReactors(among all: [LedgerSegment]) -> [UInt16] {
         guard segments == nil, !hasReservedNothing, let segmentCount else { return [] }
         let own = all.filter { $0.epoch == number }
@@ -314,9 +313,9 @@ extension Manifest.Epoch {
 }
 
 extension LedgerIndex {
-    /// Reads the segments that a manifest accounts for.
+    /// Reads the segments of a manifest's runs.
     ///
-    /// - Throws: as the other initialiser does, and `strangeSegment`.
+    /// - Throws: Errors of the other initializer, and `strangeSegment`.
     public init(segments: [LedgerSegment], manifest: Manifest) throws(LedgerError) {
         let known = Set(manifest.epochs.map(\.number))
         for segment in segments where !known.contains(segment.epoch) {

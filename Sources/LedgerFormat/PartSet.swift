@@ -1,13 +1,13 @@
-/// Manifests of several ledgers, if they are those of all parts of one campaign: together they speak of each
-/// row of all its lists exactly once.
+/// Ledgers of all parts of one campaign, which together cover each row of all its lists exactly
+/// once.
 public struct PartSet: Sendable {
-    /// Why ledgers are not a whole campaign.
+    /// Reason why ledgers are not a whole campaign.
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--part`.
         case noPart(Int)
-        /// Two ledgers differ in what makes a campaign; the text says in what.
+        /// Two ledgers have different identities; the text describes the difference.
         case otherCampaign(Int, String)
-        /// Two ledgers are the same part's.
+        /// Two ledgers belong to the same part.
         case samePart(Int, Int)
         /// Two parts were sent from lists with the same content.
         case sameList(Int, Int)
@@ -15,12 +15,12 @@ public struct PartSet: Sendable {
         case missing(index: UInt16, count: UInt16)
     }
 
-    /// The ledgers by the number of their part: indices into what was given.
+    /// Ledgers in the order of their parts: indices into the given manifests.
     public let order: [Int]
 
-    /// Checks that manifests are those of all parts of a campaign.
+    /// Checks that manifests belong to all parts of one campaign.
     ///
-    /// - Parameter manifests: in any order.
+    /// - Parameter manifests: The manifests, in any order.
     public init(_ manifests: [Manifest]) throws(Problem) {
         var positions: [UInt16: Int] = [:]
         var lists: [String: Int] = [:]
@@ -35,7 +35,7 @@ public struct PartSet: Sendable {
             if let known = positions.updateValue(position, forKey: part.index) {
                 throw .samePart(known, position)
             }
-            // A list without rows may well occur twice; one with rows was sent twice then.
+            // // A list without rows may occur twice; one with rows would have been sent twice.
             guard let hash = manifest.listHash, manifest.rowCount ?? 0 > 0 else { continue }
             if let known = lists.updateValue(position, forKey: hash) {
                 throw .sameList(known, position)
@@ -54,7 +54,7 @@ public struct PartSet: Sendable {
 }
 
 extension CampaignIdentity {
-    /// What all parts of a campaign have in common.
+    /// Identity that all parts of a campaign have in common.
     fileprivate var withoutList: CampaignIdentity {
         var identity = self
         identity.part = part?.first
@@ -64,15 +64,15 @@ extension CampaignIdentity {
 }
 
 extension Manifest {
-    /// Describes what the ledgers of a campaign's parts are together.
+    /// Creates the manifest of merged parts of a campaign.
     ///
     /// - Parameters:
-    ///   - parts: in the order of their numbers.
-    ///   - names: the directories below, in the same order.
+    /// - parts: Manifests in the order of their parts.
+    /// - names: Their subdirectories, in the same order.
     public init(mergingParts parts: [Manifest], names: [String]) {
         self.init(campaign: parts[0].campaignNumber, merging: parts, names: names)
         identity.part = nil
-        // Each has its own.
+        // // Each part has its own.
         identity.listByteCount = nil
         listPath = nil
         rowCount = nil

@@ -1,20 +1,20 @@
 internal import BroadsideSupport
 
-/// Rows that were not accepted, by reason: counted alike by who sends and by who reads a ledger.
+/// Rows that were not accepted, by reason. Shared by sending and by reading a ledger.
 public struct ReasonCounts: Sendable, Hashable {
-    /// By the stable code of the reason; 0: none was given.
+    /// Rows by the stable code of the reason; 0: none was given.
     private(set) var codes: [UInt8: UInt64] = [:]
-    /// By the text of a reason without a code, as much of it as a ledger keeps.
+    /// Rows by the text of a reason without a code, as far as a ledger keeps it.
     public private(set) var texts: [String: UInt64] = [:]
 
-    /// Different texts that are told apart; the others are counted as `otherTexts`.
+    /// Limit on different texts; further ones are counted as `otherTexts`.
     public static let textsLimit = 256
-    /// What further texts are counted as.
+    /// Name for texts beyond the limit.
     public static let otherTexts = "(others)"
-    /// How a row without a reason is counted.
+    /// Name for rows without a reason.
     public static let noReason = "(no reason)"
 
-    /// No rows.
+    /// Creates empty counts.
     public init() {}
 
     /// Counts rows under a reason that has a code.
@@ -22,7 +22,7 @@ public struct ReasonCounts: Sendable, Hashable {
         codes[code, default: 0] += count
     }
 
-    /// Counts rows under a reason in the server's own words.
+    /// Counts a row under a reason in the server's own words.
     public mutating func add(text bytes: RawSpan) {
         let count = min(bytes.byteCount, LedgerFormat.reasonTextByteCountMax)
         guard count > 0 else { return add(code: 0) }
@@ -33,16 +33,16 @@ public struct ReasonCounts: Sendable, Hashable {
             count: 1)
     }
 
-    /// Counts rows under a text, as much of it as is kept.
+    /// Counts rows under a text as kept by a ledger.
     public mutating func add(text: String, count: UInt64) {
         let isKept = texts[text] != nil || texts.count < Self.textsLimit
         texts[isKept ? text : Self.otherTexts, default: 0] += count
         assert(texts.count <= Self.textsLimit + 1, "texts that are not kept are counted together")
     }
 
-    /// Adds what another counted.
+    /// Adds other counts.
     public mutating func add(_ other: ReasonCounts) {
-        // The sum with nothing is the other itself, whichever texts it had room for.
+        // // The sum with empty counts keeps all texts of the other one.
         if codes.isEmpty, texts.isEmpty {
             self = other
             return
@@ -53,9 +53,9 @@ public struct ReasonCounts: Sendable, Hashable {
         }
     }
 
-    /// Reason -> rows, as summaries have it.
+    /// Returns rows by the name of the reason, for summaries.
     ///
-    /// - Parameter name: the text of a code other than 0.
+    /// - Parameter name: Returns the text of a code other than 0.
     public func named(_ name: (UInt8) -> String) -> [String: UInt64] {
         var named = texts
         for (code, count) in codes {

@@ -1,36 +1,36 @@
 import BroadsideAPNs
 public import BroadsideRows
 
-/// What becomes of a row that was sent and whose response was lost (`--on-lost`): in the run that sent it,
-/// and in a resume that finds it in doubt.
+/// Treatment of a row that was sent and whose response was lost (`--on-lost`): in the run that sent
+/// it, and in a resume that finds it in doubt.
 public enum LostResponsePolicy: String, Sendable, CaseIterable {
-    /// Recorded as `unknown`; never sent again by itself.
+    /// Recorded as `unknown`, and not sent again unless requested.
     case record
-    /// Sent again: a device may get the notification twice.
+    /// Sent again: a device may receive the notification twice.
     case resend
 }
 
-/// A chunk of which rows are still open.
+/// Chunk with open rows.
 public struct ChunkWork: Sendable {
-    /// The chunk as it has to be reserved again, with the states it opens again.
+    /// The chunk as it has to be reserved again, with the states that it reopens.
     public var chunk: ChunkReservation
-    /// One a row.
+    /// Disposition of each row.
     public var dispositions: [RowDisposition]
-    /// How often each row was sent before, one a row; 0 for rows that start anew.
+    /// Previous attempts of each row; 0 for reopened rows.
     public var attempts: [UInt16]
-    /// Rows to be sent.
+    /// Number of rows to send.
     public var sendCount: Int
-    /// Rows in doubt that become `unknown`.
+    /// Number of rows in doubt that become `unknown`.
     var unknownCount: Int
 }
 
-/// What is left to do of a campaign, in list order, a chunk at a time.
+/// Remaining work of a campaign, in list order, one chunk at a time.
 public struct ResumePlan: ~Copyable {
-    /// A piece of work.
+    /// Item of work.
     public enum Work: Sendable {
-        /// Rows to be cut anew.
+        /// Rows to divide into chunks again.
         case gap(ListExtent)
-        /// Rows to be read again and sent where their disposition says so.
+        /// Rows to read again, and to send if their disposition requires it.
         case chunk(ChunkWork)
     }
 
@@ -44,21 +44,20 @@ public struct ResumePlan: ~Copyable {
     /// Plans the rest of a campaign.
     ///
     /// - Parameters:
-    ///   - index: the ledger, with the rows that this run is about: behind their limit nothing is
-    ///     sent.
-    ///   - lostRows: what becomes of rows in doubt. Where `reopens` has `unknown` they are sent
-    ///     again whatever this says, as they would be if an earlier run had recorded them.
-    ///   - reopens: states whose rows are sent again.
+    /// - index: The ledger, with the rows that this run covers; none beyond their limit is sent.
+    /// - lostRows: Treatment of rows in doubt. If `reopens` has `unknown` they are sent again in
+    ///   any case, as if an earlier run had recorded them.
+    /// - reopens: States whose rows are sent again.
     public init(index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates) {
         verdicts = ChunkVerdicts(of: index)
         self.lostRows = lostRows
         self.reopens = reopens
     }
 
-    /// The next piece of work; nil when all is planned. The last one is always a gap up to the end
-    /// of the list, which may turn out to be empty.
+    /// Returns the next item of work; nil when all is planned. The last one is always a gap up to
+    /// the end of the list, which may turn out to be empty.
     ///
-    /// - Throws: what `ChunkVerdicts.load` throws.
+    /// - Throws: Errors of `ChunkVerdicts.load`.
     public mutating func next() throws(LedgerError) -> Work? {
         while nextChunk <= index.chunkCount {
             let previous = nextChunk > 0 ? index.chunk(nextChunk - 1) : nil
@@ -78,7 +77,7 @@ public struct ResumePlan: ~Copyable {
         return nil
     }
 
-    /// What to do with the chunk whose verdicts are loaded; nil if nothing.
+    /// Returns the work on the chunk whose verdicts are loaded; nil if there is none.
     private func work(on chunk: ChunkReservation) -> ChunkWork? {
         var work = ChunkWork(
             chunk: chunk, dispositions: [], attempts: [], sendCount: 0, unknownCount: 0)
@@ -103,7 +102,7 @@ public struct ResumePlan: ~Copyable {
 
     private func disposition(of row: RowVerdict, number: UInt64) -> RowDisposition {
         guard index.rows.selection.contains(number) else { return .settled }
-        // A row that failed may have been processed before that.
+        // // A failed row may have been processed before the failure.
         let isDoubtful =
             row.state == .failed && Reason(rawValue: row.reason)?.leavesDoubt == true
         guard number < index.rows.end else {
@@ -120,8 +119,8 @@ public struct ResumePlan: ~Copyable {
         }
     }
 
-    /// What becomes of rows that are not to be sent whatever they are. A reservation of their chunk
-    /// opens those in the states that it names: they are not left in doubt by that.
+    /// Returns the disposition of rows beyond the limit, which are never sent. A reservation of
+    /// their chunk opens those in the states that it names; it must not leave them in doubt.
     private func dispositionBeyondLimit(
         of state: RowState, isDoubtful: Bool
     ) -> RowDisposition {

@@ -2,20 +2,20 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// Fills export rows: the one way in which a ledger's rows are put into words and numbers.
+/// Converter of a ledger's rows to export rows, used by all readers.
 struct RowDescriber {
-    /// The text of a reason's stable code.
+    /// Returns the text of a reason's stable code.
     let reasonText: (UInt8) -> String
     /// Appends the apns-id of a row, by its number.
     let appendNotificationID: (UInt64, inout [UInt8]) -> Void
-    /// Whether accepted rows had no answer, and so have no status.
+    /// Whether accepted rows had no response and therefore have no status.
     let acceptsBySilence: Bool
 
     /// Describes a row of a loaded chunk.
     ///
     /// - Parameters:
-    ///   - rowIndex: its place in the chunk.
-    ///   - listIndex: its place in `list`; nil if the list is not there.
+    /// - rowIndex: Index of the row in the chunk.
+    /// - listIndex: Its index in `list`; nil if the list is unavailable.
     func describe(
         _ row: inout ExportRow, _ verdicts: borrowing ChunkVerdicts, at rowIndex: Int,
         listIndex: Int?, _ list: borrowing ListRows
@@ -44,9 +44,9 @@ struct RowDescriber {
             verdict.state.isSettled ? verdict.settledAtMilliseconds : nil
     }
 
-    /// Describes a row that no run has reserved.
+    /// Describes a row that no run reserved.
     ///
-    /// - Parameter rowIndex: its place in `list`; nil if the list is not there.
+    /// - Parameter rowIndex: Index of the row in `list`; nil if the list is unavailable.
     func describe(
         _ row: inout ExportRow, open number: UInt64, at rowIndex: Int?, _ list: borrowing ListRows
     ) {
@@ -64,13 +64,13 @@ struct RowDescriber {
         appendNotificationID(number, &row.notificationID)
     }
 
-    /// Describes a row by the record that settled it; without its line, and without the token of an accepted
-    /// row.
+    /// Describes a row by the record that settled it, without its line, and without the token of an
+    /// accepted row.
     ///
     /// - Parameters:
-    ///   - row: Has the reason's text if it has no code.
-    ///   - record: A verdict.
-    ///   - reader: Stands on it.
+    /// - row: Already has the reason's text if the reason has no code.
+    /// - record: The verdict.
+    /// - reader: The reader whose latest record this is.
     func describe(
         _ row: inout ExportRow, _ record: LedgerRecord, _ reader: borrowing BlockReader
     ) {

@@ -1,29 +1,29 @@
 package import BroadsideRows
 
-/// How far a follower has read one segment, which may still grow.
+/// Progress of a follower in one segment, which may still grow.
 ///
 ///     0        32                 emitted              durable           scanned
 ///     | header | rows are written | rows come next     | a power cut may | not read yet
 ///     |        |                  |                    | lose it         |
 package struct SegmentTail {
-    /// The run that writes the segment.
+    /// Number of the run that writes the segment.
     package let epoch: UInt32
-    /// The reactor that writes it.
+    /// Number of the reactor that writes it.
     package let reactor: UInt16
-    /// Where the first block begins whose rows were not emitted.
+    /// Offset of the first block whose rows were not emitted.
     package private(set) var emitted: UInt64
-    /// The segment's clock there; nil until `scan` has found a block that begins there.
+    /// The segment's clock at `emitted`; nil until `scan` finds a block that begins there.
     private var emittedClock: UInt64?
-    /// Where the first block begins that was not scanned, and the segment's clock there.
+    /// Offset of the first block that was not scanned, and the segment's clock there.
     package private(set) var scanned: UInt64
     private var scannedClock: UInt64 = 0
     /// Bytes from the start that survive a power cut.
     package private(set) var durable: UInt64 = 0
     private var headerIsChecked = false
 
-    /// Begins with the first block.
+    /// Creates progress at the first block.
     ///
-    /// - Parameter emitted: Where the first block begins whose rows are wanted; nil: the first of all.
+    /// - Parameter emitted: Offset of the first block whose rows are wanted; nil: the first of all.
     package init(epoch: UInt32, reactor: UInt16, emitted: UInt64? = nil) {
         self.epoch = epoch
         self.reactor = reactor
@@ -32,31 +32,31 @@ package struct SegmentTail {
         scanned = start
     }
 
-    /// The segment's file name.
+    /// File name of the segment.
     package var name: String { LedgerFormat.segmentName(epoch: epoch, reactor: reactor) }
 
-    /// Whether a block begins at `emitted`. Ask after a scan.
+    /// Whether a block begins at `emitted`. Valid after a scan.
     package var isAtBlock: Bool { emittedClock != nil }
 
     /// Whether there may be durable rows that were not emitted.
     package var hasRows: Bool { emitted < min(durable, scanned) }
 
-    /// Notes that so many bytes from the start survive a power cut.
+    /// Records that this many bytes from the start survive a power cut.
     package mutating func noteDurable(_ byteCount: UInt64) { durable = max(durable, byteCount) }
 
-    /// Notes that the segment was synced after its last scan.
+    /// Records that the segment was synced after its last scan.
     package mutating func noteSynced() { noteDurable(scanned) }
 
     /// Reads the blocks that were appended since the last scan.
     ///
-    /// Stops at a block that is not whole: it is being written, or a kill has left it.
+    /// Stops at an incomplete block, which is being written or remains from a kill.
     ///
     /// - Parameters:
-    ///   - segment: The segment as it is now.
-    ///   - end: Its recorded length, or what it has now.
-    ///   - campaign: The campaign that it must name.
-    ///   - reader: Lends its buffer.
-    ///   - note: Gets each reservation.
+    /// - segment: The segment in its current state.
+    /// - end: Its recorded or current length.
+    /// - campaign: The campaign that it must name.
+    /// - reader: A reader whose buffer is used.
+    /// - note: Receives each reservation.
     package mutating func scan(
         _ segment: LedgerSegment, upTo end: UInt64, campaign: UInt64,
         with reader: inout BlockReader, _ note: (ChunkReservation) -> Void
@@ -91,11 +91,11 @@ package struct SegmentTail {
     /// Emits the records of durable blocks, whole blocks only.
     ///
     /// - Parameters:
-    ///   - segment: The segment as it is now.
+    /// - segment: The segment in its current state.
     ///   - campaign: The campaign that it names.
-    ///   - limit: Ends behind the block that reaches so many records.
-    ///   - reader: Lends its buffer.
-    ///   - take: Gets each record, with the reader standing on it.
+    /// - limit: Number of records after whose block emission stops.
+    /// - reader: A reader whose buffer is used.
+    /// - take: Receives each record, with the reader positioned on it.
     /// - Returns: Whether there was a block.
     package mutating func emit(
         _ segment: LedgerSegment, campaign: UInt64, atMost limit: Int,
@@ -127,10 +127,10 @@ package struct SegmentTail {
         return true
     }
 
-    /// What is wrong with the segment if more of it is known to have been durable than is sound; nil:
-    /// nothing.
+    /// Returns the fault of the segment if its sound part is shorter than its durable length;
+    /// otherwise nil.
     ///
-    /// - Parameter byteCount: What the file has.
+    /// - Parameter byteCount: Bytes of the file.
     package func damage(byteCount: UInt64) -> LedgerError? {
         guard durable > scanned else { return nil }
         return LedgerError(

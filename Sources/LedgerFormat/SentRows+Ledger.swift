@@ -4,7 +4,7 @@ import BroadsideRows
 extension SentRows {
     /// Counts the rows of a ledger.
     ///
-    /// - Parameter ledger: what it says of them.
+    /// - Parameter ledger: Summary of the ledger.
     public init(_ ledger: LedgerSummary) {
         let gone = ledger.goneCount
         self.init(

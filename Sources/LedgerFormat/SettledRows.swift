@@ -2,14 +2,15 @@ internal import BroadsideAPNs
 package import BroadsideRows
 internal import BroadsideSupport
 
-/// Rows of a ledger that a run is writing, in the order in which they were settled, a batch at a time.
+/// Rows of a ledger that a run is writing, in the order of their verdicts, one batch at a time.
 ///
-/// A batch is read from segments, completed from the list and written. Unlike an export it needs no index of
-/// the ledger: what it keeps is where chunks are in the list, about 80 bytes for each.
+/// A batch is read from segments, completed from the list and written. Unlike an export it needs no
+/// index of the ledger, and keeps only the locations of chunks in the list, about 80 bytes for
+/// each.
 package struct SettledRows: ~Copyable {
-    /// A batch ends behind the block that reaches so many records.
+    /// Number of records after whose block a batch ends.
     package static let batchRecordsMax = 32_768
-    /// So many chunks of the list are kept in memory: those that requests are in flight of.
+    /// Limit on chunks of the list in memory: those with requests in flight.
     static let loadedChunksMax = 64
 
     private let format: ExportFormat
@@ -20,13 +21,13 @@ package struct SettledRows: ~Copyable {
     private var batch: [ExportRow] = []
     private var recordCount = 0
 
-    /// Chunks in list order, and those that were found since they were last put in order.
+    /// Chunks in list order, and those found since they were last sorted.
     private var chunks: ContiguousArray<ChunkReservation> = []
     private var found: ContiguousArray<ChunkReservation> = []
     private var loaded: [LoadedChunk] = []
     private var useCount: UInt64 = 0
 
-    /// A part of the list in memory.
+    /// Chunk of the list in memory.
     private final class LoadedChunk {
         var rows = ListRows()
         var chunk: ChunkReservation
@@ -36,14 +37,14 @@ package struct SettledRows: ~Copyable {
     }
 
     /// - Parameters:
-    ///   - states: Which rows; empty: all settled ones.
-    ///   - reasons: Only rows with one of these reasons; empty: whatever it is.
-    ///   - format: How a row is written.
-    ///   - segmentNumber: The campaign that segments name.
-    ///   - campaign: Whose apns-ids the rows have; nil: they have none.
-    ///   - part: Which of the campaign's lists they are of, from 1; 0 for a campaign of one list.
-    ///   - acceptsBySilence: Whether accepted rows had no response, and so have no status.
-    ///   - reasonText: The text of a reason's stable code.
+    /// - states: States to include; empty for all settled ones.
+    /// - reasons: Reasons to include; empty for all rows.
+    /// - format: Format of a row.
+    /// - segmentNumber: The number that segments have in their headers.
+    /// - campaign: Campaign of the rows' apns-ids; nil if rows have none.
+    /// - part: Part of the campaign, from 1; 0 for a campaign of one list.
+    /// - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
+    /// - reasonText: Returns the text of a reason's stable code.
     package init(
         states: Set<RowState>, reasons: Set<String>, format: ExportFormat, segmentNumber: UInt64,
         campaign: UInt64?, part: UInt16, acceptsBySilence: Bool,
@@ -66,12 +67,12 @@ package struct SettledRows: ~Copyable {
                 acceptsBySilence: acceptsBySilence))
     }
 
-    /// Whether the batch takes no further block.
+    /// Whether the batch accepts no further block.
     package var isFull: Bool { recordCount >= Self.batchRecordsMax }
 
-    /// Reads what was appended to a segment, for the places of chunks and for what was synced.
+    /// Reads new blocks of a segment, for the locations of chunks and the synced position.
     ///
-    /// - Parameter end: The segment's recorded length, or what it has now.
+    /// - Parameter end: The segment's recorded or current length.
     package mutating func scan(
         _ tail: inout SegmentTail, _ segment: LedgerSegment, upTo end: UInt64
     ) throws(LedgerError) {
@@ -83,8 +84,8 @@ package struct SettledRows: ~Copyable {
     /// Adds durable rows of a segment to the batch.
     ///
     /// - Parameters:
-    ///   - rows: The rows that the campaign is about.
-    ///   - limit: Ends behind the block that reaches so many records.
+    /// - rows: The rows that the campaign covers.
+    /// - limit: Number of records after whose block reading stops.
     /// - Returns: Whether there was a block.
     package mutating func read(
         _ tail: inout SegmentTail, _ segment: LedgerSegment, of rows: CampaignRows,
@@ -107,7 +108,7 @@ package struct SettledRows: ~Copyable {
 
     // MARK: The list
 
-    /// Adds to each row of the batch its line, and the token where the ledger has none.
+    /// Adds to each row of the batch its line, and its token if the ledger has none.
     ///
     /// - Parameter list: The list that was sent.
     package mutating func complete(from list: inout some LedgerListReader) throws(LedgerError) {
@@ -159,7 +160,7 @@ package struct SettledRows: ~Copyable {
         return room
     }
 
-    /// Puts the chunks that were found since the last call among the others.
+    /// Sorts the chunks found since the last call into the others.
     private mutating func sortChunks() {
         guard !found.isEmpty else { return }
         found.sort { $0.firstRow < $1.firstRow }
@@ -172,8 +173,8 @@ package struct SettledRows: ~Copyable {
         found.removeAll(keepingCapacity: true)
     }
 
-    /// The chunk that holds a row. A later run that continues a chunk has reserved it again: any of its
-    /// reservations will do.
+    /// Returns the chunk that holds a row. A later run that continues a chunk reserves it again;
+    /// any of its reservations is suitable.
     private func chunk(of row: UInt64) -> ChunkReservation? {
         var (low, high) = (0, chunks.count)
         while low < high {
@@ -186,7 +187,7 @@ package struct SettledRows: ~Copyable {
 
     // MARK: Text
 
-    /// Appends the rows of the batch as text, and begins the next batch.
+    /// Appends the rows of the batch as text, and starts the next batch.
     package mutating func takeBatch(into text: inout [UInt8]) {
         for row in batch { format.append(row, to: &text) }
         batch.removeAll(keepingCapacity: true)
@@ -194,14 +195,14 @@ package struct SettledRows: ~Copyable {
     }
 }
 
-/// Which verdicts are wanted, and how they become rows.
+/// Selection of verdicts, and their conversion to rows.
 private struct RowFilter {
-    /// A bit for each state.
+    /// One bit per state.
     let states: UInt16
     let reasons: WantedReasons
     let describer: RowDescriber
 
-    /// The row of a verdict; nil for other records, and for rows that are not wanted.
+    /// Returns the row of a verdict; nil for other records, and for rows that are not selected.
     func row(_ record: LedgerRecord, _ reader: borrowing BlockReader) -> ExportRow? {
         var row = ExportRow()
         switch record {

@@ -1,31 +1,30 @@
 import BroadsideRows
 
-/// Manifests of several ledgers, if they are the shards of one campaign: together they speak of each
-/// row of a list exactly once.
+/// Ledgers of all shards of one campaign, which together cover each row of a list exactly once.
 public struct ShardSet: Sendable {
-    /// Why ledgers are not a whole campaign.
+    /// Reason why ledgers are not a whole campaign.
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--shard`.
         case noShard(Int)
-        /// Two ledgers differ in what makes a campaign; the text says in what.
+        /// Two ledgers have different identities; the text describes the difference.
         case otherCampaign(Int, String)
-        /// Two ledgers are the same shard's.
+        /// Two ledgers belong to the same shard.
         case sameShard(Int, Int)
         /// A shard has no ledger.
         case missing(index: UInt32, count: UInt32)
-        /// The later one does not begin where the earlier one ends.
+        /// The later shard does not begin at the end of the earlier one.
         case notAdjacent(Int, Int)
     }
 
-    /// The ledgers by the number of their shard: indices into what was given.
+    /// Ledgers in the order of their shards: indices into the given manifests.
     public let order: [Int]
-    /// Whether the shards are dealt out by row numbers.
+    /// Whether shards are assigned by row numbers.
     let isByRow: Bool
 
-    /// Checks that manifests are those of all shards of a campaign.
+    /// Checks that manifests belong to all shards of one campaign.
     ///
-    /// The campaign's own number differs from shard to shard: it is made when a run begins. What a
-    /// resume compares is what tells.
+    /// The campaign's number differs between shards, because it is drawn when a run starts; the
+    /// comparison of a resume decides instead.
     public init(_ manifests: [Manifest]) throws(Problem) {
         var positions: [UInt32: Int] = [:]
         var first: CampaignIdentity?
@@ -70,11 +69,11 @@ public struct ShardSet: Sendable {
 }
 
 extension Manifest {
-    /// Describes what several shards' ledgers are together.
+    /// Creates the manifest of merged shards.
     ///
     /// - Parameters:
-    ///   - shards: in the order of their numbers.
-    ///   - names: the directories below, in the same order.
+    /// - shards: Manifests in the order of their shards.
+    /// - names: Their subdirectories, in the same order.
     public init(campaign: UInt64, merging shards: [Manifest], names: [String]) {
         precondition(!shards.isEmpty && shards.count == names.count, "a name a shard")
         var identity = shards[0].identity
@@ -85,14 +84,14 @@ extension Manifest {
             firstStartedAtMilliseconds: shards.map(\.firstStartedAtMilliseconds).min() ?? 0,
             expirationSeconds: shards[0].expirationSeconds, listPath: shards[0].listPath)
         self.shards = names
-        // What they all say.
+        // // Labels that all shards share.
         labels = shards[0].labels?.filter { label in
             shards.allSatisfy { $0.labels?[label.key] == label.value }
         }
         canaryPassed = shards.allSatisfy(\.canaryPassed)
         finish(shards.allSatisfy(\.isFinished))
         let counts = shards.map(\.rowCount)
-        // With limits of their own, the shards' rows are not all before the last one.
+        // // If shards have their own limits, their rows are not all before the last one.
         let isWhole = shards.allSatisfy { $0.rowsLimit == nil }
         if isWhole, !counts.contains(nil) { rowCount = counts.compactMap(\.self).max() }
         for shard in shards {

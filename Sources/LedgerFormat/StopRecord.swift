@@ -1,33 +1,33 @@
 internal import BroadsideAPNs
 public import BroadsidePolicy
 
-/// A `StopCause` as it is stored: flat, so that a cause of a later version is kept as it is.
+/// Stored form of a `StopCause`: flat, so that a later version's cause is preserved.
 public struct StopRecord: Codable, Hashable, Sendable {
     /// `signal`, `gave-up`, `refused`, ...
     public var kind: String
-    /// Of a refusal: the response's status, 0 for a GOAWAY.
+    /// Status of a refusal's response; 0 for a GOAWAY.
     public var status: UInt16?
-    /// Of a refusal: its reason, as APNs spells it.
+    /// Reason of a refusal, in the spelling of APNs.
     public var reason: String?
-    /// Of a refusal: the credential was refused, not the request.
+    /// Whether a refusal concerns the credential instead of the request.
     var isCredential: Bool?
-    /// Of trouble with connections: the step.
+    /// Failed step, for trouble with connections.
     var trouble: String?
-    /// One line about what happened.
+    /// One-line description of the event.
     var detail: String?
-    /// How many rows or responses a guard counted; seconds of silence.
+    /// Number of rows or responses that a guard counted; seconds of silence.
     var count: UInt64?
-    /// Of how many.
+    /// Total to which `count` relates.
     var total: UInt64?
-    /// The provider token came from `--auth-token-file`.
+    /// Whether the provider token came from `--auth-token-file`.
     var isSupplied: Bool?
     /// Whether the run received any response.
     public var wasAnswered: Bool
 
-    /// Details are cut here.
+    /// Limit on the length of details.
     static let detailLimit = 500
 
-    /// Stores why a run ended.
+    /// Stores the cause of a run's end.
     public init(_ cause: StopCause, wasAnswered: Bool) {
         self.init(kind: cause.storedKind, wasAnswered: wasAnswered)
         switch cause {
@@ -75,7 +75,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
         isCredential = refusal.isCredential
     }
 
-    /// Why the run ended; nil for a kind that this version does not know.
+    /// Cause of the run's end; nil for a kind that this version does not know.
     public var cause: StopCause? {
         switch kind {
         case "complete": .complete

@@ -2,18 +2,18 @@ internal import BroadsideAPNs
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// A short text that is written often: made once, and copied in whole words.
+/// Short text that is written often: made once, and copied in whole words.
 struct TextPiece {
-    /// The most bytes.
+    /// Limit on the bytes of a piece.
     static let byteCountMax = 96
     static let none = TextPiece([])!
 
-    /// The bytes in memory order; zeros behind them.
+    /// Bytes in memory order, followed by zeros.
     fileprivate var words: InlineArray<12, UInt64> = .init(repeating: 0)
-    /// How many bytes it has.
+    /// Number of bytes.
     private(set) var count: Int
 
-    /// Nil if the text is longer than `byteCountMax`.
+    /// Creates a piece; nil if the text is longer than `byteCountMax`.
     init?(_ text: [UInt8]) {
         guard text.count <= TextPiece.byteCountMax else { return nil }
         count = text.count
@@ -23,28 +23,28 @@ struct TextPiece {
     }
 }
 
-/// Where the next bytes of a text go, and where its room ends: for a function's own use, between
-/// two looks at the count of what is set.
+/// Position for the next bytes of a text, with the end of its room. For use within one function,
+/// between two updates of the count of bytes that are set.
 @safe struct TextCursor {
-    // SAFETY: the memory of who made this value, up to `end`, alive while it is used. Each function
-    // holds what it sets against the room that is left.
+    // // SAFETY: memory of the code that made this value, up to `end`, valid while it is used. Each
+    // function checks what it sets against the remaining room.
     private(set) var position: UnsafeMutableRawPointer
     private let end: UnsafeMutableRawPointer
 
     /// - Parameters:
-    ///   - position: where to begin.
-    ///   - end: behind the last byte that may be set; both of one memory, which outlives this value.
-    // SAFETY: what the caller vouches for is above.
+    /// - position: Start of the room.
+    /// - end: End of the room, in the same memory, which outlives this value.
+    // // SAFETY: the caller guarantees what is stated above.
     @unsafe init(_ position: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
         unsafe self.position = position
         unsafe self.end = end
     }
 
-    /// How many more bytes there is room for.
+    /// Number of bytes for which there is room.
     // SAFETY: both are addresses of one memory.
     private var room: Int { unsafe end - position }
 
-    /// Appends a piece; there must be room for the longest one.
+    /// Appends a piece. Requires room for the longest one.
     @inline(__always)
     mutating func put(_ piece: borrowing TextPiece) {
         precondition(room >= TextPiece.byteCountMax)
@@ -75,11 +75,11 @@ struct TextPiece {
     mutating func put(_ bytes: RawSpan) {
         let count = bytes.byteCount
         precondition(room >= count)
-        // SAFETY: there is room for them, and they lie elsewhere: they are another value's.
+        // // SAFETY: there is room for them, and they do not overlap it: they are another value's.
         unsafe bytes.withUnsafeBytes { source in
             guard let start = source.baseAddress else { return }
             if count == 64 {
-                // Nearly all tokens.
+                // // The length of nearly all tokens.
                 unsafe position.copyMemory(from: start, byteCount: 64)
             } else {
                 unsafe position.copyMemory(from: start, byteCount: count)
@@ -127,10 +127,10 @@ struct TextPiece {
         unsafe position += count
     }
 
-    /// Digits of the largest number.
+    /// Number of digits of the largest number.
     private static let decimalCountMax = 20
 
-    /// Appends a number whose thousands are mostly those of the one before it.
+    /// Appends a number that mostly has the same thousands as the previous one.
     @inline(__always)
     mutating func put(_ number: UInt64, after last: inout DecimalThousands) {
         let thousands = number / 1_000
@@ -149,12 +149,12 @@ struct TextPiece {
     }
 }
 
-/// The thousands of a number, in digits.
+/// Thousands of a number, as digits.
 struct DecimalThousands {
     fileprivate let value: UInt64
     fileprivate let text: TextPiece
 
-    /// Those of a number below a thousand.
+    /// Creates the thousands of a number below a thousand.
     init() { self.init(0) }
 
     fileprivate init(_ value: UInt64) {

@@ -1,37 +1,38 @@
-/// A segment whose header and blocks were checked, up to where it is sound.
+/// Segment whose header and blocks were checked, up to the end of its sound part.
 ///
 ///     0        32                                 soundByteCount            byteCount
 ///     | header | block | block | ...      | block | torn: never synced, or    |
 ///     |        |       |       |          |       | later than this reader    |
 public struct ValidatedSegment {
-    /// The segment.
+    /// The checked segment.
     public var segment: LedgerSegment
-    /// The CRC of its header, from which each block's checksum starts.
+    /// CRC of its header, the start of each block's checksum.
     public var seed: UInt32
-    /// Where its last good block ends.
+    /// Offset of the end of its last good block.
     var soundByteCount: UInt64
     /// Whether bytes follow that are not a good block.
     var isTorn: Bool
 
-    /// Where blocks are.
+    /// Range of its blocks.
     public var blocks: Range<UInt64> {
         let start = UInt64(LedgerFormat.segmentHeaderByteCount)
         return start..<max(start, soundByteCount)
     }
 
-    /// Checks a segment from its beginning and hands each record to `body`.
+    /// Checks a segment from its start and passes each record to `body`.
     ///
-    /// A bad place ends the segment if nothing says that it was ever sound: power may have failed
-    /// before it was synced. It is damage where the manifest recorded a length beyond it, where a good
-    /// block further on tells of a sync beyond it, or where more is known to have been on disk.
+    /// A bad block ends the segment if nothing proves that it was ever sound, because power may
+    /// have failed before it was synced. It is damage if the manifest recorded a length beyond it,
+    /// if a good block further on records a sync beyond it, or if more is known to have been
+    /// durable.
     ///
     /// - Parameters:
-    ///   - segment: the segment.
-    ///   - campaign: the campaign it must name.
-    ///   - recordedByteCount: its length by the manifest; nil for a run that did not end orderly.
-    ///   - skipsAccepted: whether `body` has no use for records of accepted rows.
-    ///   - reader: lends its buffer.
-    ///   - body: gets each record, with the reader standing on it.
+    /// - segment: The segment to check.
+    /// - campaign: The campaign that it must name.
+    /// - recordedByteCount: Its length in the manifest; nil for a run that did not end orderly.
+    /// - skipsAccepted: Whether `body` does not need records of accepted rows.
+    /// - reader: A reader whose buffer is used.
+    /// - body: Receives each record, with the reader positioned on it.
     public init(
         checking segment: LedgerSegment, campaign: UInt64, recordedByteCount: UInt64?,
         hasHeader: Bool = false, skipsAccepted: Bool = false, with reader: inout BlockReader,
@@ -97,7 +98,7 @@ public struct ValidatedSegment {
         }
     }
 
-    /// Whether a good block behind the bad place tells that the place had been synced.
+    /// Whether a good block behind the bad one records a sync beyond it.
     private static func wasSynced(
         beyond place: UInt64, _ end: UInt64, _ reader: inout BlockReader
     ) throws(LedgerError) -> Bool {
@@ -114,8 +115,8 @@ public struct ValidatedSegment {
         }
     }
 
-    /// Whether the header is whole and this segment's. One that is another's, or newer, is no
-    /// damage but a wrong file, and an error at once.
+    /// Whether the header is whole and belongs to this segment. Throws immediately if it belongs to
+    /// another or is newer, because that is a wrong file instead of damage.
     static func checkHeader(
         _ segment: LedgerSegment, _ expected: (UInt64, UInt64, UInt64, UInt64),
         _ reader: inout BlockReader
@@ -137,12 +138,12 @@ public struct ValidatedSegment {
 }
 
 extension LedgerSegment {
-    /// Checks what is known to have been on disk.
+    /// Checks the bytes that are known to have been durable.
     ///
     /// - Parameters:
-    ///   - byteCount: Up to where: a block ends there.
-    ///   - campaign: The campaign that the segment must name.
-    /// - Throws: The first fault before that.
+    /// - byteCount: Offset up to which to check, the end of a block.
+    /// - campaign: The campaign that the segment must name.
+    /// - Throws: The first fault before that offset.
     package func checkDurable(_ byteCount: UInt64, campaign: UInt64) throws(LedgerError) {
         var reader = BlockReader()
         _ = try ValidatedSegment(
