@@ -1,23 +1,23 @@
-/// What a ledger knows of its own attempts: the file `epoch` in its directory.
+/// Record of a ledger's own attempts: the file `epoch` in its directory.
 ///
 ///     CONFIRMED CLAIMED NONCE PARENT
 ///
-/// A claim is written down here before it is made, and once more when it is made: whatever a crash leaves
-/// between the two, the ledger recognizes its own claim.
+/// Each claim is recorded before it is made and again once it is made, so that the ledger
+/// recognizes its own claim after a crash between the two.
 struct AttemptRecord: Equatable {
-    /// The newest attempt whose claim is known to have been made; 0: none.
+    /// Newest attempt whose claim is known to have been made; 0 if there is none.
     var confirmed: UInt32
-    /// The newest attempt that was to be claimed.
+    /// Newest attempt for which a claim was intended.
     var claimed: UInt32
-    /// What tells that claim from another copy's: 16 hexadecimal digits.
+    /// Value that distinguishes this claim from another copy's: 16 hexadecimal digits.
     var nonce: String
-    /// The folder in which the confirmed claim is.
+    /// Folder of the confirmed claim.
     var parent: String
 
-    /// No ledger has more attempts.
+    /// Limit on the attempts of a ledger.
     private static let numberMax: UInt32 = 1 << 31
 
-    /// The file's bytes.
+    /// Bytes of the file.
     var encoded: [UInt8] { Array("\(confirmed) \(claimed) \(nonce) \(parent)\n".utf8) }
 
     init(confirmed: UInt32, claimed: UInt32, nonce: String, parent: String) {
@@ -29,7 +29,7 @@ struct AttemptRecord: Equatable {
         self.parent = parent
     }
 
-    /// Reads the file; nil if it holds something else.
+    /// Parses the file; nil if it is invalid.
     init?(_ bytes: [UInt8]) {
         guard bytes.last == 0x0a else { return nil }
         let text = String(decoding: bytes.dropLast(), as: UTF8.self)

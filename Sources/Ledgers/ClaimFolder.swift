@@ -2,30 +2,31 @@ internal import BroadsideLedgerFormat
 import BroadsideSupport
 internal import Glibc
 
-/// A folder with claims in it: files beside ledgers, each of which shows that an attempt at a campaign
-/// began. They are made with O_EXCL, so that of two copies of a ledger only one makes it, on NFS as well.
+/// Folder with claims: files beside ledgers, each of which shows that an attempt at a campaign
+/// started. They are created with O_EXCL, so that only one of two copies of a ledger can create a
+/// claim, on NFS as well.
 final class ClaimFolder {
-    /// The content of a claim.
+    /// Content of a claim.
     enum Content: Equatable {
-        /// Behind its text, up to where the segments of its attempt are durable.
+        /// The claim's text, and the durable positions of its attempt's segments.
         case claim(nonce: String, ledger: String, [DurablePosition])
-        /// The attempt that made it ended before it was written: it read and sent nothing.
+        /// The attempt that made it ended before it was written; it read and sent nothing.
         case unfinished
-        /// Something else has its name.
+        /// A file that is not a claim has its name.
         case foreign
-        /// It can't be read; the number of the error.
+        /// Unreadable; the errno.
         case unreadable(Int32)
     }
 
     let descriptor: Int32
     let path: String
-    /// What the names of all claims on the ledger begin with.
+    /// Common prefix of the names of all claims on the ledger.
     let prefix: String
 
     /// - Parameters:
-    ///   - descriptor: The open folder, which is closed with this value.
-    ///   - path: The folder's path.
-    ///   - manifest: The ledger's.
+    /// - descriptor: The open folder, which is closed with this value.
+    /// - path: The folder's path.
+    /// - manifest: Manifest of the ledger.
     init(_ descriptor: Int32, path: String, manifest: Manifest) {
         assert(descriptor >= 0 && path.hasPrefix("/"), "claims are in an open folder")
         self.descriptor = descriptor
@@ -36,17 +37,17 @@ final class ClaimFolder {
 
     deinit { close(descriptor) }
 
-    /// A claim's name.
+    /// Returns the name of a claim.
     func name(_ number: UInt32) -> String { "\(prefix)\(number)" }
 
-    /// A claim's path.
+    /// Returns the path of a claim.
     func claimPath(_ number: UInt32) -> String {
         (path == "/" ? "" : path) + "/" + name(number)
     }
 
-    /// The numbers of all claims on the ledger that are here.
+    /// Returns the numbers of all claims on the ledger in this folder.
     func numbers() throws(BroadsideError) -> [UInt32] {
-        // Through the descriptor: the path may lead elsewhere by now.
+        // // Uses the descriptor, because the path may have changed since.
         guard let names = SystemCall.names(inDirectory: "/proc/self/fd/\(descriptor)") else {
             throw BroadsideError(
                 option: "ledger",
@@ -62,7 +63,7 @@ final class ClaimFolder {
         }
     }
 
-    /// The newest claim; 0 if there is none.
+    /// Returns the number of the newest claim; 0 if there is none.
     func newest() throws(BroadsideError) -> UInt32 { try numbers().max() ?? 0 }
 
     /// Reads a claim.
@@ -86,19 +87,20 @@ final class ClaimFolder {
 
     /// Makes a claim, which is durable then.
     ///
-    /// - Returns: Its descriptor; else the number of the error, negative: EEXIST if there is one.
+    /// - Returns: Its descriptor, or the negative errno: EEXIST if the claim exists.
     func make(_ number: UInt32, nonce: String, ledger: String) -> Int32 {
         assert(number > 0 && !nonce.isEmpty, "claims are counted from 1")
         let file = SystemCall.open(
             name(number), in: descriptor, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             0o600)
         guard file >= 0 else { return -errno }
-        // All of it now: a disk that is full later must not keep positions from being noted.
+        // // Written in full now, so that a disk that is full later does not prevent recording
+        // positions.
         var bytes = [UInt8](repeating: 0, count: DurablePosition.claimByteCount)
         let text = Array("\(nonce) \(ledger)\n".utf8.prefix(DurablePosition.start))
         bytes.replaceSubrange(..<text.count, with: text)
         let written = SystemCall.write(file, bytes.rawSpan)
-        // Not what it is if it was removed, whatever the umask.
+        // // Independent of the umask, because a claim without permissions counts as removed.
         fchmod(file, 0o600)
         guard written == bytes.count, fsync(file) == 0, syncNames(in: descriptor) else {
             let code = written >= 0 && written < bytes.count ? ENOSPC : errno
@@ -109,11 +111,11 @@ final class ClaimFolder {
         return file
     }
 
-    /// Removes the claims that a newer one replaces, so that those who made them notice. NFS keeps a file
-    /// that a process of the same machine holds open under another name: it is without any permission, and
-    /// empty until that process notes a position.
+    /// Removes the claims that a newer one replaces, so that their owners notice. If a process of
+    /// the same machine has a file open, NFS keeps it under another name: without any permission,
+    /// and empty until that process records a position.
     ///
-    /// - Returns: 0, or the number of the error.
+    /// - Returns: 0 or the errno.
     func remove(below number: UInt32) throws(BroadsideError) -> Int32 {
         assert(number > 0, "claims are counted from 1")
         for older in try numbers() where older < number {
@@ -133,17 +135,17 @@ final class ClaimFolder {
     }
 }
 
-/// The claim that this process made. Whoever claims a newer attempt removes it.
+/// Claim that this process made. A process that claims a newer attempt removes it.
 package final class HeldClaim {
-    /// The claim, open: a file that has no name any more if a newer attempt began.
+    /// The open claim: a file without a name once a newer attempt has started.
     package let descriptor: Int32
     let folder: ClaimFolder
     let number: UInt32
 
     /// - Parameters:
-    ///   - descriptor: The open claim, which is closed with this value.
-    ///   - folder: Where it is.
-    ///   - number: Its number.
+    /// - descriptor: The open claim, which is closed with this value.
+    /// - folder: The folder that contains it.
+    /// - number: Its number.
     init(_ descriptor: Int32, in folder: ClaimFolder, number: UInt32) {
         assert(descriptor >= 0 && number > 0, "a held claim is an open file")
         self.descriptor = descriptor
@@ -153,34 +155,34 @@ package final class HeldClaim {
 
     deinit { close(descriptor) }
 
-    /// What is known of the claim while its run goes on.
+    /// State of the claim during its run.
     enum Standing: Equatable {
-        /// It is still under its name.
+        /// The claim still has its name.
         case newest
-        /// It is not: a newer attempt began, or somebody removed it.
+        /// A newer attempt started, or the claim was removed by hand.
         case replaced
-        /// It can't be looked at; the number of the error.
+        /// The check failed; the errno.
         case unknown(Int32)
     }
 
-    /// Whether the claim is still under its name. The name is looked up and opened, which NFS asks its
-    /// server about, not its cache.
+    /// Whether the claim still has its name. Opening it by name makes NFS ask its server instead of
+    /// its cache.
     var standing: Standing {
         let file = SystemCall.open(
             folder.name(number), in: folder.descriptor,
             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else {
             let number = errno
-            // A newer attempt takes all permissions from a claim before it removes it.
+            // // A newer attempt removes all permissions from a claim before it removes the claim.
             let isClosed =
                 number == EACCES && FileIdentity(descriptor: descriptor)?.permissions == 0
-            // A process with too many open files, or a disk that fails, says nothing of other attempts.
+            // // Too many open files, or a failing disk, do not indicate other attempts.
             return number == ENOENT || number == ELOOP || isClosed ? .replaced : .unknown(number)
         }
         defer { close(file) }
         guard let found = SystemCall.status(of: file) else { return .unknown(errno) }
         guard let own = SystemCall.status(of: descriptor) else {
-            // ESTALE: removed on the NFS server, by another machine.
+            // // ESTALE: removed on the NFS server, by another machine.
             return errno == ESTALE ? .replaced : .unknown(errno)
         }
         return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino) ? .newest : .replaced

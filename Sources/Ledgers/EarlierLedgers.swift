@@ -3,15 +3,15 @@ package import BroadsideLists
 package import BroadsideSupport
 internal import Glibc
 
-/// The ledgers of earlier campaigns that a run asks which rows it should skip: `--skip-dead`, `--history`.
+/// Ledgers of earlier campaigns that decide which rows a run skips: `--skip-dead`, `--history`.
 package struct EarlierLedgers {
-    /// Which directories an option names.
+    /// Directories that an option names.
     package struct Directories: Sendable {
         package var option: String
         package var paths: [String]
         package var questions: EarlierQuestions
-        /// Whether they are a default: they may hold no ledger, or be missing, as on a first night, and one that
-        /// can't be read is left out.
+        /// Whether they are a default: they may contain no ledger or be missing, as on a first
+        /// night, and a ledger that can't be read is skipped.
         package var isDefault: Bool
 
         package init(
@@ -24,9 +24,9 @@ package struct EarlierLedgers {
         }
     }
 
-    /// A ledger, and what is asked of it.
+    /// Ledger with the questions that it has to decide.
     private struct Ledger {
-        /// Where it was found.
+        /// Path under which it was found.
         var path: String
         var directory: LedgerDirectory
         var manifest: Manifest
@@ -36,12 +36,12 @@ package struct EarlierLedgers {
 
     private let rules: EarlierVerdicts.Rules
     private let directories: [Directories]
-    /// The running campaign's ledger, which is not an earlier one; nil: none.
+    /// The running campaign's ledger, which is excluded; nil if there is none.
     private let own: String?
 
     /// - Parameters:
-    ///   - directories: What each option names.
-    ///   - own: The running campaign's ledger; nil: none.
+    /// - directories: Directories of each option.
+    /// - own: The running campaign's ledger; nil if there is none.
     package init(
         _ rules: EarlierVerdicts.Rules, _ directories: [Directories], own: String?
     ) {
@@ -50,12 +50,13 @@ package struct EarlierLedgers {
         self.own = own
     }
 
-    /// What asks them, later on.
+    /// Reader of these ledgers, for use once the campaign is known.
     package var reader: EarlierReader {
         EarlierReader(rules) { (campaign) throws(BroadsideError) in try read(campaign) }
     }
 
-    /// Refuses directories that hold no ledger: the user who names them expects rows to be skipped.
+    /// Refuses directories without a ledger, because the user who names them expects rows to be
+    /// skipped.
     package func check() throws(BroadsideError) { _ = try paths() }
 
     private func read(_ campaign: RunningCampaign) throws(BroadsideError) -> EarlierVerdicts {
@@ -65,7 +66,7 @@ package struct EarlierLedgers {
                 return try read(campaign, without: leftOut)
             } catch {
                 guard let path = error.ledger, !leftOut.contains(path) else { throw error.error }
-                // Half of what it says would be wrong: all are read once more, without it.
+                // // Half of its data would be wrong: read all ledgers again without it.
                 leftOut.insert(path)
                 standardErrorLine(
                     "broadside: warning: \(error.error.message): it does not count as an earlier ledger"
@@ -74,10 +75,10 @@ package struct EarlierLedgers {
         }
     }
 
-    /// Why the ledgers can't be read.
+    /// Failure to read the ledgers.
     private struct Unreadable: Error {
         let error: BroadsideError
-        /// The ledger that is left out because of that, below a default directory. nil: the run ends.
+        /// The ledger in a default directory that is skipped for this reason; nil: the run ends.
         var ledger: String?
     }
 
@@ -125,7 +126,8 @@ package struct EarlierLedgers {
         }
     }
 
-    /// Has errors about a ledger name the option that led to it, and say whether it can be left out.
+    /// Adds to errors about a ledger the option that led to it, and whether the ledger can be
+    /// skipped.
     private func locating<Value>(
         _ path: String?, _ questions: EarlierQuestions,
         _ body: () throws(BroadsideError) -> Value
@@ -149,9 +151,9 @@ package struct EarlierLedgers {
                 + "dead there is sent to here")
     }
 
-    // MARK: Which ledgers
+    // // MARK: Selection of ledgers
 
-    /// The ledgers that the directories hold, each with what is asked of it.
+    /// Returns the ledgers in the directories, each with its questions.
     private func paths() throws(BroadsideError) -> [(path: String, questions: EarlierQuestions)] {
         let ownIdentity = own.flatMap { FileIdentity(path: $0) }
         var found: [(path: String, questions: EarlierQuestions)] = []
@@ -176,11 +178,12 @@ package struct EarlierLedgers {
         return found
     }
 
-    /// The same, opened: merged ledgers are taken apart, and of the copies of a ledger one is read.
+    /// Returns these ledgers, opened: merged ledgers are divided into their parts, and only one of
+    /// several copies of a ledger is read.
     ///
     /// - Parameters:
-    ///   - own: The running campaign's number.
-    ///   - leftOut: Where ledgers are that can't be read.
+    /// - own: The running campaign's number.
+    /// - leftOut: Paths of ledgers that can't be read.
     private func ledgers(
         own: UInt64?, before start: UInt64, without leftOut: Set<String>
     ) throws(Unreadable) -> [Ledger] {
@@ -193,7 +196,7 @@ package struct EarlierLedgers {
             }
             for ledger in opened {
                 let manifest = ledger.manifest
-                // What began later has settled nothing before.
+                // // A campaign that started later settled nothing before.
                 guard manifest.campaignNumber != own,
                     manifest.firstStartedAtMilliseconds < start
                 else { continue }
@@ -205,7 +208,7 @@ package struct EarlierLedgers {
                     continue
                 }
                 let all = ledgers[index].questions.union(questions)
-                // Of two copies one is older: what is in it is in the other one, too.
+                // // The smaller of two copies is older, and the larger one has all of its records.
                 if ledger.byteCount > ledgers[index].byteCount { ledgers[index] = ledger }
                 ledgers[index].questions = all
             }
@@ -214,7 +217,7 @@ package struct EarlierLedgers {
         return ledgers
     }
 
-    /// The ledger in a directory, or those of which it was merged.
+    /// Opens the ledger in a directory, or the ledgers that were merged into it.
     private func open(
         _ path: String, _ questions: EarlierQuestions
     ) throws(BroadsideError) -> [Ledger] {
@@ -227,7 +230,7 @@ package struct EarlierLedgers {
         }
     }
 
-    /// What copies of a ledger have in common, and no two ledgers.
+    /// Identification of a ledger that its copies share.
     private struct Key: Hashable {
         var campaign: UInt64
         var shard: CampaignIdentity.Shard?

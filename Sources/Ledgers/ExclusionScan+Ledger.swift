@@ -3,9 +3,9 @@ package import BroadsideSupport
 internal import Glibc
 
 extension ExclusionScan {
-    /// The rows to be skipped: those that an earlier run found, or found now.
+    /// Returns the rows to be skipped, from the file of an earlier run or a new scan.
     ///
-    /// - Parameter isNew: Whether no run has begun the campaign.
+    /// - Parameter isNew: Whether no run has started the campaign.
     package func list(
         in directory: LedgerDirectory, of list: TokenList, isNew: Bool
     ) throws(BroadsideError) -> ExclusionIndex {

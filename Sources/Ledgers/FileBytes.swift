@@ -3,8 +3,8 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Whether reading ends where a signal to stop waits. It does while nothing but a preparation, or a
-/// count, depends on it: a ledger of hundreds of millions of rows is read for half a minute.
+/// Whether reads end on a pending stop signal. They do while only a preparation or a count depends
+/// on them: reading a ledger of hundreds of millions of rows takes half a minute.
 package final class ReadingPatience: Sendable {
     private let ends = Atomic<Bool>(false)
 
@@ -14,19 +14,19 @@ package final class ReadingPatience: Sendable {
     }
 }
 
-/// A file, to be read at any place. It is open only while there are not too many others (`OpenFiles`).
+/// File for reading at any offset. It is open only while few enough others are (`OpenFiles`).
 final class FileBytes: LedgerBytes, Sendable {
     private let path: String
     private let patience: ReadingPatience
     private let files: OpenFiles
-    /// What has to be found where it is opened again.
+    /// Expected identity of the file when it is opened again.
     private let identity: FileIdentity?
     let byteCount: UInt64
 
     /// - Parameters:
-    ///   - descriptor: Its own from now on.
-    ///   - path: Where it is opened again, and how messages call it.
-    /// - Throws: Where its size is not known: rows that were sent may be in it.
+    /// - descriptor: Descriptor of the file, owned by this value.
+    /// - path: Path for opening it again and for messages.
+    /// - Throws: An error if its size is unknown, because it may contain rows that were sent.
     init(
         _ descriptor: Int32, path: String, _ patience: ReadingPatience,
         files: OpenFiles = .shared
@@ -48,7 +48,7 @@ final class FileBytes: LedgerBytes, Sendable {
         files.remove(ObjectIdentifier(self))
     }
 
-    /// Has it open for the time of a call; nil where that is not possible, and errno says why.
+    /// Opens the file for the duration of a call; nil with errno if that fails.
     private func use<Value>(_ body: (Int32) -> Value) -> Value? {
         files.use(
             ObjectIdentifier(self),
@@ -58,7 +58,7 @@ final class FileBytes: LedgerBytes, Sendable {
                 guard descriptor >= 0, FileIdentity(descriptor: descriptor) != identity else {
                     return descriptor
                 }
-                // Another one has its name by now.
+                // // Another file has its name.
                 close(descriptor)
                 errno = ESTALE
                 return -1
@@ -73,8 +73,8 @@ final class FileBytes: LedgerBytes, Sendable {
         if patience.endsOnSignals, SignalWatch.isStopPending { throw LedgerError(.interrupted) }
         guard offset <= UInt64(Int64.max) else { return 0 }
         let read = use { descriptor in
-            // SAFETY: pread(2) sets at most `buffer.count` bytes, of memory that is ours during this
-            // call.
+            // // SAFETY: pread(2) sets at most `buffer.count` bytes, of memory that is ours during
+            // this call.
             let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
             return (count: count, code: errno)
         }

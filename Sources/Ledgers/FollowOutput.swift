@@ -3,10 +3,10 @@ import BroadsideRows
 import BroadsideSupport
 internal import Glibc
 
-/// Where a follower writes rows: standard output, a pipe or a device, or a file that it appends to.
+/// Output of a follower: standard output, a pipe or a device, or a file that it appends to.
 ///
-/// A file has exactly the rows before the cursor once it is opened with it, whenever an earlier follower was
-/// killed.
+/// When opened with a cursor, a file has exactly the rows before that cursor, regardless of when an
+/// earlier follower was killed.
 final class FollowOutput {
     private let descriptor: Int32
     private let path: String?
@@ -18,10 +18,10 @@ final class FollowOutput {
     /// Opens an output.
     ///
     /// - Parameters:
-    ///   - path: nil or `-` for standard output.
-    ///   - cursor: What the cursor says of it; nil: there is no cursor yet.
-    /// - Throws: Exit code 2 if another file, or one with rows of others, is there; 7 if another follower
-    ///   has it.
+    /// - path: Path of the output; nil or `-` for standard output.
+    /// - cursor: The cursor's record of the output; nil if there is no cursor yet.
+    /// - Throws: Exit code 2 if the path has another file, or one with rows from elsewhere; 7 if
+    ///   another follower has it.
     init(_ path: String?, cursor: FollowCursor?) throws(BroadsideError) {
         let name = path == "-" ? nil : path
         if let name { try OutputRule.checkDestination(option: "output", path: name) }
@@ -57,7 +57,7 @@ final class FollowOutput {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Locks the file and cuts off what is behind the cursor.
+    /// Locks the file and cuts off the bytes after the cursor.
     private func takeUp(
         _ name: String, _ known: FollowCursor.Output?
     ) throws(BroadsideError) {
@@ -130,9 +130,9 @@ final class FollowOutput {
                 FollowCursor.Output.tailByteCountMax))
     }
 
-    /// Has the disk take what was written.
+    /// Syncs the written bytes to disk.
     ///
-    /// - Returns: What a cursor says of it; nil where it is not a file.
+    /// - Returns: The output's record for a cursor; nil if it is not a file.
     func flush() throws(BroadsideError) -> FollowCursor.Output? {
         guard let path else { return nil }
         guard fsync(descriptor) == 0 else { throw failure(path) }

@@ -4,11 +4,12 @@ import BroadsideLists
 import BroadsideRows
 public import BroadsideSupport
 
-/// A row that `ledger find` found.
+/// Row found by `ledger find`.
 public struct FoundRow: Sendable {
-    /// The ledger's directory, as it was named; in a merged ledger of parts, that of the row's part.
+    /// The ledger's directory as named; in a merged ledger of parts, the directory of the row's
+    /// part.
     public var ledger: String
-    /// Which of the campaign's lists the row is of; nil for a campaign of one list.
+    /// Part of the campaign that the row belongs to; nil for a campaign of one list.
     public var part: CampaignPart?
     fileprivate var row: ExportRow
 
@@ -34,11 +35,11 @@ public struct FoundRow: Sendable {
         return text
     }
 
-    /// An object with the columns of an export, and the ledger.
+    /// JSON object with the columns of an export, and the ledger.
     public var json: String {
         var bytes: [UInt8] = []
         ExportFormat.jsonl.append(row, to: &bytes)
-        // Without its opening brace and its line end.
+        // // Without its opening brace and its line end.
         let columns = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
         var line = JSONLine()
         line.add("ledger", ledger)
@@ -48,12 +49,13 @@ public struct FoundRow: Sendable {
 }
 
 extension LedgerReader {
-    /// The rows with an apns-id or a token.
+    /// Returns the rows with an apns-id or a token.
     ///
     /// - Parameters:
-    ///   - notificationID: An apns-id as text; nil: any.
-    ///   - token: A device token as text; nil: any.
-    ///   - tokens: The list that was sent; nil: where the run read it, if it is there.
+    /// - notificationID: An apns-id as text; nil: any.
+    /// - token: A device token as text; nil: any.
+    /// - tokens: Path of the list that was sent; nil: the path from which the run read it, if it
+    ///   exists.
     public func find(
         notificationID: String?, token: String?, tokens: String?
     ) throws(BroadsideError) -> [FoundRow] {
@@ -105,7 +107,7 @@ extension LedgerReader {
             for: wanted, acceptsBySilence: identity.acceptsBySilence,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
             appendNotificationID: { row, bytes in
-                // Only the provider API's requests carry one.
+                // // Only requests to the provider API have one.
                 guard identity.wireProtocol == nil else { return }
                 bytes += notificationIDText(
                     campaign: campaign, part: identity.partNumber, row: row)
@@ -120,7 +122,8 @@ extension LedgerReader {
                 do throws(LedgerError) {
                     return try search.run(index, rowCount: rowCount, list: &reader)
                 } catch {
-                    // Another list in the same place would tell lies; the ledger alone does not.
+                    // // Another list under the same path would give wrong results; the ledger
+                    // alone does not.
                     guard tokens == nil, error.code == .badList || error.code == .faultyList
                     else { throw error }
                     standardError(

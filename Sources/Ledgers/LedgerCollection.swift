@@ -3,24 +3,24 @@ internal import Glibc
 
 /// Ledgers in directories: each directory is a ledger, or has ledgers immediately below it.
 public struct LedgerCollection {
-    /// The ledgers' directories, each once.
+    /// Directories of the ledgers, without duplicates.
     public private(set) var paths: [String] = []
-    /// Directories below the named ones that hold no ledger.
+    /// Directories below the named ones without a ledger.
     public private(set) var leftOut: [String] = []
-    /// Directories below the named ones whose content this user may not see: `lost+found`, or a ledger of
+    /// Directories below the named ones that this user may not list: `lost+found`, or a ledger of
     /// another user.
     public private(set) var closed: [String] = []
 
-    /// The most ledgers of a collection.
+    /// Limit on the ledgers of a collection.
     public static let ledgersLimit = 4096
-    /// Directories that a note names.
+    /// Limit on the directories named in a note.
     private static let namedLimit = 5
 
     /// - Parameters:
-    ///   - directories: What the user named.
-    ///   - option: The option that asked for them, for messages; nil: the command itself did.
-    ///   - mayBeEmpty: Whether a directory may hold no ledger, or not be there.
-    /// - Throws: With exit code 2, if one of them holds no ledger, or if there are too many.
+    /// - directories: Directories that the user named.
+    /// - option: The option with these directories, for messages; nil: the command itself.
+    /// - mayBeEmpty: Whether a directory may contain no ledger or be missing.
+    /// - Throws: Exit code 2 if one of them contains no ledger, or if there are too many.
     public init(
         _ directories: [String], option: String?, mayBeEmpty: Bool = false
     ) throws(BroadsideError) {
@@ -59,13 +59,13 @@ public struct LedgerCollection {
         return .file(name, errno: number, "name a directory of ledgers")
     }
 
-    /// Whether what a directory holds is kept from this user: it may be a ledger, and its reader says why
-    /// it can't be read.
+    /// Whether this user may not list a directory. It may be a ledger, whose reader then reports
+    /// why it can't be read.
     private static func isClosed(_ directory: String) -> Bool {
         SystemCall.names(inDirectory: directory) == nil && errno == EACCES
     }
 
-    /// The ledger that a directory is, or those below it.
+    /// Returns the directory itself if it is a ledger, otherwise the ledgers immediately below it.
     private mutating func ledgers(
         of directory: String, option: String?, mayBeEmpty: Bool
     ) throws(BroadsideError) -> [String] {
@@ -94,7 +94,7 @@ public struct LedgerCollection {
                 others.append(path)
             }
         }
-        // If there is nothing else, their reader says why they can't be read.
+        // // If there is nothing else, their reader reports why they can't be read.
         if ledgers.isEmpty, !shut.isEmpty { return shut }
         guard !ledgers.isEmpty || mayBeEmpty else {
             throw refusal(
@@ -107,10 +107,10 @@ public struct LedgerCollection {
         return ledgers
     }
 
-    /// Which directories are left out, in one line; nil: none.
+    /// One-line note about directories without a ledger; nil if there are none.
     public var note: String? { line("left out, no ledger is in it", leftOut) }
 
-    /// Which directories are left out because this user may not read them, in one line; nil: none.
+    /// One-line note about directories that this user may not read; nil if there are none.
     public var closedNote: String? {
         line("left out, \(describe(errno: EACCES)) (a ledger there is its owner's)", closed)
     }
@@ -122,7 +122,7 @@ public struct LedgerCollection {
             + (rest > 0 ? " and \(rest) more" : "")
     }
 
-    /// Checks that an output takes the place of no ledger's file and of no list.
+    /// Checks that an output replaces no file of a ledger and no list.
     public func checkOutput(_ path: String?) throws(BroadsideError) {
         guard let path else { return }
         try OutputRule(inputs: [], ledgers: paths).check(option: "output", path: path)
@@ -130,9 +130,9 @@ public struct LedgerCollection {
 }
 
 extension LedgerDirectory {
-    /// Whether a directory holds a ledger whose campaign was begun.
+    /// Whether a directory has a ledger whose campaign was started.
     ///
-    /// - Throws: Exit code 5, where a disk fails: a ledger is not left out because of that.
+    /// - Throws: Exit code 5 if a disk fails, so that no ledger is skipped for that reason.
     package static func isBegunLedger(_ path: String) throws(BroadsideError) -> Bool {
         let content: Content
         do throws(BroadsideError) {

@@ -2,17 +2,17 @@ internal import BroadsideLedgerFormat
 import BroadsideSupport
 internal import Glibc
 
-// Where the claims on a ledger are. What can't be read is no folder without claims: that would let an old
-// copy of the ledger continue.
+// // Locations of the claims on a ledger. A folder that can't be read does not count as one without
+// claims, which would let an old copy of the ledger continue.
 
 extension LedgerDirectory {
-    /// What to do about a folder of claims that can't be used.
+    /// Advice for a folder of claims that can't be used.
     static let claimAdvice = "the folder of the ledger must be writable"
 
-    /// The folder beside the ledger; nil if that is on another file system, if there is none, or if it may not
-    /// be read.
+    /// Opens the folder beside the ledger; nil if it is on another file system, does not exist, or
+    /// may not be read.
     ///
-    /// - Throws: Exit code 5, where a disk fails: a claim may be there.
+    /// - Throws: Exit code 5 if a disk fails, because a claim may exist.
     func parentFolder(_ manifest: Manifest) throws(BroadsideError) -> ClaimFolder? {
         let descriptor = SystemCall.open("..", in: folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return try noFolder("\(path)/..") }
@@ -33,16 +33,16 @@ extension LedgerDirectory {
         return ClaimFolder(descriptor, path: folderPath, manifest: manifest)
     }
 
-    /// Another folder with claims; nil if there is none.
+    /// Opens another folder with claims; nil if it does not exist.
     ///
-    /// - Throws: Exit code 5, where a disk fails.
+    /// - Throws: Exit code 5 if a disk fails.
     func folder(at path: String, _ manifest: Manifest) throws(BroadsideError) -> ClaimFolder? {
         let descriptor = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return try noFolder(path) }
         return ClaimFolder(descriptor, path: path, manifest: manifest)
     }
 
-    /// That a folder is not there; `errno` says whether that is so.
+    /// Returns nil if `errno` shows that the folder does not exist; otherwise throws.
     private func noFolder(_ path: String) throws(BroadsideError) -> ClaimFolder? {
         let number = errno
         guard FileFailure(errno: number) == .failed else { return nil }

@@ -6,15 +6,15 @@ internal import Glibc
 // A ledger belongs to one attempt at a time: docs/decisions/0012-a-ledger-belongs-to-one-attempt.md.
 
 extension LedgerDirectory {
-    /// The ledger's own record of its attempts.
+    /// Name of the ledger's own record of its attempts.
     static let epochName = "epoch"
-    /// Says that the segments were written by `ledger repair`: they may be shorter than those of the last
-    /// attempt, of which the claim knows.
+    /// Marker of segments written by `ledger repair`, which may be shorter than the claim's
+    /// positions for the last attempt.
     static let repairedName = "repaired"
-    /// The most bytes of such a record.
+    /// Limit on the bytes of such a record.
     private static let epochLimit = 1 << 14
 
-    /// The steps of a claim, each named after what is durable then; a test stops behind one of them.
+    /// Steps of a claim, each named after what is durable then; a test stops after one of them.
     package enum ClaimStep: CaseIterable {
         case recorded, claimed, claimedBefore, confirmed, removed
     }
@@ -22,10 +22,10 @@ extension LedgerDirectory {
     /// Claims the next attempt for this copy of the ledger, before its segments are read.
     ///
     /// - Parameters:
-    ///   - manifest: The ledger's.
-    ///   - step: Called behind each step.
+    /// - manifest: Manifest of the ledger.
+    /// - step: Called after each step.
     /// - Returns: A warning; nil if this is known to be the newest copy, or a new ledger.
-    /// - Throws: Exit code 7 if this is not the newest copy, or if that is not known of a part.
+    /// - Throws: Exit code 7 if this is not the newest copy, or if that is unknown for a part.
     package func claimAttempt(
         _ manifest: Manifest, behind step: (ClaimStep) throws(BroadsideError) -> Void = { _ in }
     ) throws(BroadsideError) -> String? {
@@ -44,7 +44,7 @@ extension LedgerDirectory {
             try newestClaim(folder, own, manifest)
         }
         let inHere = try newestClaim(here, own, manifest)
-        // An empty folder where the ledger was: another file system, or nobody's place any more.
+        // // The ledger's previous folder has no claims: another file system, or no longer in use.
         if inBefore == 0 { before = nil }
         let newest = max(inHere, inBefore ?? 0)
         var warning: String?
@@ -56,8 +56,8 @@ extension LedgerDirectory {
                 + "original is continued as well, rows are sent twice"
         }
         let next = max(own?.claimed ?? 0, newest) + 1
-        // The folder of the last claim stays there until this one is in it: a crash leaves a ledger
-        // that looks there again.
+        // // Keeps the previous claim's folder until the new claim is in it, so that the ledger
+        // checks that folder again after a crash.
         var record = AttemptRecord(
             confirmed: own?.confirmed ?? 0, claimed: next, nonce: hexadecimal(randomBytes(8)),
             parent: own?.parent ?? here.path)
@@ -78,7 +78,7 @@ extension LedgerDirectory {
         let held = HeldClaim(made, in: here, number: next)
         try step(.claimed)
         if let folder = before {
-            // A copy that was left where the ledger was must notice as well.
+            // // A copy that remained at the ledger's previous location has to notice, too.
             let more = folder.make(next, nonce: record.nonce, ledger: absolutePath(path))
             if more >= 0 { close(more) }
             if more < 0 {
@@ -90,7 +90,7 @@ extension LedgerDirectory {
             }
         }
         try step(.claimedBefore)
-        // Somebody who claimed more in the meantime has removed older claims.
+        // // A process that claimed a newer attempt meanwhile has removed older claims.
         for folder in [here, before].compactMap({ $0 }) {
             let newer = try folder.newest()
             if newer > next { throw oldCopy(folder, newer) }
@@ -98,11 +98,11 @@ extension LedgerDirectory {
         record.confirmed = next
         record.parent = here.path
         try replace(Self.epochName, with: record.encoded)
-        // The new claim knows of no segment yet.
+        // // The new claim has no positions of segments yet.
         removeFile(Self.repairedName)
         try step(.confirmed)
-        // Only now are segments read: an older attempt that still sees its claim has reserved what it
-        // sends before they are.
+        // // Segments are read only after this: an older attempt that still finds its claim has
+        // reserved the rows that it sends before that.
         for folder in [here, before].compactMap({ $0 }) {
             let code = try folder.remove(below: next)
             guard code == 0 else { throw claimFailure(folder, next, code) }
@@ -113,9 +113,9 @@ extension LedgerDirectory {
         return warning
     }
 
-    /// Refuses to begin a part's ledger if there is a claim of an earlier one.
+    /// Refuses to start a part's ledger if an earlier one has a claim.
     ///
-    /// - Parameter manifest: Of the ledger that would begin.
+    /// - Parameter manifest: Manifest of the new ledger.
     /// - Throws: Exit code 7.
     package func refuseLostPart(_ manifest: Manifest) throws(BroadsideError) {
         guard let part = manifest.identity.part, let here = try parentFolder(manifest) else {
@@ -134,9 +134,10 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
-    /// Checks that no newer attempt began, before a file is replaced that it may have replaced.
+    /// Checks that no newer attempt has started, before replacing a file that it may have replaced.
     ///
-    /// - Throws: Exit code 7 if the claim was replaced; 5 if it can't be read, which says nothing of others.
+    /// - Throws: Exit code 7 if the claim was replaced; 5 if it can't be read, which is no sign of
+    ///   others.
     package func checkClaim() throws(BroadsideError) {
         guard let claim else { return }
         switch claim.standing {
@@ -156,15 +157,15 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
-    /// Removes the claim of a campaign that was not begun in the end.
+    /// Removes the claim of a campaign that was not started after all.
     func discardClaim() {
         guard let held = claim else { return }
         SystemCall.unlink(held.folder.name(held.number), in: held.folder.descriptor)
         claim = nil
     }
 
-    /// Whether an error says that a folder is not to be written to: not that its disk fails, or that this
-    /// process has too many files open.
+    /// Whether an error means that a folder is not writable, rather than that its disk fails or
+    /// this process has too many open files.
     private static func isClosedToClaims(_ number: Int32) -> Bool {
         number == EROFS || FileFailure(errno: number) == .unusable
     }
@@ -182,7 +183,7 @@ extension LedgerDirectory {
         return record
     }
 
-    /// The newest claim in a folder; 0 if there is none.
+    /// Returns the number of the newest claim in a folder; 0 if there is none.
     private func newestClaim(
         _ claims: ClaimFolder, _ own: AttemptRecord?, _ manifest: Manifest
     ) throws(BroadsideError) -> UInt32 {
@@ -205,14 +206,15 @@ extension LedgerDirectory {
         }
     }
 
-    /// Checks that the segments have what was durable before the last attempt sent rows, and that it is whole.
-    /// A copy of the ledger that was made while it was sending has less, a damaged one has something else, and
-    /// both would send rows again.
+    /// Checks that the segments have the bytes that were durable before the last attempt sent rows,
+    /// and that these are sound. A copy of the ledger that was made during sending has fewer, a
+    /// damaged one has others, and both would send rows again.
     private func checkSegments(
         _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
     ) throws(BroadsideError) {
         guard try !fileExists("\(path)/\(Self.repairedName)") else { return }
-        // Of these runs a segment that is gone, or has no header, was lost: that is said where it is read.
+        // // In these runs a segment that is missing or without a header was lost, which its reader
+        // reports.
         let made = Set(manifest.epochs.filter { !$0.hasReservedNothing }.map(\.number))
         let header = UInt64(LedgerFormat.segmentHeaderByteCount)
         for durable in positions {
@@ -243,10 +245,10 @@ extension LedgerDirectory {
         }
     }
 
-    /// What was on disk before rows were sent, for those who only read: if the newest claim is the
-    /// ledger's own. What can't be read there tells nothing.
+    /// Returns the positions that were durable before rows were sent, for read-only use. Empty if
+    /// the newest claim is not the ledger's own or can't be read.
     ///
-    /// - Parameter isMoved: Whether to look where the ledger was before, too.
+    /// - Parameter isMoved: Whether to check the ledger's previous location, too.
     func durablePositions(_ manifest: Manifest, isMoved: Bool = false) -> [DurablePosition] {
         let found = try? withFolder { () throws(BroadsideError) -> [DurablePosition]? in
             guard try !fileExists("\(path)/\(Self.repairedName)"),
@@ -263,9 +265,9 @@ extension LedgerDirectory {
         return found ?? []
     }
 
-    /// How many bytes a file of the directory has; nil where there is none.
+    /// Returns the size of a file in the directory; nil if it does not exist.
     ///
-    /// - Throws: Where that is not known: rows that were sent may be in it.
+    /// - Throws: An error if that is unknown, because the file may contain rows that were sent.
     private func byteCount(of name: String) throws(BroadsideError) -> UInt64? {
         let file = "\(path)/\(name)"
         guard try fileExists(file), let information = SystemCall.linkStatus(file) else {

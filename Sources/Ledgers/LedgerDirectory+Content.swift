@@ -2,30 +2,32 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// What a directory is, by what no other program writes: the text of its lock, its manifest, its segments.
-// A file's name alone makes no ledger of a directory: `tokens` is what many people call their list.
+// // Identification of a directory by contents that no other program writes: the text of its lock,
+// its manifest, its segments. A file name alone does not identify a ledger: `tokens` is a common
+// name for lists.
 //
 //     nothing ──lock, with its text──> preparation ──manifest──> ledger, whose lock says so before it sends
 //
-// So a lock that says that a campaign was begun, and no manifest beside it, is a ledger that was lost.
+// // Therefore a lock that records a started campaign, without a manifest beside it, is a ledger
+// whose manifest was lost.
 
 extension LedgerDirectory {
-    /// What a directory has in it.
+    /// Contents of a directory.
     enum Content: Equatable {
-        /// No file.
+        /// No files.
         case nothing
-        /// What a run left that ended before its campaign was begun: nothing was sent.
+        /// Remains of a run that ended before its campaign started; nothing was sent.
         ///
-        /// `isProven` is false if there is only an empty lock, as earlier versions made them: a ledger that
-        /// was deleted in part may look the same.
+        /// `isProven` is false if there is only an empty lock, as earlier versions created: a
+        /// partly deleted ledger may look the same.
         case preparation(isProven: Bool)
-        /// The ledger of a campaign, whole or damaged.
+        /// Ledger of a campaign, whole or damaged.
         case ledger
-        /// A ledger without its manifest.
+        /// Ledger without its manifest.
         case lostManifest
-        /// What a repair or merge left that was interrupted.
+        /// Remains of an interrupted repair or merge.
         case unfinished
-        /// Files of others.
+        /// Files of other programs.
         case foreign
 
         var isPreparation: Bool {
@@ -34,28 +36,30 @@ extension LedgerDirectory {
         }
     }
 
-    /// What a lock's text says.
+    /// Content of a lock.
     private enum LockText {
         case missing, empty, prepared, begun, foreign
     }
 
-    /// The text of the lock of each ledger.
+    /// Text of the lock of every ledger.
     private static let signature = Array("broadside ledger\n".utf8)
-    /// What follows it once a manifest is on disk. Whatever is behind the text, even a part of this, says so:
-    /// nothing else is written there.
+    /// Text appended once a manifest is on disk. Any bytes after the signature, even a prefix of
+    /// this, count as it, because nothing else is written there.
     private static let begunText = Array("begun\n".utf8)
-    /// A lock has less than that.
+    /// Limit on the bytes of a lock, exclusive.
     private static let lockTextLimit = 64
 
-    /// What the directory has in it now. Another process may be beginning a campaign there.
+    /// Returns the current contents. Another process may be starting a campaign in the directory.
     func content() throws(BroadsideError) -> Content {
         let names = try names()
         guard !names.isEmpty else { return .nothing }
         let text = names.contains(Self.lockName) ? try lockText() : .missing
         let hasSegments = names.contains { LedgerFormat.parseSegmentName($0) != nil }
-        // Asked after the lock was read: a manifest is there before the lock says so.
+        // // Checked after the lock was read, because the manifest exists before the lock records
+        // it.
         if try hasManifest {
-            // With an empty lock it may be a damaged one of an earlier version; a run can't use it then.
+            // // With an empty lock it may be a damaged ledger of an earlier version; a run can't
+            // use it then.
             guard text == .missing || text == .foreign, !hasSegments else { return .ledger }
             return try isManifestOfLedger() ? .ledger : .foreign
         }
@@ -70,7 +74,7 @@ extension LedgerDirectory {
     }
 
     private func lockText() throws(BroadsideError) -> LockText {
-        // A start whose campaign was not begun may be taking it away at this moment.
+        // // Another start whose campaign did not begin may be removing it.
         guard let descriptor = try openFileUnlessMissing(Self.lockName) else { return .missing }
         defer { close(descriptor) }
         var room = [UInt8](repeating: 0, count: Self.lockTextLimit)
@@ -85,8 +89,8 @@ extension LedgerDirectory {
         return text.starts(with: Self.signature) ? .begun : .foreign
     }
 
-    /// Whether `manifest.json` is a ledger's, of this or a later version: many programs have a file of that
-    /// name.
+    /// Whether `manifest.json` is a ledger's, of this or a later version; many programs use that
+    /// file name.
     private func isManifestOfLedger() throws(BroadsideError) -> Bool {
         let bytes = try readSmallFile(Self.manifestName, limit: Self.manifestLimit)
         do {
@@ -97,10 +101,10 @@ extension LedgerDirectory {
         }
     }
 
-    /// Whether a directory is a ledger, whole, damaged or prepared, whose files no other command may write
-    /// over.
+    /// Whether a directory is a ledger, whole, damaged or prepared, whose files no other command
+    /// may overwrite.
     ///
-    /// - Throws: Exit code 5, where a disk fails: that says nothing of what is there.
+    /// - Throws: Exit code 5 if a disk fails, because the contents are unknown then.
     static func isLedger(_ path: String) throws(BroadsideError) -> Bool {
         let directory = unlocked(path)
         guard let names = try directory.namesUnlessUnusable() else { return false }
@@ -109,19 +113,20 @@ extension LedgerDirectory {
             return content != .nothing && content != .foreign
         } catch {
             guard error.exitCode != ExitCode.disk else { throw error }
-            // Another user's.
+            // // A ledger of another user.
             return names.contains(manifestName) && names.contains(lockName)
         }
     }
 
     // MARK: For a run
 
-    /// Checks that a run may use a directory, and touches nothing.
+    /// Checks that a run may use a directory, without changing anything.
     ///
     /// - Parameters:
-    ///   - path: The directory's.
-    ///   - resumes: Whether a run that was begun there continues; if not, nothing may be there.
-    ///   - begins: Whether a campaign begins if none was begun there.
+    /// - path: The directory.
+    /// - resumes: Whether the run continues a campaign that was started there; otherwise the path
+    ///   must not exist.
+    /// - begins: Whether the run starts a campaign if none was started there.
     /// - Throws: Exit code 2 if there is no ledger to resume; 5 if a part of it is lost.
     package static func checkForRun(
         _ path: String, resumes: Bool = true, begins: Bool
@@ -137,7 +142,8 @@ extension LedgerDirectory {
                 return try openToRead(path).check(begins: begins)
             } catch {
                 guard begins, error.exitCode == ExitCode.badRequest else { throw error }
-                // What another start is making or taking away at this moment looks like anything.
+                // // While another start creates or removes the directory, its contents may look
+                // arbitrary.
                 guard try fileExists(path) else { return }
                 refusal = error
                 usleep(openingPauseMicroseconds)
@@ -170,7 +176,7 @@ extension LedgerDirectory {
                 + "this campaign was ever sent, begin it with --resume-or-begin")
     }
 
-    /// Why a directory is not made where something is.
+    /// Returns the error for a path that should be new and exists.
     static func existing(
         _ path: String, canResume: Bool
     ) throws(BroadsideError) -> BroadsideError {
@@ -196,8 +202,8 @@ extension LedgerDirectory {
 
     // MARK: The text of the lock
 
-    /// Makes the directory known as a ledger's, and its name survive a power cut, before anything else is
-    /// made in it.
+    /// Marks the directory as a ledger and makes its name durable, before anything else is created
+    /// in it.
     func prepare() throws(BroadsideError) {
         assert(lockDescriptor >= 0, "only a locked ledger is prepared")
         if SystemCall.status(of: lockDescriptor)?.st_size == 0 {
@@ -206,8 +212,8 @@ extension LedgerDirectory {
         try syncOwnName()
     }
 
-    /// Notes in the lock that the campaign was begun: with a manifest on disk, before anything is sent. If the
-    /// manifest is missing later, it was lost.
+    /// Records in the lock that the campaign has started: after a manifest is on disk, and before
+    /// anything is sent. If the manifest is missing later, it was lost.
     func markBegun() throws(BroadsideError) {
         guard lockDescriptor >= 0, !isMarkedBegun else { return }
         switch try lockText() {
@@ -218,7 +224,7 @@ extension LedgerDirectory {
         isMarkedBegun = true
     }
 
-    /// Adds to the lock's text.
+    /// Appends to the lock's text.
     private func write(_ text: [UInt8]) throws(BroadsideError) {
         guard lseek(lockDescriptor, 0, SEEK_END) >= 0,
             SystemCall.write(lockDescriptor, text.rawSpan) == text.count,

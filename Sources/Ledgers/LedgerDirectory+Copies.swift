@@ -2,35 +2,37 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// A merged ledger holds copies of ledgers. A run in a copy and one in its original send the same rows.
+// // A merged ledger contains copies of ledgers. A run in a copy and one in its original would send
+// the same rows.
 
 extension LedgerDirectory {
-    /// In a copy that `ledger merge` made: the path of the ledger that it was copied from.
+    /// File in a copy made by `ledger merge`, with the path of the original ledger.
     static let originName = "copy-of"
-    /// The most bytes of such a path.
+    /// Limit on the bytes of such a path.
     private static let originLimit = 1 << 14
-    /// So many originals are named in a message.
+    /// Limit on the originals named in a message.
     private static let namedOriginals = 3
 
-    /// The path of the ledger that this one was copied from by `ledger merge`; nil: it is not a copy.
+    /// Returns the path of the ledger from which `ledger merge` copied this one; nil if it is not a
+    /// copy.
     package func origin() throws(BroadsideError) -> String? {
         guard try fileExists("\(path)/\(Self.originName)") else { return nil }
         let bytes = try readSmallFile(Self.originName, limit: Self.originLimit)
         return String(decoding: bytes.prefix { $0 != 0x0A }, as: UTF8.self)
     }
 
-    /// The ledger that a resume has to name: this one, or the one that it was copied from.
+    /// Path of the ledger to resume: this one, or its original.
     package var resumePath: String { (try? origin()) ?? path }
 
-    /// Makes a copy known as one, before there is anything in it that a run could continue.
+    /// Marks a copy, before it contains anything that a run could continue.
     ///
-    /// - Parameter source: The ledger that is copied, which may be a copy itself.
+    /// - Parameter source: The copied ledger, which may be a copy itself.
     func markAsCopy(of source: LedgerDirectory) throws(BroadsideError) {
         let origin = try source.origin() ?? absolutePath(source.path)
         try replace(Self.originName, with: Array("\(origin)\n".utf8))
     }
 
-    /// Refuses a run in a merged ledger, and in a copy that lies in one.
+    /// Refuses a run in a merged ledger or in one of its copies.
     ///
     /// - Throws: Exit code 2, with the ledgers to resume.
     func refuseCopies() throws(BroadsideError) {
@@ -46,7 +48,8 @@ extension LedgerDirectory {
                 + "sends as well: resume \(origin ?? "the ledger that it was copied from")")
     }
 
-    /// The ledgers that a merged one was made of: those that are not finished, or all.
+    /// Returns a list of a merged ledger's originals: the unfinished ones, or all if there are
+    /// none.
     private func originals() throws(BroadsideError) -> String {
         let ledgers = try ledgers()
         let open = ledgers.filter { !$0.manifest.isFinished }
@@ -58,16 +61,17 @@ extension LedgerDirectory {
         return ": " + Self.listed(paths)
     }
 
-    /// The first of some paths, and how many others there are.
+    /// Returns the first few paths, and the number of the others.
     static func listed(_ paths: [String]) -> String {
         let rest = paths.count - namedOriginals
         return paths.prefix(namedOriginals).joined(separator: ", ")
             + (rest > 0 ? " and \(rest) more" : "")
     }
 
-    /// Whether the folder of this ledger is a merged ledger that has it: earlier versions marked no copy.
+    /// Whether this ledger is in the directory of a merged ledger that includes it, because earlier
+    /// versions did not mark copies.
     ///
-    /// - Throws: Exit code 5, where a disk fails.
+    /// - Throws: Exit code 5 if a disk fails.
     private var liesInMerged: Bool {
         get throws(BroadsideError) {
             guard let (folder, name) = absolutePath(path).parts(atLast: "/") else { return false }

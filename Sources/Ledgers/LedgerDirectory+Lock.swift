@@ -1,22 +1,23 @@
 import BroadsideSupport
 internal import Glibc
 
-// A ledger's directory is made, then locked, and what is in it is looked at behind that: of several starts
-// at one place one takes it up, and the others learn that it is in use, whatever it has written by then.
+// // A ledger's directory is created, then locked, and its contents are checked after that: of
+// several concurrent starts one uses it, and the others report that it is in use, whatever has been
+// written by then.
 
 extension LedgerDirectory {
-    /// So often a place is looked at again because it may be removed or made at the moment, and after
-    /// such a pause.
+    /// Number of retries if a directory may be in the course of removal or creation, and the pause
+    /// before each.
     static let openingsLimit = 16
     static let openingPauseMicroseconds: UInt32 = 1_000
-    /// So often, and each time so long, a lock is tried again: who asks whether a run is under way
-    /// holds it for a moment.
+    /// Number of tries for a lock, and the pause between them: a check whether a run is active
+    /// holds it briefly.
     private static let lockTries = 5
     private static let lockPauseMicroseconds: UInt32 = 20_000
 
-    /// Makes a directory for a ledger.
+    /// Creates a directory for a ledger.
     ///
-    /// - Returns: false where something has that name already.
+    /// - Returns: false if the name is already in use.
     static func make(_ path: String) throws(BroadsideError) -> Bool {
         if SystemCall.mkdir(path, 0o700) == 0 { return true }
         guard errno == EEXIST else {
@@ -25,22 +26,22 @@ extension LedgerDirectory {
         return false
     }
 
-    /// Locks a directory that this process has made.
+    /// Locks a directory that this process has created.
     func takeUpNew() throws(BroadsideError) {
         isNew = true
         do throws(BroadsideError) {
             guard try takeLock() else { throw inUse }
         } catch {
-            // Not what another start has found and locked in the meantime: that is not empty.
+            // // Fails if another start has locked it meanwhile, because it is not empty then.
             SystemCall.rmdir(path)
             throw error
         }
         try prepare()
     }
 
-    /// Locks the directory of a ledger for a run. What is in it has to be looked at again behind that.
+    /// Locks the directory of a ledger for a run. Its contents have to be checked again afterwards.
     ///
-    /// - Parameter mayBegin: Whether it is made where there is none.
+    /// - Parameter mayBegin: Whether it is created if it does not exist.
     static func takeUp(
         _ path: String, mayBegin: Bool
     ) throws(BroadsideError) -> LedgerDirectory {
@@ -56,7 +57,8 @@ extension LedgerDirectory {
                 refusal = nil
             } catch {
                 guard error.exitCode == ExitCode.badRequest else { throw error }
-                // What another start is making or taking away at this moment looks like anything.
+                // // While another start creates or removes the directory, its contents may look
+                // arbitrary.
                 refusal = error
                 usleep(openingPauseMicroseconds)
                 continue
@@ -66,18 +68,19 @@ extension LedgerDirectory {
         throw refusal ?? LedgerDirectory(path: path).inUse
     }
 
-    /// Whether a run may lock what is there: in a directory of other files nothing is touched.
+    /// Whether a run may lock the directory; one with other programs' files is left untouched.
     static func mayBeLedger(_ path: String) throws(BroadsideError) -> Bool {
         let names = try openToRead(path).names()
         if names.isEmpty { return true }
         if try isLedger(path) { return true }
-        // Of a ledger that is being made the names may be those of a moment, without its first file.
+        // // While a ledger is being created, the list of names may be outdated and lack its first
+        // file.
         return try fileExists("\(path)/\(lockName)")
     }
 
-    /// Locks the directory of a ledger that is there.
+    /// Locks the directory of an existing ledger.
     ///
-    /// - Parameter forWriting: Whether files will be made here, not only a lock held.
+    /// - Parameter forWriting: Whether files will be created in it.
     func lock(forWriting: Bool = true) throws(BroadsideError) {
         guard try takeLock(forWriting: forWriting) else {
             throw .file(option: "ledger", path, errno: ENOENT, "name a ledger's directory")
@@ -86,7 +89,7 @@ extension LedgerDirectory {
 
     /// Locks the directory.
     ///
-    /// - Returns: false where it, or its lock, was removed in the meantime.
+    /// - Returns: false if the directory or its lock was removed meanwhile.
     private func takeLock(forWriting: Bool = true) throws(BroadsideError) -> Bool {
         assert(lockDescriptor < 0, "a ledger is locked once")
         if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
@@ -113,26 +116,26 @@ extension LedgerDirectory {
         }
         guard code != EWOULDBLOCK else { throw inUse }
         guard code == 0 else {
-            // No other start can have locked it.
+            // // No other start can have locked it.
             if isNew { SystemCall.unlink(Self.lockName, in: folder) }
             throw cannotLock(code)
         }
         return try isLockInPlace()
     }
 
-    /// Locks a ledger on a file system that can't be written to: a disk is made so after an error. Where
-    /// the lock was never made no run can be writing.
+    /// Locks a ledger on a read-only file system, which a disk may become after an error. If the
+    /// lock file was never created, no run can be writing.
     private func lockToRead() throws(BroadsideError) {
         lockDescriptor = SystemCall.open(
             Self.lockName, in: folder, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        // A machine that may write to it may have it locked. Where locks don't work, none has.
+        // // A machine with write access may have locked it. If locks don't work, none has.
         guard lockDescriptor >= 0, flock(lockDescriptor, LOCK_SH | LOCK_NB) != 0,
             errno == EWOULDBLOCK
         else { return }
         throw inUse
     }
 
-    /// - Returns: 0, or the number of the error.
+    /// - Returns: 0 or the errno.
     private func lockNow() -> Int32 {
         while flock(lockDescriptor, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EINTR else { return errno }
@@ -140,7 +143,7 @@ extension LedgerDirectory {
         return 0
     }
 
-    /// Whether the file that is locked is the one that the next start will find.
+    /// Whether the locked file is the one that the next start will find.
     private func isLockInPlace() throws(BroadsideError) -> Bool {
         guard let own = SystemCall.status(of: lockDescriptor) else { throw cannotLock(errno) }
         guard let named = SystemCall.linkStatus(Self.lockName, in: folder) else {
@@ -156,7 +159,7 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
-    /// Why the directory can't be locked, though no other run has it.
+    /// Returns the error for a directory that can't be locked although no other run has it.
     private func cannotLock(_ number: Int32) -> BroadsideError {
         let words =
             FileLocking.advice(errno: number, fileSystem: fileSystemType(of: lockDescriptor))
@@ -164,8 +167,8 @@ extension LedgerDirectory {
         return BroadsideError(option: "ledger", "\(path): \(words)", exitCode: ExitCode.disk)
     }
 
-    /// Takes the directory away, unless there is something else in it. The lock goes last: until then
-    /// no other start takes the directory for one of other files, or for its own.
+    /// Removes the directory unless it contains other files. The lock is removed last, so that
+    /// until then no other start considers the directory another program's or its own.
     func removeDirectory() {
         SystemCall.unlink("\(path)/\(Self.lockName)")
         SystemCall.rmdir(path)

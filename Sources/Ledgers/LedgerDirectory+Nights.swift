@@ -2,23 +2,24 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// What a nightly campaign does with the ledgers of its nights: a page in each, and the removal of old ones.
+// // Operations of a nightly campaign on the ledgers of its nights: a page in each, and the removal
+// of old ones.
 
 extension LedgerDirectory {
-    /// The page about a ledger, in its directory.
+    /// Name of the page about a ledger, in its directory.
     package static let pageName = "report.html"
 
-    /// Puts the page about a ledger into its directory, whole or not at all.
+    /// Writes the page about a ledger into its directory, atomically.
     package static func writePage(_ bytes: [UInt8], into path: String) throws(BroadsideError) {
         let directory = try openToRead(path)
         try directory.openFolder(mustBeOwn: true)
         try directory.replace(pageName, with: bytes)
     }
 
-    /// Takes the right to write from the group of a ledger's directory if its group was set for it, as Kubernetes does
-    /// with each directory of a volume at a pod's start (`fsGroup`).
+    /// Removes the group's write permission from a ledger's directory if its group was set by the
+    /// system, as Kubernetes does for each directory of a volume when a pod starts (`fsGroup`).
     ///
-    /// - Returns: Whether it was taken.
+    /// - Returns: Whether it was removed.
     package static func closeToGroup(_ path: String) throws(BroadsideError) -> Bool {
         let folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { return false }
@@ -37,26 +38,26 @@ extension LedgerDirectory {
 
     // MARK: Removal
 
-    /// Why a ledger is not removed.
+    /// Reason why a ledger is not removed.
     package enum RemovalRefusal: Equatable, Sendable {
-        /// It is not a ledger, not a whole one, not this user's, or was merged.
+        /// Not a ledger, incomplete, another user's, or merged.
         case foreign
-        /// Rows of it remain.
+        /// It has remaining rows.
         case unfinished
-        /// A run or a reader has it.
+        /// A run or a reader is using it.
         case inUse
-        /// There is a file in it that no run made.
+        /// It contains a file that no run created.
         case holds(String)
     }
 
-    /// Hides a finished ledger under another name beside it, where no command looks for it.
+    /// Renames a finished ledger to a hidden name in the same folder, which no command searches.
     ///
-    /// A power cut leaves it under one of the two names, whole.
+    /// A power cut leaves it whole, under one of the two names.
     ///
     /// - Parameters:
-    ///   - path: The ledger's directory.
-    ///   - hidden: Its new path, in the same folder.
-    /// - Returns: Why it stays; nil: it is hidden.
+    /// - path: The ledger's directory.
+    /// - hidden: Its new path, in the same folder.
+    /// - Returns: The reason why it was not hidden; nil if it was.
     package static func hideFinished(
         _ path: String, as hidden: String
     ) throws(BroadsideError) -> RemovalRefusal? {
@@ -73,7 +74,7 @@ extension LedgerDirectory {
             if error.exitCode == ExitCode.badRequest { return .foreign }
             throw error
         }
-        // A run may have continued it before it was locked.
+        // // A run may have continued it before it was locked.
         guard try directory.readManifest().isFinished else { return .unfinished }
         guard SystemCall.rename(path, hidden) == 0, syncFolder("\(hidden)/..") else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: ExitCode.disk)
@@ -81,7 +82,7 @@ extension LedgerDirectory {
         return nil
     }
 
-    /// Removes a hidden ledger, and the claims on it: the manifest, which names them, last.
+    /// Removes a hidden ledger and the claims on it; last the manifest, which identifies them.
     package static func removeHidden(_ path: String) throws(BroadsideError) {
         guard try fileExists(path) else { return }
         let directory = try openToRead(path)
@@ -103,7 +104,7 @@ extension LedgerDirectory {
         }
     }
 
-    /// Whether a name leads elsewhere.
+    /// Whether a path is a symbolic link.
     private static func isLink(_ path: String) throws(BroadsideError) -> Bool {
         guard try fileExists(path), let information = SystemCall.linkStatus(path) else {
             return false

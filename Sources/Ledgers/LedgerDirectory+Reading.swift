@@ -2,23 +2,23 @@ package import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// What is read of a ledger's directory, through its descriptor. A link there is nothing that a run made:
-// what it leads to may be anybody's.
+// // Reads from a ledger's directory, through its descriptor. No run creates a symbolic link there,
+// and its target may belong to anyone.
 
 extension LedgerDirectory {
-    /// Opens a file of the directory to be read; follows no link, and waits for no pipe.
+    /// Opens a file of the directory for reading, without following a link or waiting for a pipe.
     func openFile(_ name: String) throws(BroadsideError) -> Int32 {
         if let descriptor = try openFileUnlessMissing(name) { return descriptor }
         throw BroadsideError("\(path)/\(name): \(describe(errno: ENOENT))", exitCode: 5)
     }
 
-    /// The same; nil where no file has that name.
+    /// Opens a file of the directory for reading; nil if it does not exist.
     func openFileUnlessMissing(_ name: String) throws(BroadsideError) -> Int32? {
         try withFolder { () throws(BroadsideError) in try openFileInFolder(name) }
     }
 
-    /// Has the directory open for the time of a call. Who only reads does not keep it open: a command may
-    /// read thousands of ledgers.
+    /// Opens the directory for the duration of a call. Readers do not keep it open, because a
+    /// command may read thousands of ledgers.
     func withFolder<Value>(
         _ body: () throws(BroadsideError) -> Value
     ) throws(BroadsideError) -> Value {
@@ -66,22 +66,23 @@ extension LedgerDirectory {
         return descriptor
     }
 
-    /// So often a manifest is read again because runs began meanwhile.
+    /// Limit on how often a manifest is read again because runs started meanwhile.
     private static let newerManifestsLimit = 8
 
-    /// All segments that lie here, and a manifest that knows them. A run enters itself into the manifest
-    /// before it makes its segments, so a manifest that was read before that is older than they are.
+    /// Returns all segments in the directory, and a manifest that includes them. A run adds itself
+    /// to the manifest before it creates its segments, so a manifest that was read before that is
+    /// older than they are.
     ///
-    /// Each segment knows how much of it was on disk before rows were sent, where the claim beside the
-    /// ledger tells it.
+    /// Each segment has its durable length from before rows were sent, if the claim beside the
+    /// ledger has it.
     ///
-    /// - Parameter manifest: The ledger's, as it was read.
-    /// - Returns: The same manifest unless a newer one knows more of the segments.
+    /// - Parameter manifest: Manifest of the ledger, as read earlier.
+    /// - Returns: The same manifest, unless a newer one includes more of the segments.
     package func segments(
         knownTo manifest: Manifest
     ) throws(BroadsideError) -> (manifest: Manifest, segments: [LedgerSegment]) {
         var manifest = manifest
-        // Before the segments are looked up, which grow while a run goes on.
+        // // Before the segments are listed, which grow during a run.
         let durable = durablePositions(manifest)
         var segments = try segments()
         for _ in 0..<Self.newerManifestsLimit {
@@ -90,7 +91,7 @@ extension LedgerDirectory {
             let newer = try readManifest()
             guard newer != manifest, newer.campaign == manifest.campaign else { break }
             manifest = newer
-            // Those that it says were made by now are there.
+            // // The segments that it records as created exist.
             segments = try self.segments()
         }
         for position in durable {
@@ -107,7 +108,7 @@ extension LedgerDirectory {
         return (manifest, segments)
     }
 
-    /// A small file of the directory, whole.
+    /// Reads a small file of the directory.
     package func readSmallFile(_ name: String, limit: Int) throws(BroadsideError) -> [UInt8] {
         let descriptor = try openFile(name)
         defer { close(descriptor) }
@@ -115,23 +116,24 @@ extension LedgerDirectory {
             descriptor, shownAs: InputName("\(path)/\(name)", option: "ledger"), limit: limit)
     }
 
-    /// A file of the directory, to be read at any place.
+    /// Opens a file of the directory for reading at any offset.
     func fileBytes(_ name: String) throws(BroadsideError) -> FileBytes {
         try FileBytes(try openFile(name), path: "\(path)/\(name)", patience)
     }
 
-    /// Where a list that came from standard input is to be read; nil where there is none.
+    /// Returns the path of a list that was spooled from standard input; nil if there is none.
     func spool() throws(BroadsideError) -> String? {
         guard try hasSpool else { return nil }
-        // Opened again by its path: a process that may exchange it meanwhile may write into it as well.
+        // // Opened again by its path: a process that can replace it meanwhile could write to it as
+        // well.
         close(try openFile(Self.spoolName))
         return spoolPath
     }
 
-    /// A path to the control socket that is short enough for a socket's address; valid while this object
-    /// is there.
+    /// Returns a path to the control socket that is short enough for a socket's address; valid
+    /// during the lifetime of this object.
     ///
-    /// - Parameter limit: The most bytes that it may have.
+    /// - Parameter limit: Limit on its bytes.
     package func controlPath(limit: Int) throws(BroadsideError) -> String {
         let direct = "\(path)/\(Self.controlName)"
         if direct.utf8.count <= limit { return direct }
@@ -139,17 +141,17 @@ extension LedgerDirectory {
         return "/proc/self/fd/\(folder)/\(Self.controlName)"
     }
 
-    /// True while a run holds the directory's lock.
+    /// Whether a run holds the directory's lock.
     package var isInUse: Bool {
         guard let descriptor = try? openFile(Self.lockName) else { return false }
         defer { close(descriptor) }
-        // Shared, and for a moment: two readers don't take each other for a run.
+        // // A brief shared lock, so that readers don't appear as runs to each other.
         guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
         flock(descriptor, LOCK_UN)
         return false
     }
 
-    /// What is said of a symbolic link where a file should be.
+    /// Returns the error for a symbolic link in the place of a file.
     func isLink(_ name: String) -> BroadsideError {
         .usage(
             "ledger",
@@ -157,7 +159,7 @@ extension LedgerDirectory {
                 + "itself there")
     }
 
-    /// Why a ledger of a later format is not read; nil for other errors.
+    /// Returns the error for a ledger of a later format; nil for other errors.
     static func newerVersion(_ error: LedgerError, _ path: String) -> BroadsideError? {
         guard error.code == .unsupportedVersion else { return nil }
         let what = error.segment.isEmpty ? manifestName : error.segment

@@ -3,14 +3,14 @@ import BroadsideSupport
 internal import Glibc
 
 extension LedgerDirectory {
-    /// Opens a ledger of which anything may be damaged, and locks it.
+    /// Opens and locks a ledger any part of which may be damaged.
     static func openToRepair(
         _ path: String
     ) throws(BroadsideError) -> (LedgerDirectory, Manifest) {
         let directory = try openToRead(path)
         let names = [manifestName, manifestCopyName, ".\(manifestName).new"]
         var newer: BroadsideError?
-        // Whatever happened to it: a manifest of an earlier moment is true, of that moment.
+        // // Whatever happened to the ledger, an earlier manifest is still true of its own time.
         for name in names where try fileExists("\(path)/\(name)") {
             guard let bytes = try? directory.readSmallFile(name, limit: manifestLimit) else {
                 continue
@@ -19,7 +19,7 @@ extension LedgerDirectory {
             do {
                 manifest = try Manifest(decoding: bytes)
             } catch {
-                // A damaged byte may say so, too.
+                // // A damaged byte may look like a newer version, too.
                 newer = newer ?? newerVersion(error, path)
                 continue
             }
@@ -28,7 +28,7 @@ extension LedgerDirectory {
             return (directory, manifest)
         }
         if let newer { throw newer }
-        // Says what is wrong: not a ledger, or one without a sound manifest.
+        // // Throws the specific error: not a ledger, or one without a sound manifest.
         let lost = try directory.lostManifest()
         guard try directory.hasManifest || lost != nil else {
             _ = try directory.readManifest()
@@ -43,9 +43,9 @@ extension LedgerDirectory {
                 + "time since the first start, and repair again", exitCode: 5)
     }
 
-    /// All segments; what cannot be read of them is zeros.
+    /// Returns all segments, with zeros in place of unreadable bytes.
     ///
-    /// - Returns: Besides, a line about each file that cannot be opened.
+    /// - Returns: Also a line about each file that cannot be opened.
     func damagedSegments() throws(BroadsideError) -> ([LedgerSegment], unreadable: [String]) {
         var segments: [LedgerSegment] = []
         var unreadable: [String] = []
@@ -62,9 +62,9 @@ extension LedgerDirectory {
     }
 }
 
-/// A file of which parts cannot be read: they are zeros, which no checksum fits.
+/// File with unreadable parts, which are read as zeros that no checksum matches.
 private struct DamagedBytes: LedgerBytes {
-    /// What a disk reads at once.
+    /// Unit in which a disk reads.
     private static let sectorByteCount = 4_096
     private let bytes: FileBytes
 
@@ -75,8 +75,8 @@ private struct DamagedBytes: LedgerBytes {
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(LedgerError) -> Int {
-        // SAFETY: the buffer is the caller's; of it a sector at most is read again or set to zeros,
-        // never more than it has.
+        // // SAFETY: the buffer is the caller's; at most a sector of it is read again or set to
+        // zeros, never more than it has.
         do throws(LedgerError) {
             return try unsafe bytes.read(at: offset, into: buffer)
         } catch {

@@ -2,11 +2,11 @@ package import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// What is made in a ledger's directory, through its descriptor.
+// // Creation of files in a ledger's directory, through its descriptor.
 
 extension LedgerDirectory {
-    /// Opens the directory itself. Who may write to it can have a run replace any file of its user's,
-    /// or read what was sent to whom, so nobody else may.
+    /// Opens the directory itself. Only its user may have write access: anyone else could make a
+    /// run replace any file of that user, or read which tokens were sent what.
     func openFolder(mustBeOwn: Bool) throws(BroadsideError) {
         if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard folder >= 0, let information = SystemCall.status(of: folder) else {
@@ -28,8 +28,7 @@ extension LedgerDirectory {
         }
     }
 
-    /// Makes a file of the directory, in place of what an earlier run left under its name; never
-    /// follows a link.
+    /// Creates a file in the directory, replacing one from an earlier run; never follows a link.
     private func makeFile(_ name: String, _ access: Int32) throws(BroadsideError) -> Int32 {
         assert(folder >= 0 && !name.contains("/"), "files are in the open folder")
         if SystemCall.unlink(name, in: folder) != 0, errno != ENOENT { throw failure(name) }
@@ -39,7 +38,8 @@ extension LedgerDirectory {
         return descriptor
     }
 
-    /// Writes the manifest so that there is always a whole one: beside, synced, renamed.
+    /// Writes the manifest so that there is always a whole one: to a second file that is synced and
+    /// renamed.
     package func save(_ manifest: Manifest) throws(BroadsideError) {
         assert(
             zip(manifest.epochs, manifest.epochs.dropFirst()).allSatisfy { $0.number < $1.number },
@@ -47,11 +47,12 @@ extension LedgerDirectory {
         try checkClaim()
         try replace(Self.manifestName, with: manifest.encoded())
         try markBegun()
-        // Without it a damaged manifest would be the end of the ledger. No run depends on it.
+        // // Without the copy a damaged manifest would make the ledger unusable. No run depends on
+        // it.
         try? replace(Self.manifestCopyName, with: manifest.encoded())
     }
 
-    /// Replaces a file of the directory at once or not at all; readable for the owner alone.
+    /// Replaces a file of the directory atomically; readable for the owner alone.
     package func replace(_ name: String, with bytes: [UInt8]) throws(BroadsideError) {
         let descriptor = try makeFile(".\(name).new", O_WRONLY)
         defer { close(descriptor) }
@@ -65,7 +66,7 @@ extension LedgerDirectory {
         try putInPlace(name, descriptor)
     }
 
-    /// Takes a file of the directory away, where there is one; survives a power cut with the next sync.
+    /// Removes a file of the directory, if it exists; durable with the next sync.
     ///
     /// - Parameter name: The file's name in the directory.
     package func removeFile(_ name: String) {
@@ -73,17 +74,17 @@ extension LedgerDirectory {
         SystemCall.unlink(name, in: folder)
     }
 
-    /// Makes a file that will be put in its place whole; a descriptor to write to.
+    /// Creates a temporary file for `putInPlace`; returns a descriptor to write to.
     func createFile(_ name: String) throws(BroadsideError) -> Int32 {
         try makeFile(".\(name).new", O_RDWR)
     }
 
-    /// Takes away what was made of a file that will not be put in its place.
+    /// Removes a temporary file that will not be put in place.
     func discardFile(_ name: String) {
         SystemCall.unlink("\(path)/.\(name).new")
     }
 
-    /// Puts a file in its place, where it survives a power cut.
+    /// Moves a temporary file to its name, and makes it durable.
     func putInPlace(_ name: String, _ descriptor: Int32) throws(BroadsideError) {
         assert(folder >= 0 && descriptor >= 0, "files are in the open folder")
         guard fsync(descriptor) == 0,
@@ -97,9 +98,9 @@ extension LedgerDirectory {
             "\(path)/\(name) can't be written: \(describe(errno: errno))", exitCode: 5)
     }
 
-    /// Makes names that were added or replaced survive a power cut.
+    /// Makes added and replaced names durable.
     ///
-    /// - Throws: Exit code 5, as for any other write that fails.
+    /// - Throws: Exit code 5, as for any other failed write.
     package func syncDirectory() throws(BroadsideError) {
         if folder < 0 { try openFolder(mustBeOwn: false) }
         guard syncNames(in: folder) else {
@@ -107,8 +108,8 @@ extension LedgerDirectory {
         }
     }
 
-    /// Makes the name of a new ledger survive a power cut: without it the ledger is gone, and a resume
-    /// would begin again.
+    /// Makes the name of a new ledger durable: without it the ledger would be lost in a power cut,
+    /// and a resume would start again from the beginning.
     func syncOwnName() throws(BroadsideError) {
         guard !syncFolder("\(path)/..") else { return }
         let code = errno
@@ -117,7 +118,7 @@ extension LedgerDirectory {
             "the folder of \(path) can't be synced: \(describe(errno: code))", exitCode: 5)
     }
 
-    /// Writes a new segment's header, and awaits that it survives a power cut.
+    /// Writes a new segment's header, and waits until it is durable.
     package func writeHeader(
         _ descriptor: Int32, campaign: UInt64, epoch: UInt32, reactor: UInt16
     ) throws(BroadsideError) {
@@ -128,7 +129,7 @@ extension LedgerDirectory {
         guard fsync(descriptor) == 0 else { throw failure(name) }
     }
 
-    /// Makes a segment of a run; a descriptor to write to.
+    /// Creates a segment of a run; returns a descriptor to write to.
     package func createSegment(epoch: UInt32, reactor: UInt16) throws(BroadsideError) -> Int32 {
         assert(folder >= 0, "files are in the open folder")
         let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
@@ -140,12 +141,12 @@ extension LedgerDirectory {
 }
 
 extension LedgerWriter {
-    /// Writes all that pends.
+    /// Writes all pending bytes.
     ///
-    /// - Returns: false where it can't be written; errno says why.
+    /// - Returns: false if that fails, with errno.
     package mutating func writePending(to descriptor: Int32) -> Bool {
         assert(descriptor >= 0, "only an open file is written to")
-        // SAFETY: the bytes stay as they are until `writeCompleted`.
+        // // SAFETY: the bytes are unchanged until `writeCompleted`.
         while let next = unsafe nextWrite() {
             let written = unsafe pwrite(
                 descriptor, next.bytes.baseAddress, next.bytes.count, off_t(next.offset))

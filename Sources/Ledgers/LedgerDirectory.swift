@@ -2,22 +2,23 @@ package import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-/// A ledger's directory: its manifest, its segments, its lock. Private to its owner.
+/// Directory of a ledger: its manifest, its segments, its lock. Private to its owner.
 package final class LedgerDirectory {
     package let path: String
-    /// Whether this process made it.
+    /// Whether this process created it.
     var isNew = false
-    /// Of whoever reads its segments.
+    /// Whether reads of segments end on a stop signal.
     package let patience: ReadingPatience
-    /// The open lock; -1: it is not locked.
+    /// Descriptor of the lock; -1 if not locked.
     var lockDescriptor: Int32 = -1
-    /// Whether the lock says by now that the campaign was begun.
+    /// Whether the lock already records that the campaign started.
     var isMarkedBegun = false
-    /// The directory itself, once it is locked: files are made in it, whatever its path leads to later.
+    /// Descriptor of the directory once it is locked, so that files are created in it even if its
+    /// path changes.
     var folder: Int32 = -1
-    /// Which directory it is, once it was open.
+    /// Identity of the directory, once it was opened.
     var identity: FileIdentity?
-    /// The attempt that this process claimed; nil: none, or nothing can be claimed here.
+    /// Attempt that this process claimed; nil if there is none, or if claims are impossible here.
     package internal(set) var claim: HeldClaim?
 
     init(path: String, patience: ReadingPatience = ReadingPatience()) {
@@ -27,7 +28,7 @@ package final class LedgerDirectory {
 
     deinit { release() }
 
-    /// Lets the ledger go, which another process may lock then.
+    /// Releases the ledger, so that another process may lock it.
     func release() {
         if lockDescriptor >= 0 { close(lockDescriptor) }
         if folder >= 0 { close(folder) }
