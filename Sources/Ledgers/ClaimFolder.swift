@@ -85,7 +85,7 @@ final class ClaimFolder {
             nonce: String(words[0]), ledger: String(words[1]), DurablePosition.all(in: content))
     }
 
-    /// Makes a claim, which is durable then.
+    /// Creates a claim and makes it durable.
     ///
     /// - Returns: Its descriptor, or the negative errno: EEXIST if the claim exists.
     func make(_ number: UInt32, nonce: String, ledger: String) -> Int32 {

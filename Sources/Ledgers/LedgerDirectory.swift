@@ -35,11 +35,12 @@ package final class LedgerDirectory {
         (lockDescriptor, folder) = (-1, -1)
     }
 
-    /// Makes a directory for a new campaign, and locks it.
+    /// Creates a directory for a new campaign, and locks it.
     ///
     /// - Parameters:
-    ///   - canResume: Whether what asks for it has a `--resume`.
-    ///   - marker: A file that is in it before the lock says that a campaign may begin there; nil: none.
+    /// - canResume: Whether the command that needs it has a `--resume`.
+    /// - marker: Name of a file to create in it before the lock, whose text allows a campaign to
+    ///   start there; nil for none.
     package static func create(
         _ path: String, canResume: Bool = true, marker: String? = nil
     ) throws(BroadsideError) -> LedgerDirectory {
@@ -58,7 +59,7 @@ package final class LedgerDirectory {
         return directory
     }
 
-    /// Makes an empty file that survives a power cut before the lock does.
+    /// Creates an empty file that is durable before the lock exists.
     private func makeMarker(_ name: String) throws(BroadsideError) {
         let file = "\(path)/\(name)"
         let descriptor = SystemCall.open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -69,32 +70,33 @@ package final class LedgerDirectory {
         guard syncFolder(path) else { throw failure(name) }
     }
 
-    /// Makes a directory for a new campaign, or opens the one that a run left; locks it.
+    /// Creates a directory for a new campaign, or opens one that a run left, and locks it.
     ///
-    /// In a directory that is neither empty nor a ledger nothing is touched.
+    /// A directory that is neither empty nor a ledger is left untouched.
     ///
     /// - Parameters:
-    ///   - path: The directory's.
-    ///   - resumes: Whether a run that was begun there continues; if not, nothing may be there.
-    ///   - begins: Whether a campaign begins if none was begun there.
-    /// - Throws: Exit code 2 if that is not what is there.
+    /// - path: The directory.
+    /// - resumes: Whether the run continues a campaign that was started there; otherwise the path
+    ///   must not exist.
+    /// - begins: Whether the run starts a campaign if none was started there.
+    /// - Throws: Exit code 2 if the path does not match.
     package static func openForRun(
         _ path: String, resumes: Bool, begins: Bool = true
     ) throws(BroadsideError) -> LedgerDirectory {
         guard resumes else { return try create(path) }
-        // Where there is no ledger nothing is touched.
+        // // If there is no ledger, the directory is left untouched.
         if !begins { try checkForRun(path, begins: false) }
         let directory = try takeUp(path, mayBegin: begins)
-        // Another process may have begun a campaign here, or taken its preparations away.
+        // // Another process may have started a campaign here, or removed its preparations.
         try directory.check(begins: begins)
         if try !directory.hasManifest { try directory.prepare() }
         return directory
     }
 
-    /// What shows whether the directory is still under its name; may be used by any thread.
+    /// Location for checking whether the directory still has its name; may be used by any thread.
     package var location: LedgerLocation { LedgerLocation(path: path, descriptor: folder) }
 
-    /// Takes away what was put here for a campaign that was not begun in the end.
+    /// Removes the preparations for a campaign that was not started after all.
     package func discardUnlessBegun() {
         guard isNew, (try? hasManifest) == false else { return }
         for name in Self.preparations where name != Self.lockName {
@@ -103,7 +105,7 @@ package final class LedgerDirectory {
         removeDirectory()
     }
 
-    /// Takes away a campaign whose list turned out to be wrong before anything was sent.
+    /// Removes a campaign whose list turned out to be wrong before anything was sent.
     package func discardCampaign() {
         guard let names = try? names() else { return }
         discardClaim()
@@ -113,7 +115,8 @@ package final class LedgerDirectory {
         if isNew { removeDirectory() } else { SystemCall.unlink("\(path)/\(Self.lockName)") }
     }
 
-    /// Whether a file of this name in a ledger's directory is one that runs, repairs and pages make.
+    /// Whether a file of this name in a ledger's directory was created by a run, a repair or a
+    /// page.
     static func isOwn(_ name: String) -> Bool {
         let files = [
             manifestName, manifestCopyName, "telemetry.json", epochName, repairedName, pageName,
@@ -123,8 +126,8 @@ package final class LedgerDirectory {
             || LedgerFormat.parseSegmentName(name) != nil
     }
 
-    /// Opens a ledger that a run left, to copy it while nobody writes to it. In a directory that is
-    /// not a ledger nothing is touched.
+    /// Opens a ledger and locks it against writers, in order to copy it. A directory that is not a
+    /// ledger is left untouched.
     static func openLedgerLocked(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         let directory = try openToRead(path)
         _ = try directory.readManifest()
@@ -132,9 +135,9 @@ package final class LedgerDirectory {
         return directory
     }
 
-    /// The names of all files of a directory; nil for what is no directory, or may not be read.
+    /// Returns the names of all files; nil if the path is not a directory or may not be read.
     ///
-    /// - Throws: Exit code 5, where a disk fails.
+    /// - Throws: Exit code 5 if a disk fails.
     func namesUnlessUnusable() throws(BroadsideError) -> [String]? {
         do throws(BroadsideError) {
             return try names()
@@ -144,41 +147,41 @@ package final class LedgerDirectory {
         }
     }
 
-    /// The list, where it came from standard input.
+    /// The list, if it was spooled from standard input.
     package static let spoolName = "tokens"
-    /// What the ledger is about.
+    /// Description of the campaign and its runs.
     package static let manifestName = "manifest.json"
-    /// No manifest has more bytes.
+    /// Limit on the bytes of a manifest.
     static let manifestLimit = 1 << 24
-    /// A second one of that, for a repair.
+    /// Second copy of the manifest, for a repair.
     package static let manifestCopyName = "manifest.copy"
-    /// Where a run is talked to while it sends.
+    /// Control socket of a run.
     package static let controlName = "control"
-    /// Rows that are not sent because the token is suppressed or a duplicate.
+    /// Rows that are skipped because their token is suppressed or a duplicate.
     static let skipsName = "skips"
 
-    /// The file that is locked: the first one of a ledger that is made, and the last one that is removed.
-    /// Its text tells a ledger from other directories.
+    /// Lock file: the first file that is created in a ledger, and the last one that is removed. Its
+    /// text distinguishes a ledger from other directories.
     static let lockName = "lock"
 
-    /// What may lie here before the manifest does.
+    /// Files that may exist before the manifest does.
     static let preparations = [
         lockName, ".manifest.json.new", spoolName, ".\(spoolName).new", skipsName,
         ".\(skipsName).new",
     ]
 
-    /// Where a list lies that came from standard input.
+    /// Path of a list that was spooled from standard input.
     var spoolPath: String { "\(path)/\(Self.spoolName)" }
 
-    /// True where a list was spooled here.
+    /// Whether a list was spooled here.
     package var hasSpool: Bool {
         get throws(BroadsideError) { try fileExists(spoolPath) }
     }
 
-    /// A directory that is known to be there.
+    /// Refers to a directory that is known to exist, without locking it.
     package static func unlocked(_ path: String) -> LedgerDirectory { LedgerDirectory(path: path) }
 
-    /// Opens a directory to read what it says; a run may be writing to it.
+    /// Opens a directory for reading; a run may be writing to it.
     package static func openToRead(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         guard let information = SystemCall.status(path) else {
             throw .file(option: "ledger", path, errno: errno, "name a ledger's directory")
@@ -191,15 +194,17 @@ package final class LedgerDirectory {
 
     // MARK: Manifest
 
-    /// True where a manifest stands: the campaign was begun.
+    /// Whether there is a manifest, that is, whether the campaign has started.
     ///
-    /// - Throws: Where that is not known: nothing is begun in place of a ledger that can't be read.
+    /// - Throws: An error if that is unknown, so that no campaign starts in place of a ledger that
+    ///   can't be read.
     package var hasManifest: Bool {
         get throws(BroadsideError) { try fileExists("\(path)/\(Self.manifestName)") }
     }
 
-    /// What to do where lock, segments or a copy tell of a campaign whose manifest is gone; nil where
-    /// none does. A directory without its manifest is begun by no run: its rows would go out twice.
+    /// Returns an error with advice if lock, segments or a copy show a campaign whose manifest is
+    /// missing; otherwise nil. No run starts in such a directory, because its rows would be sent
+    /// twice.
     func lostManifest() throws(BroadsideError) -> BroadsideError? {
         let content = try content()
         if content == .unfinished { throw unfinished }
@@ -222,7 +227,7 @@ package final class LedgerDirectory {
             "\(path): its manifest.json is missing: \(first)\(repairAdvice)", exitCode: 5)
     }
 
-    /// What makes a ledger of what is left of this one.
+    /// Command that recovers a ledger from what is left of this one.
     var repairAdvice: String {
         "broadside ledger repair --ledger \(shellWord(path)) --output "
             + "\(shellWord(path + "-repaired")) keeps what is provably sound, then resume that"
@@ -248,7 +253,7 @@ package final class LedgerDirectory {
 
     // MARK: Segments
 
-    /// The names of all files here.
+    /// Returns the names of all files.
     func names() throws(BroadsideError) -> [String] {
         guard let names = SystemCall.names(inDirectory: path) else {
             throw .file(option: "ledger", path, errno: errno, "name a directory that you may read")
@@ -256,7 +261,7 @@ package final class LedgerDirectory {
         return names
     }
 
-    /// All segments that lie here.
+    /// Returns all segments in the directory.
     package func segments() throws(BroadsideError) -> [LedgerSegment] {
         var segments: [LedgerSegment] = []
         for name in try names() {
@@ -269,7 +274,8 @@ package final class LedgerDirectory {
         return segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }
     }
 
-    /// Syncs what an earlier run wrote: what is acted on must not be lost later.
+    /// Syncs the segments of earlier runs, so that nothing that this run relies on can be lost
+    /// later.
     package func syncSegments() throws(BroadsideError) {
         for segment in try segments() {
             guard let file = segment.bytes as? FileBytes, file.sync() else {

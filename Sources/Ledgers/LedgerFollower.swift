@@ -5,43 +5,44 @@ import BroadsideRows
 public import BroadsideSupport
 internal import Glibc
 
-/// One `ledger export --follow`: writes the rows of a ledger as they settle, until its run has ended.
+/// Implementation of `ledger export --follow`: writes the rows of a ledger in the order of their
+/// verdicts, until its run has ended.
 ///
-/// Only what survives a power cut is written: a row that a follower has seen has its verdict for good, unless
-/// a later run is asked to send it again.
+/// Only durable rows are written: a row that a follower has seen keeps its verdict, unless a later
+/// run is asked to send it again.
 public final class LedgerFollower {
-    /// What is asked for.
+    /// Options of the command.
     public struct Request {
-        /// The ledger's directory.
+        /// Directory of the ledger.
         public var ledger: String
-        /// The list; nil: where the run read it, if it is still there.
+        /// Path of the list; nil: the path from which the run read it, if it still exists.
         public var tokens: String?
-        /// How a row is written.
+        /// Format of a row.
         public var format = ExportFormat.csv
-        /// Which rows, by the names of their states; empty: all.
+        /// Names of the states to write; empty for all.
         public var states: [String] = []
-        /// Only rows with one of these reasons; empty: whatever it is.
+        /// Reasons to write; empty for all rows.
         public var reasons: [String] = []
-        /// The file to append to; nil or `-` for standard output.
+        /// File to append to; nil or `-` for standard output.
         public var output: String?
-        /// The file that remembers how far followers came; nil: none.
+        /// File with the progress of followers; nil for none.
         public var cursor: String?
 
-        /// Asks for all rows of a ledger.
+        /// Requests all rows of a ledger.
         public init(ledger: String) { self.ledger = ledger }
     }
 
-    /// How the run ended that was followed.
+    /// Result of the run that was followed.
     public enum Ending {
         /// Every row of the campaign is settled.
         case finished
-        /// Rows are left: a later run may settle more.
+        /// Rows remain, which a later run may settle.
         case rowsAreLeft
     }
 
-    /// Between two looks at a ledger whose run goes on.
+    /// Interval between checks of a ledger with an active run.
     private static let pauseMicroseconds: UInt32 = 200_000
-    /// A segment that its run has not synced for so long is synced by the follower.
+    /// Time after which the follower syncs a segment that its run has not synced.
     private static let syncAfter = Duration.seconds(1)
 
     private let request: Request
@@ -52,9 +53,9 @@ public final class LedgerFollower {
     private var rows: SettledRows
     private let output: FollowOutput
     private var cursor: FollowCursor
-    /// By run and reactor.
+    /// Progress in each segment, ordered by run and reactor.
     private var tails: [SegmentTail] = []
-    /// When each segment was last known to be synced as far as it was read.
+    /// Latest time at which each segment was known to be synced as far as it was read.
     private var syncedAt: [String: ContinuousClock.Instant] = [:]
     private var needsHeader: Bool
 
@@ -87,7 +88,7 @@ public final class LedgerFollower {
         rows = SettledRows(
             states: states, reasons: Set(request.reasons), format: request.format,
             segmentNumber: manifest.segmentNumber,
-            // Only the provider API's requests carry one.
+            // // Only requests to the provider API have one.
             campaign: identity.wireProtocol == nil ? manifest.campaignNumber : nil,
             part: identity.partNumber, acceptsBySilence: identity.acceptsBySilence,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
@@ -135,7 +136,7 @@ public final class LedgerFollower {
         return cursor
     }
 
-    /// That a cursor is one of this ledger and of this request.
+    /// Checks that a cursor belongs to this ledger and this request.
     private static func check(
         _ known: FollowCursor, _ asked: FollowCursor, _ path: String
     ) throws(BroadsideError) {
@@ -161,7 +162,7 @@ public final class LedgerFollower {
         }
     }
 
-    /// The cursor is of more than the ledger has.
+    /// Returns the error for a cursor that is ahead of the ledger.
     private func isAhead(_ segment: String) -> BroadsideError {
         .usage(
             "cursor",
@@ -170,12 +171,12 @@ public final class LedgerFollower {
         )
     }
 
-    /// Notes how far the output has come.
+    /// Saves the progress of the output.
     private func saveCursor() throws(BroadsideError) {
         cursor.output = try output.flush()
         guard let path = request.cursor else { return }
         for tail in tails { cursor.segments[tail.name] = tail.emitted }
-        // Of one name: what a follower leaves that is killed here, the next one replaces.
+        // // A fixed name, so that the next follower replaces the file of one that is killed here.
         let folder = OutputRule.parent(of: path)
         let temporary = "\(folder)/.\(path.parts(atLast: "/")?.1 ?? path[...]).new"
         func failure() -> BroadsideError {
@@ -195,7 +196,7 @@ public final class LedgerFollower {
 
     /// Writes rows until the run has ended.
     public func run() throws(BroadsideError) -> Ending {
-        // The second look at a ledger that nobody writes to emits what the first has found and synced.
+        // // Without a writer, a second pass emits the rows that the first one found and synced.
         var looksAtRest = 0
         while looksAtRest < 2 {
             let isRunning = directory.isInUse
@@ -207,10 +208,11 @@ public final class LedgerFollower {
         return manifest.isFinished ? .finished : .rowsAreLeft
     }
 
-    /// Reads what was appended and writes what is durable.
+    /// Reads what was appended and writes the durable rows.
     ///
-    /// What may be emitted is known before the segments' lengths are: a row that one reactor settles may be of
-    /// a chunk that another one has reserved, and that reservation is in its segment by then.
+    /// The rows that may be emitted are determined before the segments' lengths: a reactor may
+    /// settle a row of a chunk that another one reserved, and that reservation is in its segment by
+    /// then.
     private func look(isRunning: Bool) throws(BroadsideError) {
         manifest = try directory.readManifest()
         guard manifest.campaign == cursor.campaign else {
@@ -243,7 +245,7 @@ public final class LedgerFollower {
         tails.firstIndex { $0.epoch == epoch && $0.reactor == reactor }
     }
 
-    /// Writes the rows that are known to be durable: those of an earlier run before those of a later one.
+    /// Writes the rows that are known to be durable, those of earlier runs first.
     private func emit(_ segments: [LedgerSegment]) throws(BroadsideError) {
         while let epoch = tails.first(where: \.hasRows)?.epoch {
             let places = tails.indices.filter { tails[$0].epoch == epoch && tails[$0].hasRows }
@@ -263,7 +265,7 @@ public final class LedgerFollower {
             } catch {
                 throw reader.unreadable(error, directory, tokens: request.tokens)
             }
-            // Half a block is known to be durable.
+            // // Only part of the block is known to be durable.
             guard isRead else { return }
             try writeBatch()
         }
@@ -288,7 +290,7 @@ public final class LedgerFollower {
         try saveCursor()
     }
 
-    /// Reads what was appended to a segment, and syncs it where its run does not.
+    /// Reads what was appended to a segment, and syncs it if its run does not.
     private func scan(
         _ segment: LedgerSegment, _ recorded: [UInt32: [SegmentLength]], isRunning: Bool
     ) throws(LedgerError) {

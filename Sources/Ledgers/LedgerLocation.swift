@@ -1,15 +1,15 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Where a ledger's directory is, while its run goes on.
+/// Location of a ledger's directory during its run.
 package struct LedgerLocation: Sendable {
     private let path: String
     private let device: UInt64
     private let inode: UInt64
 
     /// - Parameters:
-    ///   - path: The directory's.
-    ///   - descriptor: The directory itself, open.
+    /// - path: Path of the directory.
+    /// - descriptor: Descriptor of the open directory.
     init(path: String, descriptor: Int32) {
         self.path = path
         let own = SystemCall.status(of: descriptor)
@@ -17,8 +17,8 @@ package struct LedgerLocation: Sendable {
         inode = own.map { UInt64($0.st_ino) } ?? 0
     }
 
-    /// Whether nothing, or another directory, is under its name. May wait for a file system. One that
-    /// can't be asked for the moment has lost nothing.
+    /// Whether the path has become unused or names another directory. May wait for a file system;
+    /// if that can't be accessed at the moment, the ledger does not count as lost.
     package var isVacant: Bool {
         guard inode != 0 else { return false }
         guard let found = SystemCall.status(path) else {

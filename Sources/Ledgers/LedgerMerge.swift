@@ -4,24 +4,25 @@ public import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// One `ledger merge`: the ledgers of a campaign's shards or parts, put together as one.
+/// Implementation of `ledger merge`: combines the ledgers of a campaign's shards or parts.
 public enum LedgerMerge {
-    /// A ledger that stands for a shard or a part.
+    /// Ledger of a shard or a part.
     private struct Source {
         let directory: LedgerDirectory
         let manifest: Manifest
-        /// What it lies in, or itself: where its list is, if that came from standard input.
+        /// The merged ledger that contains it, or the ledger itself: has the list if that was
+        /// spooled from standard input.
         let container: LedgerDirectory
     }
 
-    /// Copies the ledgers into a new directory, once they are known to be whole, and of one list or of all
-    /// parts of a campaign.
+    /// Copies the ledgers into a new directory, after checking that they are sound and belong to
+    /// one list or to all parts of a campaign.
     ///
     /// - Parameters:
     ///   - output: The new directory.
-    ///   - paths: The directories of the ledgers.
-    ///   - tokens: The list that was sent; nil: where the runs read it.
-    /// - Returns: What was done, for people.
+    /// - paths: The directories of the ledgers.
+    /// - tokens: Path of the list that was sent; nil: the paths from which the runs read it.
+    /// - Returns: A description of the result, for people.
     public static func run(
         output: String, ledgers paths: [String], tokens: String? = nil
     ) throws(BroadsideError) -> String {
@@ -35,7 +36,7 @@ public enum LedgerMerge {
             where identity != nil && FileIdentity(path: other) == identity {
                 throw .request("\(other) and \(path) are the same ledger: name each ledger once")
             }
-            // Locked: a run that goes on would write to what is being read.
+            // // Locked, because an active run would write during the copy.
             let directory = try LedgerDirectory.openLedgerLocked(path)
             defer { directory.release() }
             for (ledger, manifest) in try directory.ledgers() {
@@ -70,7 +71,7 @@ public enum LedgerMerge {
                 let source = ledgers[ledgerIndex]
                 try whileLocked(source) { () throws(BroadsideError) in
                     try source.directory.copyLedger(to: copy)
-                    // A part keeps the list that it was sent from.
+                    // // A part keeps the list that it was sent from.
                     guard areParts, try source.directory.hasSpool else { return }
                     try source.directory.copyFile(LedgerDirectory.spoolName, to: copy)
                     try LedgerDirectory.unlocked(copy).syncDirectory()
@@ -98,8 +99,9 @@ public enum LedgerMerge {
         }
     }
 
-    /// Has a source locked for the time of a call, and as it was when it was first read. They are locked one
-    /// by one: a campaign has more parts than a process may have files open.
+    /// Locks a source for the duration of a call, and checks that it has not changed since it was
+    /// first read. Sources are locked one at a time, because a campaign has more parts than a
+    /// process may have open files.
     private static func whileLocked(
         _ source: Source, _ body: () throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
@@ -114,7 +116,7 @@ public enum LedgerMerge {
         try body()
     }
 
-    /// Which of the ledgers are not finished, in a line of its own; empty: none.
+    /// Note about unfinished ledgers, on a separate line; empty if there are none.
     private static func openNote(_ ledgers: [Source]) throws(BroadsideError) -> String {
         var open: [String] = []
         for ledger in ledgers where !ledger.manifest.isFinished {
@@ -125,7 +127,8 @@ public enum LedgerMerge {
             + "resume there, not in the copy, and merge again"
     }
 
-    /// Holds every part that a shard has reserved against one list: lists of one size may differ.
+    /// Checks every chunk that a shard reserved against one list, because lists of the same size
+    /// may differ.
     private static func compareLists(
         _ ledgers: [Source], tokens: String?
     ) throws(BroadsideError) {
@@ -148,7 +151,7 @@ public enum LedgerMerge {
                 }
             }
             guard let other else { return }
-            // A file that none of them was sent from took the list's place.
+            // // Another file has replaced the list, which none of them was sent from.
             guard isOfAny || tokens != nil else { continue }
             throw .request(
                 "\(other.path) is of another list than \(ledgerIndex): \(other.detail): name the ledgers "
@@ -166,7 +169,7 @@ public enum LedgerMerge {
         for chunk in 0..<index.chunkCount { try reader.check(index.chunk(chunk)) }
     }
 
-    /// Where the list may be.
+    /// Returns the possible paths of the list.
     private static func listPaths(of ledgers: [Source]) throws(BroadsideError) -> [String] {
         var listPaths: [String] = []
         for ledger in ledgers {
@@ -210,7 +213,7 @@ public enum LedgerMerge {
 }
 
 extension ShardSet.Problem {
-    /// One line: what is wrong, and how to fix it.
+    /// One-line description of the problem and its solution.
     func description(_ path: (Int) -> String) -> String {
         switch self {
         case .noShard(let ledgerIndex):
@@ -229,7 +232,7 @@ extension ShardSet.Problem {
 }
 
 extension PartSet.Problem {
-    /// One line: what is wrong, and how to fix it.
+    /// One-line description of the problem and its solution.
     func description(_ path: (Int) -> String) -> String {
         switch self {
         case .noPart(let ledgerIndex):
@@ -249,7 +252,7 @@ extension PartSet.Problem {
 }
 
 extension LedgerDirectory {
-    /// The ledgers that stand for this one: itself, or those of a merged one's shards or parts.
+    /// Returns this ledger, or the ledgers of a merged one's shards or parts.
     package func ledgers() throws(BroadsideError) -> [(
         directory: LedgerDirectory, manifest: Manifest
     )] {
@@ -263,9 +266,10 @@ extension LedgerDirectory {
         return ledgers
     }
 
-    /// Copies what makes up a ledger into a new directory, so that it survives a power cut.
+    /// Copies the files of a ledger into a new directory and makes them durable.
     func copyLedger(to target: String) throws(BroadsideError) {
-        // Before its lock: a copy whose process is killed is nothing that a campaign could begin in.
+        // // The marker is created before the lock, so that no campaign can start in a copy whose
+        // process is killed.
         let copy = try LedgerDirectory.create(target, marker: LedgerDirectory.originName)
         try copy.markAsCopy(of: self)
         for segment in try segments() { try copyFile(segment.name, to: target) }
@@ -273,9 +277,9 @@ extension LedgerDirectory {
         try copy.syncDirectory()
     }
 
-    /// Copies one file into another directory.
+    /// Copies a file into another directory.
     ///
-    /// - Parameter byteCount: Of the file's beginning; nil: all of it.
+    /// - Parameter byteCount: Number of bytes from its start; nil for all.
     func copyFile(
         _ name: String, to target: String, byteCount: UInt64? = nil
     ) throws(BroadsideError) {
@@ -292,7 +296,8 @@ extension LedgerDirectory {
             let count: Int
             do throws(LedgerError) {
                 let left = (byteCount ?? .max) - offset
-                // SAFETY: `read` keeps to the room that it is given, and keeps no pointer to it.
+                // // SAFETY: `read` stays within the room that it is given, and keeps no pointer to
+                // it.
                 count = try unsafe buffer.fill(limit: Int(clamping: left)) {
                     (room) throws(LedgerError) in
                     unsafe room.isEmpty ? 0 : try source.read(at: offset, into: room)

@@ -5,12 +5,12 @@ internal import BroadsideRows
 public import BroadsideSupport
 internal import Glibc
 
-/// A ledger, opened to be read: what `ledger stats`, `export`, `verify` and `find` stand on. A run
-/// may be writing to it meanwhile.
+/// Ledger opened for reading, for `ledger stats`, `export`, `verify` and `find`. A run may be
+/// writing to it meanwhile.
 public struct LedgerReader {
     package let directory: LedgerDirectory
     package let manifest: Manifest
-    /// The ledger itself, or those of the shards or parts that it was merged from.
+    /// The ledger itself, or the ledgers of the shards or parts that were merged.
     package let ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
 
     /// Opens a ledger's directory.
@@ -20,20 +20,21 @@ public struct LedgerReader {
         ledgers = try directory.ledgers()
     }
 
-    /// The campaign, 16 hexadecimal digits.
+    /// Campaign number, 16 hexadecimal digits.
     public var campaign: String { manifest.campaign }
 
-    /// Whether every row is settled, by the manifest's word; of a merged ledger, by those of its ledgers.
+    /// Whether every row is settled according to the manifest, or to the manifests of all ledgers
+    /// in a merged one.
     public var isFinished: Bool {
         manifest.isFinished || manifest.shards != nil && ledgers.allSatisfy(\.manifest.isFinished)
     }
 
-    /// Where the run read its list, where it was a file.
+    /// Path from which the run read its list, if it was a file.
     public var listPath: String? { manifest.listPath }
 
-    /// Reads everything and checks it.
+    /// Reads and checks the whole ledger.
     ///
-    /// - Returns: What was found, for people.
+    /// - Returns: A description of the findings, for people.
     public func verify() throws(BroadsideError) -> String {
         var summary = LedgerSummary()
         var tails = ""
@@ -61,7 +62,7 @@ public struct LedgerReader {
         return text + tails
     }
 
-    /// Of a merged ledger: that its shards or parts are all of one campaign's.
+    /// Checks that the shards or parts of a merged ledger belong to one campaign.
     private func checkShards() throws(BroadsideError) {
         guard manifest.shards != nil else { return }
         if manifest.holdsParts {
@@ -79,17 +80,17 @@ public struct LedgerReader {
         }
     }
 
-    /// The names that `export` takes for its states.
+    /// Names that `export` accepts for states.
     package static var stateNames: [String] { RowState.allCases.map(\.name) }
 
-    /// Writes rows in list order; of a merged ledger of parts, one part after the other.
+    /// Writes rows in list order; for a merged ledger of parts, one part after the other.
     ///
     /// - Parameters:
-    ///   - tokens: The list; nil: where the run read it, if it is still there.
-    ///   - format: How a row is written.
-    ///   - states: Which rows, by name; empty: all settled ones.
-    ///   - reasons: Only rows with one of these reasons; empty: whatever it is.
-    ///   - output: Takes the text, a part at a time.
+    /// - tokens: Path of the list; nil: the path from which the run read it, if it still exists.
+    /// - format: Format of a row.
+    /// - states: Names of the states to write; empty for all settled ones.
+    /// - reasons: Reasons to write; empty for all rows.
+    /// - output: Receives successive pieces of the text.
     public func export(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String] = [],
         output: ([UInt8]) throws(BroadsideError) -> Void
@@ -99,7 +100,7 @@ public struct LedgerReader {
         }
     }
 
-    /// The same, without a copy of the text.
+    /// Writes rows in list order, without a copy of the text.
     package func writeExport(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String],
         output: (RawSpan) throws(BroadsideError) -> Void
@@ -117,7 +118,7 @@ public struct LedgerReader {
         }
     }
 
-    /// The states that names stand for.
+    /// Returns the states with the given names.
     static func states(_ names: [String]) throws(BroadsideError) -> Set<RowState> {
         var wanted: Set<RowState> = []
         for name in names {
@@ -135,7 +136,7 @@ public struct LedgerReader {
         return wanted
     }
 
-    /// Writes the rows of ledgers that are of one list.
+    /// Writes the rows of ledgers that share one list.
     private func writeRows(
         of ledgers: [(directory: LedgerDirectory, manifest: Manifest)], list: TokenList?,
         _ format: ExportFormat, _ wanted: Set<RowState>, _ reasons: [String], tokens: String?,
@@ -148,7 +149,7 @@ public struct LedgerReader {
                 of: try index(ledger), states: wanted.isEmpty ? nil : wanted,
                 reasons: Set(reasons), format: format, isPart: true,
                 notesRows: ledgers.count > 1,
-                // Only the provider API's requests carry one.
+                // // Only requests to the provider API have one.
                 campaign: identity.wireProtocol == nil ? ledger.manifest.campaignNumber : nil,
                 part: identity.partNumber,
                 acceptsBySilence: identity.acceptsBySilence,
@@ -163,7 +164,7 @@ public struct LedgerReader {
             })
     }
 
-    /// A fault in the ledger, or in the list that was named for it.
+    /// Returns the error for a fault in the ledger, or in the list that was given for it.
     func unreadable(
         _ error: LedgerError, _ directory: LedgerDirectory, tokens: String?
     ) -> BroadsideError {
@@ -173,7 +174,7 @@ public struct LedgerReader {
         return .usage("tokens", "\(tokens): \(error.detail): name the list that was sent")
     }
 
-    /// What is written must not take the place of the campaign's list, nor of the ledger's files.
+    /// Checks that an output replaces neither the campaign's list nor the ledger's files.
     public func checkOutput(
         _ path: String?, option: String = "output"
     ) throws(BroadsideError) {
@@ -182,7 +183,7 @@ public struct LedgerReader {
         try OutputRule(inputs: list, ledgers: [directory.path]).check(option: option, path: path)
     }
 
-    /// The list of a part can't be told by one path for all of them.
+    /// Refuses a single list for a merged ledger of parts, which have one each.
     func refuseOneList(_ tokens: String?) throws(BroadsideError) {
         guard tokens != nil, manifest.holdsParts else { return }
         throw .usage(
@@ -191,11 +192,11 @@ public struct LedgerReader {
                 + "such as --ledger \(directory.path)/\(manifest.shards?.first ?? "")")
     }
 
-    /// The list that one of the ledgers was sent from.
+    /// Opens the list that one of the ledgers was sent from.
     func openList(
         _ tokens: String?, of ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> TokenList? {
-        // Shards are of one list, which the merged ledger knows.
+        // // Shards share one list, which the merged ledger knows.
         let (directory, manifest) = manifest.holdsParts ? ledger : (self.directory, self.manifest)
         if let tokens { return try manifest.openList(at: tokens) }
         let spool = try directory.spool()
@@ -203,7 +204,7 @@ public struct LedgerReader {
             return nil
         }
         let list = try manifest.openList(at: path)
-        // Another list in the same place would tell lies.
+        // // Another list under the same path would give wrong results.
         if let count = manifest.identity.listByteCount, let found = list.byteCount, count != found {
             standardErrorLine(
                 "broadside: warning: \(path) is not as long as when it was sent: "
@@ -219,7 +220,7 @@ public struct LedgerReader {
         try current(ledger).index
     }
 
-    /// What one of the ledgers holds by now, with the manifest that belongs to it.
+    /// Returns the current contents of one of the ledgers, with the matching manifest.
     package func current(
         _ ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> (index: LedgerIndex, manifest: Manifest) {
@@ -235,7 +236,7 @@ public struct LedgerReader {
         _ error: LedgerError, _ directory: LedgerDirectory
     ) -> BroadsideError {
         if error.code == .interrupted { return SignalWatch.stopped }
-        // It names the list.
+        // // The error names the list.
         if error.code == .faultyList { return .request(error.detail) }
         if let newer = LedgerDirectory.newerVersion(error, directory.path) { return newer }
         let advice = error.code.isDamage ? ": \(directory.repairAdvice)" : ""
@@ -249,7 +250,7 @@ public struct LedgerReader {
 }
 
 extension Manifest {
-    /// The list as it was read when it was sent, wherever it is now.
+    /// Opens the list as it was read for sending, at its current path.
     func openList(at path: String) throws(BroadsideError) -> TokenList {
         guard let format = TokenListFormat(identity: identity.listFormat) else {
             throw .request(
@@ -260,7 +261,7 @@ extension Manifest {
     }
 }
 
-/// A token's digits in lower case; nil where the text is not a token.
+/// Returns a token's digits in lower case; nil if the text is not a token.
 package func canonicalToken(_ text: String) -> [UInt8]? {
     let bytes = Array(text.utf8)
     var isToken = false
@@ -271,7 +272,7 @@ package func canonicalToken(_ text: String) -> [UInt8]? {
     return isToken ? digits : nil
 }
 
-/// The apns-id of a row.
+/// Returns the apns-id of a row.
 func notificationIDText(campaign: UInt64, part: UInt16, row: UInt64) -> [UInt8] {
     [UInt8](capacity: NotificationID.textCount) { output in
         NotificationID(campaign: campaign, part: part, row: row).write(into: &output)

@@ -4,16 +4,16 @@ internal import BroadsideRows
 public import BroadsideSupport
 internal import Glibc
 
-/// One `ledger repair`: what is provably sound of a damaged ledger, as a ledger of its own; what may
-/// have been sent and is not provably settled is in doubt there.
+/// Implementation of `ledger repair`: writes the provably sound part of a damaged ledger as a new
+/// ledger. Rows that may have been sent and are not provably settled are in doubt there.
 public enum LedgerRepair {
-    /// Reads a ledger, whatever is wrong with it, and writes what is left into a new directory.
+    /// Reads a ledger with any damage, and writes what is left into a new directory.
     ///
     /// - Parameters:
-    ///   - path: The damaged ledger's directory, which stays as it is.
-    ///   - output: The new directory.
-    ///   - tokens: The list that was sent; nil: where the run read it.
-    /// - Returns: What was kept and what was lost, for people.
+    /// - path: The damaged ledger's directory, which is not changed.
+    /// - output: The new directory.
+    /// - tokens: Path of the list that was sent; nil: the path from which the run read it.
+    /// - Returns: A description of what was kept and what was lost, for people.
     public static func run(
         _ path: String, output: String, tokens: String?
     ) throws(BroadsideError) -> String {
@@ -35,14 +35,14 @@ public enum LedgerRepair {
         do throws(BroadsideError) {
             return try repair.write(salvage, unreadable: unreadable)
         } catch {
-            // A run did not go along the list in order after all: nothing is made of its order.
+            // // A run did not reserve in list order after all, so its order proves nothing.
             guard error.exitCode == Repair.disorder, salvage.reliesOnOrder else { throw error }
             salvage.reliesOnOrder = false
             return try repair.write(salvage, unreadable: unreadable)
         }
     }
 
-    /// A merged ledger is its shards' ledgers, each of which is repaired by itself.
+    /// Refuses a merged ledger, whose shards' ledgers have to be repaired individually.
     private static func refuseMerged(
         _ directory: LedgerDirectory, _ manifest: Manifest
     ) throws(BroadsideError) {
@@ -64,13 +64,13 @@ public enum LedgerRepair {
     }
 }
 
-/// The writing of a repaired ledger.
+/// Writer of a repaired ledger.
 private struct Repair {
     let directory: LedgerDirectory
     let output: String
     let tokens: String?
 
-    /// Stands for an order that was not kept; never leaves the process.
+    /// Internal code for a run that did not keep its order; never an exit code.
     static let disorder: Int32 = -1
 
     func write(
@@ -96,7 +96,7 @@ private struct Repair {
                 manifest = salvage.repairedManifest(lengths: lengths, isFinished: true)
                 _ = try check(manifest, in: target, relies: salvage.reliesOnOrder)
             }
-            // Before the manifest, without which there is no ledger that a run could continue.
+            // // Written before the manifest, without which no run can continue the ledger.
             try target.replace(
                 LedgerDirectory.repairedName, with: Array("by ledger repair\n".utf8))
             try target.save(manifest)
@@ -110,7 +110,7 @@ private struct Repair {
 
     // MARK: The list
 
-    /// The rows of which no reservation is left, cut as a run would.
+    /// Divides the rows without a surviving reservation into chunks, as a run does.
     private func cutGaps(_ salvage: LedgerSalvage) throws(BroadsideError) -> [ChunkReservation] {
         let gaps = salvage.gaps
         guard !gaps.isEmpty else { return [] }
@@ -137,7 +137,7 @@ private struct Repair {
                 row = chunk.end.row
                 cursor.giveBack(chunk)
             }
-            // The list ends, or the next chunk begins, where the ledger says.
+            // // The list ends, or the next chunk begins, at the row in the ledger.
             if let end = gap.endRow, row != end, gap.endByteOffset != nil {
                 throw otherList(
                     list,
@@ -177,7 +177,7 @@ private struct Repair {
 
     // MARK: Files
 
-    /// - Returns: The segment's length.
+    /// - Returns: The length of the segment.
     private func write(
         _ part: LedgerSalvage.Part, of salvage: LedgerSalvage, epoch: UInt32, reactor: UInt16,
         to target: LedgerDirectory, _ undatedCount: inout UInt64
@@ -218,9 +218,9 @@ private struct Repair {
         return writer.writtenPosition
     }
 
-    /// Copies what lies beside manifest and segments: a run does without all but the list.
+    /// Copies the files other than manifest and segments; a run needs only the list among them.
     ///
-    /// - Returns: What could not be copied, a line each.
+    /// - Returns: A line about each file that could not be copied.
     private func copyOthers(to target: LedgerDirectory) throws(BroadsideError) -> [String] {
         var lost: [String] = []
         for name in try directory.names().sorted() {
@@ -244,7 +244,7 @@ private struct Repair {
         return lost
     }
 
-    /// Reads what was written as any command will.
+    /// Verifies the written ledger as any command would.
     private func check(
         _ manifest: Manifest, in target: LedgerDirectory, relies: Bool
     ) throws(BroadsideError) -> LedgerSummary {
@@ -263,7 +263,7 @@ private struct Repair {
         }
     }
 
-    // MARK: Words
+    // // MARK: Messages
 
     private func text(
         _ salvage: LedgerSalvage, _ summary: LedgerSummary, undatedCount: UInt64, others: [String]

@@ -2,7 +2,7 @@ import BroadsideLedgerFormat
 import BroadsideLists
 import BroadsideSupport
 
-/// The rows of one ledger on their way into an export, some of a chunk at a time.
+/// Source of an export with the rows of one ledger, part of a chunk at a time.
 private final class ExportPart {
     private var export: LedgerExport
     private var list: ListPartReader?
@@ -14,13 +14,12 @@ private final class ExportPart {
         self.list = list
     }
 
-    /// The next row, or a row before which none follows.
+    /// Number of the next row, or a lower bound of it.
     var nextRow: UInt64 {
         taken < export.rows.count ? export.rows[taken].number : isAtEnd ? .max : export.nextRow
     }
 
-    /// Appends the rows that are at hand and come before another one; reads on if there are none at
-    /// hand at all.
+    /// Appends the buffered rows before another one; reads more if none are buffered.
     func step(before limit: UInt64, into output: inout [UInt8]) throws(LedgerError) {
         guard taken < export.rows.count else {
             taken = 0
@@ -34,14 +33,14 @@ private final class ExportPart {
         Self.withBytes(of: export) { output.append($0.extracting(start..<end)) }
     }
 
-    /// The text that is at hand, for the time of a call.
+    /// Passes the buffered text to `body`.
     private static func withBytes<Failure>(
         of export: borrowing LedgerExport, _ body: (RawSpan) throws(Failure) -> Void
     ) throws(Failure) {
         try body(export.bytes)
     }
 
-    /// Writes all rows, if there are no other parts; they need not be noted.
+    /// Writes all rows, if there are no other parts; no row numbers are needed.
     func writeAll(
         _ output: (RawSpan) throws(BroadsideError) -> Void,
         unreadable: (LedgerError) -> BroadsideError
@@ -69,21 +68,21 @@ private final class ExportPart {
     }
 }
 
-/// Puts the exports of a merged ledger's shards together, in list order.
+/// Merge of the exports of a merged ledger's shards, in list order.
 ///
-/// All of them go along the list side by side, a chunk each in memory, so that even a packed list is
-/// read once.
+/// All of them advance through the list together, with one chunk each in memory, so that even a
+/// compressed list is read only once.
 struct MergedExport {
     private var parts: [ExportPart] = []
 
-    /// So many bytes are written at a time.
+    /// Bytes per write.
     private static let writeByteCount = 1 << 18
 
     mutating func append(_ export: consuming LedgerExport, list: ListPartReader?) {
         parts.append(ExportPart(export, list: list))
     }
 
-    /// Writes all rows; a header has to come first.
+    /// Writes all rows. The header must be written before.
     mutating func write(
         _ output: (RawSpan) throws(BroadsideError) -> Void,
         unreadable: (LedgerError) -> BroadsideError
@@ -106,7 +105,7 @@ struct MergedExport {
         try output(bytes.rawSpan)
     }
 
-    /// The part whose next row is the first, and the first row of all others; nil at the end.
+    /// Returns the part with the first next row, and the first row of all others; nil at the end.
     private func nextPart() -> (part: ExportPart, limit: UInt64)? {
         var first: (index: Int, row: UInt64)?
         var limit = UInt64.max

@@ -2,19 +2,20 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Descriptors of the files that are being read at any place, of which only so many are open at a time.
+/// Descriptors of files that are read at any offset, with a limit on the number open at a time.
 ///
-/// A ledger has a segment for each reactor of each run, and a command may read thousands of ledgers. The
-/// file that was used longest ago is closed where there are too many, and opened again when it is used.
+/// A ledger has a segment for each reactor of each run, and a command may read thousands of
+/// ledgers. Beyond the limit, the least recently used file is closed, and opened again when it is
+/// used.
 final class OpenFiles: Sendable {
-    /// Those of this process.
+    /// Open files of this process.
     static let shared = OpenFiles(limit: OpenFiles.share(of: SystemCall.raiseOpenFileLimit()))
 
     private struct File {
         var descriptor: Int32
-        /// Reads that are under way.
+        /// Number of reads in progress.
         var readCount: Int
-        /// When it was used last, in uses of any file.
+        /// Time of the last use, counted in uses of all files.
         var lastUse: UInt64
     }
 
@@ -26,34 +27,34 @@ final class OpenFiles: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// - Parameter limit: The most files that are open while none of them is being read.
+    /// - Parameter limit: Limit on open files, apart from those being read.
     init(limit: Int) { self.limit = limit }
 
-    /// A quarter of what the process may open; connections and outputs need theirs.
+    /// Returns a quarter of the process's limit; connections and outputs need theirs.
     static func share(of all: UInt64) -> Int { Int(min(max(all / 4, 16), 512)) }
 
-    /// How many files are open.
+    /// Number of open files.
     var count: Int { state.withLock { $0.files.count } }
 
-    /// Takes a descriptor over, as a file's.
+    /// Takes ownership of a file's descriptor.
     func add(_ descriptor: Int32, of file: ObjectIdentifier) {
         _ = adopt(descriptor, of: file)
         end(file)
     }
 
-    /// Closes what is left of a file that is not read any more.
+    /// Closes the descriptor, if any, of a file that is no longer read.
     func remove(_ file: ObjectIdentifier) {
         let found = state.withLock { $0.files.removeValue(forKey: file) }
         if let found { close(found.descriptor) }
     }
 
-    /// Has a file's descriptor open for the time of a call.
+    /// Opens a file for the duration of a call.
     ///
     /// - Parameters:
-    ///   - file: The file.
-    ///   - open: Opens it again; negative where that is not possible, and errno says why.
-    ///   - body: Uses the descriptor.
-    /// - Returns: What `body` returns; nil where it can't be opened, and errno says why.
+    /// - file: The file.
+    /// - open: Opens it again; negative with errno on failure.
+    /// - body: Uses the descriptor.
+    /// - Returns: The result of `body`; nil with errno if the file can't be opened.
     func use<Value>(
         _ file: ObjectIdentifier, open: () -> Int32, _ body: (Int32) -> Value
     ) -> Value? {
@@ -72,7 +73,8 @@ final class OpenFiles: Sendable {
         return descriptor < 0 ? nil : adopt(descriptor, of: file)
     }
 
-    /// Takes a descriptor over and begins to use it, or the one that another thread has opened meanwhile.
+    /// Takes ownership of a descriptor and starts using it, or the one that another thread has
+    /// opened meanwhile.
     private func adopt(_ descriptor: Int32, of file: ObjectIdentifier) -> Int32 {
         state.withLock { state in
             assert(descriptor >= 0, "only an open file is kept")
@@ -106,7 +108,7 @@ final class OpenFiles: Sendable {
         return found.descriptor
     }
 
-    /// Closes files that are not being read, the one that was used longest ago first.
+    /// Closes the least recently used files that are not being read.
     private static func closeOldest(
         of state: inout State, downTo limit: Int, but file: ObjectIdentifier
     ) {

@@ -2,41 +2,41 @@ internal import BroadsideRows
 public import BroadsideSupport
 internal import Glibc
 
-/// Where a command writes a long text: standard output, or a file that appears whole or not at all.
-/// A name that ends in `.gz` or `.zst` asks for it to be packed.
+/// Output of a command that writes a long text: standard output, or a file that appears atomically.
+/// If its name ends in `.gz` or `.zst` it is compressed.
 ///
-/// A device or a pipe is written to as it is: renaming a file over it would take its place.
+/// A device or a pipe is written to directly, because renaming a file over it would replace it.
 public final class OutputFile {
     private let descriptor: Int32
     private let path: String?
-    /// The file beside its place; nil where what is written needs no renaming.
+    /// Path of the temporary file; nil if the output needs no renaming.
     private let temporary: String?
     private var isSettled = false
     private var isFinished = false
     private var compressor: ListCompressor?
-    /// Whether there is nothing left to do once the reader of a pipe has gone; else what follows is
-    /// for nobody.
+    /// Whether the process ends once the reader of a pipe has gone; otherwise further output is
+    /// discarded.
     package var endsWithReader = true
     private var isClosed = false
-    /// Whether people read it where it is written: lists and reasons from elsewhere could move the
-    /// terminal's cursor.
+    /// Whether the output is a terminal, whose cursor could be moved by text in lists and reasons
+    /// from elsewhere.
     private let isTerminal: Bool
-    /// The end of what a terminal is to show, until its line is whole.
+    /// Incomplete last line of output to a terminal.
     private var line: [UInt8] = []
-    /// Bytes written, and those of them that are on the disk.
+    /// Bytes written, and those of them that are on disk.
     private var writtenCount = 0
     private var syncedCount = 0
 
-    /// A line of a terminal is not waited for beyond so many bytes.
+    /// Limit on the bytes of an incomplete line before it is written to a terminal.
     private static let lineLimit = 1 << 20
-    /// So many bytes go to the disk at a time.
+    /// Bytes after which output is flushed to disk.
     private static let stretch = 32 << 20
 
     /// - Parameters:
-    ///   - path: nil or `-` for standard output.
-    ///   - option: The option that named it, for messages.
-    ///   - permissions: Those of the file; nil: as usual.
-    /// - Throws: Exit code 2, if it can't be written there.
+    /// - path: Path of the output; nil or `-` for standard output.
+    /// - option: The option with the path, for messages.
+    /// - permissions: Permissions of the file; nil for the default.
+    /// - Throws: Exit code 2 if it can't be written there.
     public init(
         _ path: String?, option: String = "output", permissions: UInt32? = nil
     ) throws(BroadsideError) {
@@ -89,7 +89,7 @@ public final class OutputFile {
         }
     }
 
-    /// Writes whole lines to a terminal, with escapes for what it would obey.
+    /// Writes whole lines to a terminal, with control characters escaped.
     private func show(_ bytes: RawSpan, isLast: Bool = false) throws(BroadsideError) {
         line.append(bytes)
         let count =
@@ -115,9 +115,9 @@ public final class OutputFile {
         if temporary != nil, writtenCount - syncedCount >= Self.stretch { try passOn() }
     }
 
-    /// Has the disk take what was written, and the system forget it: a list of gigabytes would fill its
-    /// memory with what nobody reads soon. On machines whose memory is lent page by page that costs
-    /// several times what making the list does.
+    /// Flushes what was written to disk and drops it from the page cache, which a list of gigabytes
+    /// would fill with data that is not read soon. On machines whose memory is allocated page by
+    /// page that would cost several times as much as generating the list.
     private func passOn() throws(BroadsideError) {
         guard fdatasync(descriptor) == 0 else {
             throw BroadsideError("\(path ?? ""): \(describe(errno: errno))", exitCode: 5)
@@ -127,8 +127,8 @@ public final class OutputFile {
         syncedCount = writtenCount
     }
 
-    /// Has the disk take all of it. What is left to be done is to put it in its place, so that of files
-    /// that belong together none appears where another can't be written.
+    /// Flushes all output to disk and leaves only the renaming, so that of several related files
+    /// none appears if another can't be written.
     package func settle() throws(BroadsideError) {
         guard !isSettled else { return }
         if isTerminal { try show(RawSpan(), isLast: true) }
@@ -142,7 +142,7 @@ public final class OutputFile {
         isSettled = true
     }
 
-    /// Puts the file in its place, where it survives a power cut.
+    /// Renames the file to its final name and makes it durable.
     public func finish() throws(BroadsideError) {
         try settle()
         guard let path, let temporary else { return }

@@ -2,20 +2,21 @@ internal import BroadsideLedgerFormat
 public import BroadsideSupport
 internal import Glibc
 
-/// Where a command may write: the one rule for all outputs of all commands.
+/// Rule for the destinations of all outputs of all commands.
 ///
-/// Never over a file that it reads, nor over a file of a ledger, whatever path leads there, and never
-/// in the place of a symbolic link. Known before anything is sent.
+/// An output must not replace a file that the command reads or a file of a ledger, whatever path
+/// leads there, or a symbolic link. Checked before anything is sent.
 public struct OutputRule {
-    /// Something that a command reads.
+    /// Input of a command.
     public struct Input {
-        /// The option that names it, without dashes.
+        /// Name of its option, without dashes.
         let option: String
         let path: String
-        /// Whether each payload file in it counts: a new one would be read by the next run.
+        /// Whether each payload file in the directory counts, because the next run would read a new
+        /// one.
         let holdsPayloads: Bool
 
-        /// Names a file, or a directory whose files are read.
+        /// Creates an input: a file, or a directory whose files are read.
         public init(option: String, path: String, holdsPayloads: Bool = false) {
             self.option = option
             self.path = path
@@ -26,20 +27,21 @@ public struct OutputRule {
     private let inputs: [Input]
     private let ledgers: [String]
 
-    /// What is read from a directory that an option names: payloads, credentials, a configuration.
+    /// Suffixes of files that are read from a directory in an option: payloads, credentials, a
+    /// configuration.
     private static let readSuffixes = [".json", ".pem", ".key", ".p8", ".p12", ".pfx"]
 
     /// - Parameters:
-    ///   - inputs: Files and directories that the command reads.
-    ///   - ledgers: Directories of ledgers that are read or written.
+    /// - inputs: Files and directories that the command reads.
+    /// - ledgers: Directories of ledgers that it reads or writes.
     public init(inputs: [Input], ledgers: [String]) {
         self.inputs = inputs
         self.ledgers = ledgers
     }
 
-    /// Checks one output.
+    /// Checks an output.
     ///
-    /// - Throws: With exit code 2.
+    /// - Throws: Exit code 2 if it violates the rule.
     public func check(option: String, path: String) throws(BroadsideError) {
         guard path != "-" else { return }
         try Self.checkDestination(option: option, path: path)
@@ -50,15 +52,16 @@ public struct OutputRule {
 
     /// Whether a path leads to a ledger's directory, whole or damaged.
     ///
-    /// - Throws: Exit code 5, where a disk fails.
+    /// - Throws: Exit code 5 if a disk fails.
     package static func isLedger(_ path: String) throws(BroadsideError) -> Bool {
         try LedgerDirectory.isLedger(path)
     }
 
-    /// The part of the rule that needs no other option: no symbolic link, and no ledger's directory.
+    /// Checks the part of the rule that needs no other option: no symbolic link, and no ledger's
+    /// directory.
     ///
-    /// A link that leads to a device or a pipe (`/dev/stdout`, a shell's `>(...)`) is written through:
-    /// nothing there can be lost.
+    /// A link to a device or a pipe (`/dev/stdout`, a shell's `>(...)`) is allowed, because nothing
+    /// can be lost there.
     package static func checkDestination(option: String, path: String) throws(BroadsideError) {
         guard path != "-", !leadsToDevice(path) else { return }
         if let information = SystemCall.linkStatus(path), information.st_mode & S_IFMT == S_IFLNK {
@@ -136,18 +139,18 @@ public struct OutputRule {
         }
     }
 
-    /// The folder of a path.
+    /// Returns the folder of a path.
     static func parent(of path: String) -> String {
         guard let (folder, _) = path.parts(atLast: "/") else { return "." }
         return folder.isEmpty ? "/" : String(folder)
     }
 
-    /// An output, and which file it is.
+    /// Output with the identity of its file.
     private struct Target {
         let path: String
-        /// The folder in which it is or would be made, absolute and without links.
+        /// Absolute path, without links, of the folder that has or would have the file.
         let folder: String
-        /// The same with its name: what it is called where it does not exist.
+        /// Absolute path of the file, even if it does not exist.
         let location: String
         private let identity: FileIdentity?
 
@@ -158,14 +161,14 @@ public struct OutputRule {
             location = OutputRule.location(of: path)
         }
 
-        /// Devices and pipes may be written and read as often as one likes.
+        /// Devices and pipes may be written and read any number of times.
         func isSame(as other: String) -> Bool {
             guard let identity, let other = FileIdentity(path: other) else { return false }
             return identity == other && (identity.isRegular || identity.isDirectory)
         }
     }
 
-    /// The absolute path of something that may not exist.
+    /// Returns the absolute path of a file that may not exist.
     private static func location(of path: String) -> String {
         var path = path[...]
         while path.count > 1, path.hasSuffix("/") { path = path.dropLast() }
@@ -173,14 +176,14 @@ public struct OutputRule {
         return "\(absolutePath(parent(of: String(path))))/\(name)"
     }
 
-    /// Whether two outputs are one file, or would be.
+    /// Whether two outputs are the same file, or would be.
     public static func areSame(_ first: String, _ second: String) -> Bool {
         Target(first).isSame(as: second)
             || FileIdentity(path: first) == nil && location(of: first) == location(of: second)
     }
 }
 
-/// Better known before the night than after it.
+/// Checks that an output can be written, so that this does not fail only after the run.
 package func checkWritable(_ path: String, option: String) throws(BroadsideError) {
     try OutputRule.checkDestination(option: option, path: path)
     if let information = SystemCall.status(path), information.st_mode & S_IFMT == S_IFDIR {

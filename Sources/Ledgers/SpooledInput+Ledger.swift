@@ -3,8 +3,8 @@ package import BroadsideSupport
 internal import Glibc
 
 extension SpooledInput {
-    /// Keeps standard input, decoded, in a ledger's directory, unless an earlier run did: what comes
-    /// then must be the same list.
+    /// Copies standard input, decoded, to a ledger's directory, unless an earlier run did; then the
+    /// input must be the same list.
     ///
     /// - Returns: The path of the copy.
     package static func spool(into directory: LedgerDirectory) throws(BroadsideError) -> String {
@@ -31,8 +31,8 @@ extension SpooledInput {
         return directory.spoolPath
     }
 
-    /// That standard input is the list that a campaign was begun with. A resume needs it no more: one
-    /// that is empty or closed, a terminal and `/dev/null` say nothing.
+    /// Checks that standard input is the list with which the campaign started. A resume does not
+    /// need it: an empty or closed input, a terminal and `/dev/null` are accepted.
     private static func checkSame(_ directory: LedgerDirectory) throws(BroadsideError) {
         do throws(BroadsideError) {
             guard try hasInput() else { return }

@@ -1,14 +1,14 @@
 import BroadsideSupport
 internal import Glibc
 
-/// A ledger that is made from others. It appears in its place whole, by rename, or not at all: what a
-/// killed process leaves beside it says that it is no ledger, so that no run begins in it.
+/// Ledger in the making, which appears in its place atomically, by a rename. Until then a marker
+/// shows that it is not a ledger, so that no run starts in what a killed process leaves behind.
 final class UnfinishedLedger {
-    /// What is made; it has another name until it is finished.
+    /// Directory of the new ledger, with a temporary name until it is finished.
     let directory: LedgerDirectory
     private let output: String
 
-    /// - Parameter output: Where it will be; nothing is there.
+    /// - Parameter output: Its final path, which must not exist.
     init(at output: String) throws(BroadsideError) {
         self.output = output
         let temporaryPath = temporaryName(of: output)
@@ -31,7 +31,7 @@ final class UnfinishedLedger {
             LedgerDirectory.unfinishedName, with: Array("not yet a ledger\n".utf8))
     }
 
-    /// Puts it in its place, where it survives a power cut.
+    /// Renames it to its final path and makes that durable.
     func finish() throws(BroadsideError) {
         directory.removeFile(LedgerDirectory.unfinishedName)
         try directory.syncDirectory()
@@ -51,12 +51,13 @@ final class UnfinishedLedger {
         }
     }
 
-    /// Takes away what was made.
+    /// Removes the unfinished ledger.
     ///
-    /// - Parameter error: Why it could not be finished.
-    /// - Returns: The same, with the name that the ledger was to have.
+    /// - Parameter error: The reason why it could not be finished.
+    /// - Returns: The same error, with the final path.
     func discard(_ error: BroadsideError) -> BroadsideError {
-        // It may have been whole already: a part of it must not be taken for a ledger that lost its files.
+        // // It may have been whole already, and its remains must not look like a ledger that lost
+        // files.
         try? mark()
         Self.remove(directory.path)
         return Self.named(error, directory.path, output)
@@ -74,15 +75,16 @@ final class UnfinishedLedger {
         return error
     }
 
-    /// What says that a directory is a whole ledger.
+    /// Files that identify a whole ledger, removed first.
     private static let removedFirst = [LedgerDirectory.manifestName]
-    /// What says that it is no place for a campaign, and before that the lock, which says that it is one.
+    /// Files removed last: the lock, which allows a campaign to start, before the markers, which
+    /// prevent it.
     private static let removedLast = [
         LedgerDirectory.lockName, LedgerDirectory.originName, LedgerDirectory.unfinishedName,
     ]
 
-    /// Removes a directory, and those in it that hold copies, so that a kill in the middle leaves no ledger in
-    /// parts, and no prepared one.
+    /// Removes a directory, and those in it that contain copies, so that a kill in the middle
+    /// leaves neither a partial nor a prepared ledger.
     private static func remove(_ path: String, isCopy: Bool = false) {
         let others = (SystemCall.names(inDirectory: path) ?? [])
             .filter { !removedFirst.contains($0) && !removedLast.contains($0) }
@@ -101,10 +103,10 @@ final class UnfinishedLedger {
 }
 
 extension LedgerDirectory {
-    /// Says that a directory is not yet a ledger.
+    /// Marker of a directory that is not yet a ledger.
     static let unfinishedName = "unfinished"
 
-    /// What is said of such a directory.
+    /// Error for such a directory.
     var unfinished: BroadsideError {
         .usage(
             "ledger",
