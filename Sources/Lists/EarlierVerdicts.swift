@@ -182,7 +182,9 @@ package final class EarlierVerdicts {
     /// - Parameter rows: Rows that were asked for.
     func checkRegistrations(_ list: TokenList, rows: UInt64) throws(BroadsideError) {
         guard let column = rules.registeredColumn, rows > 0 else { return }
-        guard registeredRows > 0 else { throw try list.noRow(with: column, option: "registered-column") }
+        guard registeredRows > 0 else {
+            throw try list.noRow(with: column, option: "registered-column")
+        }
         guard firstUnreadableLine == nil || hasReadableRegistration else {
             throw .unreadableRegistrations(column, in: list.name, firstLine: firstUnreadableLine)
         }

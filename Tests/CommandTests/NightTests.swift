@@ -203,7 +203,7 @@ struct NightTests {
 
     @Test func `While another night is at work a start is exit 7, and says which one`() throws {
         let server = try RecordingServer()
-        let nights = try Nights(rows: 3_000, endpoint: server.endpoint, ["--rate", "500"])
+        let nights = try Nights(rows: 3_000, endpoint: server.endpoint, ["--rate", "100"])
         let running = try nights.start(at: (1, "23:55"))
         try nights.waitForRows(running, day: 1)
         for more in [[], ["--date", nights.date(2)]] {

@@ -73,13 +73,16 @@ struct TokensDedupeTests {
         #expect(once.finished.exitCode == 0, "\(once.finished.errors)")
     }
 
-    @Test func `dedupe --by --newest keeps each user's newest row, as Python reads the list`() throws {
+    @Test func `dedupe --by --newest keeps each user's newest row, as Python reads the list`()
+        throws
+    {
         var random = SeededRandom(seed: 46)
         var text = "user,token,\"seen, at\"\r\n"
         let users = ["7", "07", "\"a \"\"b\"\"\"", "Ü", "", "\"7\"", "x y"]
         for row in 0..<2_000 {
             let time = [
-                "17000\(random.next() % 100_000)", "2024-01-0\(random.next() % 9 + 1)T00:00:00Z", "soon", "",
+                "17000\(random.next() % 100_000)", "2024-01-0\(random.next() % 9 + 1)T00:00:00Z",
+                "soon", "",
             ][Int(random.next() % 4)]
             let token = row % 17 == 3 ? "none" : String(format: "%08x", random.next() % 500)
             text += "\(users[Int(random.next() % 7)]),\(token),\(time)\r\n"
@@ -106,13 +109,15 @@ struct TokensDedupeTests {
             sys.stdout.buffer.write("".join(line + "\\r\\n" for line in
                 [lines[0]] + [lines[1 + number] for number in kept]).encode())
             """
-        let judged = try Subprocess("python3", ["-c", script, list], in: directory).finish()
+        let judged = try Subprocess("python3", ["-c", script, list], in: directory)
+            .wait(limit: 60)
         #expect(judged.exitCode == 0, "\(judged.errors)")
         #expect(found.output == judged.output, "\(found.finished.errors)")
         #expect(found.output.count < text.count / 3)
     }
 
-    @Test func `dedupe --by without --newest keeps each value's first row, and refuses an unknown key`()
+    @Test
+    func `dedupe --by without --newest keeps each value's first row, and refuses an unknown key`()
         throws
     {
         let list = """
@@ -125,7 +130,9 @@ struct TokensDedupeTests {
         let found = try dedupe(list, ["--by", "user.id"], name: "list.jsonl")
         #expect(found.finished.exitCode == 0, "\(found.finished.errors)")
         #expect(!found.output.contains("eeff") && found.output.split(separator: "\n").count == 3)
-        #expect(found.finished.errors.contains("without a value in 'user.id': 2"), "\(found.finished.errors)")
+        #expect(
+            found.finished.errors.contains("without a value in 'user.id': 2"),
+            "\(found.finished.errors)")
         for (more, says) in [
             (["--by", "user.name"], "--by 'user.name': no row of "),
             (["--by", "user.id", "--newest", "at"], "--newest 'at': no row of "),

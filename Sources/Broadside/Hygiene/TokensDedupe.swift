@@ -196,7 +196,8 @@ public enum TokensDedupe {
             text += "\n  without a device token: \(grouped(result.withoutToken))"
         }
         if let column = rule.column, result.withoutValue > 0 {
-            text += "\n  without a value in '\(shownColumn(column))': \(grouped(result.withoutValue))"
+            text +=
+                "\n  without a value in '\(shownColumn(column))': \(grouped(result.withoutValue))"
         }
         if rule.newestColumn != nil {
             text += "\n  registration unreadable: \(grouped(result.unreadableRegistrations))"
