@@ -1,11 +1,10 @@
 /// Limits the requests in flight on a connection if responses slow down under load: a control by
 /// delay, similar to TCP Vegas, that confirms each suspicion before it acts.
 ///
-///     open --slow and full--> trying --latency fell with the load--> held --occasionally--> probing
-///      ^                         |                                   ^  |                      |
-///      '--- it did not: a longer |                                   |  '-- grows, falls --.   |
-///           path, not our load --'                                   '---------------------+---'
-///           a longer path -------' '---------------------+--'
+///     open --slow and full--> trying --latency fell with the load--> held --at times--> probing
+///      ^                         |                                   ^  |                  |
+///      '--- it did not: a longer |                                   |  '- grows, falls -. |
+///           path, not our load --'                                   '-------------------+-'
 ///
 /// Starts without a limit except the server's, so that a long path is filled at once, and measures
 /// in windows: the requests sent since the last window ended, with at least `samplesMinimum`

@@ -4,9 +4,9 @@ import BroadsidePrimitives
 /// Stops a campaign that APNs refuses as a whole, before it has spent its tokens on it.
 ///
 ///     watching ──N refusals in a row──▶ aborted(refusedInARow)
-///       │ first N responses, all BadDeviceToken or DeviceTokenNotForTopic ──▶ aborted(onlyBadTokens)
+///       │ first N responses, all BadDeviceToken or DeviceTokenNotForTopic
+///       │     ──▶ aborted(onlyBadTokens)
 ///       │ more than P percent BadDeviceToken in the last 10,000 ──▶ aborted(tooManyBadTokens)
-///       └─ first 200: requests in flight are no longer limited to N
 ///       └─ first 200: requests in flight are no longer limited to N
 ///
 /// A response after which its row is sent again (429, 5xx) neither counts for `--abort-after` nor
