@@ -1,20 +1,20 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// The values of a column that have no payload of their own, and the rows that have each: of bounded
-/// size, and made without allocation per row.
+/// Counts rows by values of a column that have no payload of their own: of bounded size, and
+/// without allocation per row.
 struct FallbackTally: ~Copyable {
-    // Were it private, swiftc 6.3.1 would fail over the buffer that `PayloadRenderer` destroys.
+    // Not private, because swiftc 6.3.1 would fail on the buffer that `PayloadRenderer` destroys.
     struct Slot {
         var hash: UInt64 = 0
         var rows: UInt64 = 0
-        /// The value's bytes, at most `sampleLimit` of them.
+        /// Number of bytes in `sample`, at most `sampleLimit`.
         var count: UInt8 = 0
         var isCut = false
         var sample = SIMD32<UInt8>(repeating: 0)
     }
 
-    /// Values that are told apart; the others are counted together.
+    /// Maximum number of values counted separately; others are counted together.
     static let valueLimit = 64
     private static let sampleLimit = 32
 
@@ -28,10 +28,10 @@ struct FallbackTally: ~Copyable {
         slots = FixedBuffer(repeating: Slot(), count: capacity)
     }
 
-    /// The place of a value, which is a new one's where it was not met before; `valueLimit` where
-    /// there is no room for it.
+    /// Returns the slot of a value, a new one if the value was not seen before; `valueLimit` if the
+    /// table is full.
     mutating func slot(of value: RawSpan) -> Int {
-        // FNV-1a: values are short, and a table is small.
+        // FNV-1a, because values are short and the table is small.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for index in 0..<value.byteCount {
             hash = (hash ^ UInt64(value.byte(at: index))) &* 0x100_0000_01b3
@@ -42,7 +42,7 @@ struct FallbackTally: ~Copyable {
         slot.hash = hash
         var count = min(value.byteCount, Self.sampleLimit)
         slot.isCut = count < value.byteCount
-        // A character is not cut in two.
+        // A character must not be split.
         while slot.isCut, count > 0, value.byte(at: count) & 0xc0 == 0x80 { count -= 1 }
         for index in 0..<count { slot.sample[index] = value.byte(at: index) }
         slot.count = UInt8(count)
@@ -51,7 +51,7 @@ struct FallbackTally: ~Copyable {
         return used - 1
     }
 
-    /// Counts a row.
+    /// Counts a row in a slot.
     mutating func add(_ slot: Int) {
         if slot == Self.valueLimit {
             otherRows += 1
@@ -60,7 +60,7 @@ struct FallbackTally: ~Copyable {
         }
     }
 
-    /// What was counted.
+    /// Counts so far.
     var counts: FallbackCounts {
         var counts = FallbackCounts()
         for index in 0..<used {
@@ -75,20 +75,20 @@ struct FallbackTally: ~Copyable {
     }
 }
 
-/// Rows whose value of the column of `--payload-by` has no payload of its own.
+/// Numbers of rows whose value in the column of `--payload-by` has no payload of its own.
 public struct FallbackCounts: Sendable, Equatable {
-    /// Value -> rows.
+    /// Number of rows by value.
     public var byValue: [String: UInt64] = [:]
-    /// Rows with values beyond those.
+    /// Number of rows with other values, beyond the limit.
     public var others: UInt64 = 0
 
-    /// None yet.
+    /// Creates counts of zero.
     public init() {}
 
-    /// All of them.
+    /// Total number of rows.
     public var rows: UInt64 { byValue.values.reduce(others, +) }
 
-    /// Adds what somebody else counted.
+    /// Adds other counts.
     public mutating func add(_ other: FallbackCounts) {
         byValue.merge(other.byValue, uniquingKeysWith: +)
         others += other.others

@@ -1,7 +1,7 @@
-/// What Unicode's Common Locale Data Repository says of tags: other names of one language
-/// (`supplementalMetadata.xml`), and the script and region that a tag leaves out (`likelySubtags.xml`).
+/// Data of Unicode's Common Locale Data Repository about tags: aliases of languages
+/// (`supplementalMetadata.xml`), and the script and region that a tag omits (`likelySubtags.xml`).
 extension LocaleTag {
-    /// The tag with the names of today in place of older ones: `iw` is `he`.
+    /// Tag with current codes in place of deprecated ones: `iw` becomes `he`.
     var canonical: LocaleTag {
         var tag = self
         for alias in Self.aliases where alias.old == language {
@@ -13,7 +13,8 @@ extension LocaleTag {
         return tag
     }
 
-    /// The tag with the script and region that are meant where it names none: `zh-TW` is `zh-Hant-TW`.
+    /// Tag with the likely script and region in place of omitted ones: `zh-TW` becomes
+    /// `zh-Hant-TW`.
     var maximized: LocaleTag {
         guard let likely = Self.likely.first(where: { $0.language == language }) else {
             return self
@@ -35,8 +36,7 @@ extension LocaleTag {
         return tag
     }
 
-    /// The tag whose texts are read where there are none of this one's own (`parentLocales`); nil: there
-    /// is none but those that it becomes by leaving parts out.
+    /// Fallback tag (`parentLocales`); nil: only tags with fewer subtags are fallbacks.
     var parent: LocaleTag? {
         if language == Self.spanish.language, region != 0, Self.latinAmerica.contains(region) {
             return Self.spanish
@@ -63,7 +63,7 @@ extension LocaleTag {
     private static let oldBritain = LocaleTag("en-Latn-UK").region
     private static let britain = LocaleTag("en-Latn-GB").region
 
-    /// Each language with its script and region.
+    /// Likely script and region of each language.
     private static let likely: [LocaleTag] = """
         af-Latn-ZA am-Ethi-ET ar-Arab-EG as-Beng-IN az-Latn-AZ be-Cyrl-BY bg-Cyrl-BG bn-Beng-BD
         bs-Latn-BA ca-Latn-ES cs-Latn-CZ cy-Latn-GB da-Latn-DK de-Latn-DE el-Grek-GR en-Latn-US
@@ -87,7 +87,7 @@ extension LocaleTag {
         zh-Hant-TH zh-Hant-TW zh-Hant-US zh-Hant-VN
         """.split { $0 == " " || $0 == "\n" }.map { LocaleTag(String($0)) }
 
-    /// The region of a language in another script than its usual one.
+    /// Likely region of a language in an unusual script.
     private static let otherScripts: [LocaleTag] = """
         az-Arab-IR az-Cyrl-AZ bs-Cyrl-BA kk-Arab-CN ku-Arab-IQ ky-Arab-CN mn-Mong-CN ms-Arab-MY
         pa-Arab-PK sr-Latn-RS tg-Arab-PK uz-Arab-AF uz-Cyrl-UZ yue-Hans-CN zh-Hant-TW
@@ -95,7 +95,7 @@ extension LocaleTag {
 
     private static let spanish: LocaleTag = {
         var tag = LocaleTag("es")
-        // The number of Latin America (UN M49).
+        // UN M49 code of Latin America.
         tag.region = LocaleTag("es-Latn-419").region
         return tag
     }()

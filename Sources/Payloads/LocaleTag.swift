@@ -1,23 +1,23 @@
 internal import BroadsideSupport
 
-/// A language as its tag says it (BCP 47), as far as it chooses a payload: language, script and region,
-/// whatever the letters' case and whether hyphens or underscores are between them.
+/// Language tag (BCP 47), reduced to the subtags that choose a payload: language, script and
+/// region, regardless of case and of hyphens or underscores as separators.
 struct LocaleTag: Equatable, Sendable {
-    /// Up to four letters or digits, in lower case, the first in the lowest byte; 0: none.
+    /// Up to four letters or digits, in lower case, the first one in the lowest byte; 0: none.
     typealias Subtag = UInt32
 
     var language: Subtag
     var script: Subtag = 0
     var region: Subtag = 0
 
-    /// Reads a value.
+    /// Parses a value; nil if it is not a tag.
     ///
     /// - Parameters:
-    ///   - text: `pt-BR`, `zh_Hant_TW`, `de_DE.UTF-8`; blanks round it, variants and extensions behind
-    ///     it count for nothing.
-    ///   - namesCountries: Two upper-case letters alone may be a country: no old name of a language is
-    ///     seen in them.
-    ///   - isWhole: Whether a text with more than the three parts is none.
+    ///   - text: Text such as `pt-BR`, `zh_Hant_TW`, `de_DE.UTF-8`; surrounding blanks, variants
+    ///     and extensions are ignored.
+    ///   - namesCountries: Whether two upper-case letters alone may be a country, so that they are
+    ///     not replaced as a deprecated language code.
+    ///   - isWhole: Whether to reject a text with more than the three subtags.
     init?(_ text: RawSpan, namesCountries: Bool = false, isWhole: Bool = false) {
         var tag = LocaleTag(language: 0)
         var (start, end) = (0, text.byteCount)
@@ -76,7 +76,7 @@ struct LocaleTag: Equatable, Sendable {
         self = isCountry ? tag : tag.canonical
     }
 
-    /// The same for a table of our own.
+    /// Parses a well-formed tag of the tables.
     init(_ text: String) {
         let parts = text.split(separator: "-").map { part in
             part.utf8.enumerated().reduce(Subtag(0)) { subtag, byte in

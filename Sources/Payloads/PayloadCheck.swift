@@ -2,25 +2,25 @@ public import BroadsideAPNs
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Whether a payload file can be sent, and where its first mistake is.
+/// Checks whether a payload file can be sent, and locates its first mistake.
 public enum PayloadCheck {
-    /// What is wrong with a payload.
+    /// Problem of a payload.
     public struct Problem: Error, Sendable, Equatable {
-        /// The line of the mistake, from 1; nil where it is not a single place.
+        /// Line of the mistake, from 1; nil if it has no location.
         public var line: Int?
-        /// The character in that line, from 1, as an editor counts; nil where `line` is.
+        /// Character in the line, from 1, as in an editor; nil if `line` is.
         public var column: Int?
-        /// What is wrong and how to fix it, one line, without file name and place.
+        /// Description of the problem and its fix, one line, without file name and location.
         public var message: String
 
-        /// Makes a problem; one of the payload as a whole has no place.
+        /// Creates a problem; one of the whole payload has no location.
         public init(line: Int?, column: Int?, message: String) {
             self.line = line
             self.column = column
             self.message = message
         }
 
-        /// The message with file name and place, after which a colon-separated error is shown.
+        /// Message with file name and location, in the form of a colon-separated error.
         public func description(file: String) -> String {
             guard let line, let column else { return "\(file): \(message)" }
             return "\(file), line \(line), column \(column): \(message)"
@@ -29,7 +29,7 @@ public enum PayloadCheck {
 
     /// Checks that a payload file is one JSON object without a byte-order mark.
     ///
-    /// Placeholders stand inside strings, so that a template is checked in the same way.
+    /// Placeholders are inside strings, so the check also applies to templates.
     public static func syntaxProblem(_ payload: RawSpan) -> Problem? {
         if payload.byteCount == 0 {
             return Problem(line: nil, column: nil, message: "is empty: write a JSON object")
@@ -74,9 +74,9 @@ public enum PayloadCheck {
         }
     }
 
-    /// Checks the size of a payload as it goes over the wire; exactly the limit is legal.
+    /// Checks the size of a payload as sent; exactly the limit is allowed.
     ///
-    /// - Parameter addition: What is to be known about the count.
+    /// - Parameter addition: Note on the byte count in the message.
     static func sizeProblem(count: Int, pushType: PushType, addition: String = "") -> Problem? {
         let limit = PayloadRules.maximumCount(for: pushType)
         if count <= limit { return nil }
@@ -87,7 +87,7 @@ public enum PayloadCheck {
                 + "\(grouped(limit)): shorten it")
     }
 
-    /// Checks the size of a payload's constant part: no row could make it smaller.
+    /// Checks the size of a payload's constant part, which no row can reduce.
     public static func sizeProblem(_ template: PayloadTemplate, pushType: PushType) -> Problem? {
         sizeProblem(
             count: template.constantCount, pushType: pushType,
@@ -103,7 +103,7 @@ public enum PayloadCheck {
                 line += 1
                 column = 1
             } else if byte & 0xc0 != 0x80 {
-                // Bytes 10xxxxxx go on with a character that was counted.
+                // Bytes 10xxxxxx continue a character that was counted.
                 column += 1
             }
         }

@@ -1,13 +1,13 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Finds the payload that is named after a language in another way than a row's value: `zh-TW` finds
-/// `zh-Hant`, `iw` finds `he`, `PT-br` finds `pt-BR`, and the other way round. Without allocation.
+/// Finds the payload for a language that its name and a row's value write differently: `zh-TW`
+/// finds `zh-Hant`, `iw` finds `he`, `PT-br` finds `pt-BR`, and vice versa. Does not allocate.
 struct PayloadChooser: ~Copyable {
     /// A payload that is named after a language.
     struct Name: Sendable {
         let tag: LocaleTag
-        /// With script and region.
+        /// Tag with script and region.
         let maximized: LocaleTag
         let template: Int
     }
@@ -16,8 +16,8 @@ struct PayloadChooser: ~Copyable {
     private let namesCountries: Bool
 
     /// - Parameters:
-    ///   - names: Each payload's name, and its place among the payloads.
-    ///   - column: The name of the column that chooses: one of countries knows no languages.
+    ///   - names: Name of each payload, and its index among the payloads.
+    ///   - column: Name of the column that chooses; a column of countries contains no languages.
     init(_ names: [(value: [UInt8], template: Int)], column: String) {
         let column = column.lowercased()
         func mentions(_ words: [String]) -> Bool { words.contains { column.contains($0) } }
@@ -36,12 +36,12 @@ struct PayloadChooser: ~Copyable {
         namesCountries = mayNameCountries
     }
 
-    /// The payload of a value's language; nil if there is none.
+    /// Index of the payload for a value's language; nil if there is none.
     func find(_ value: RawSpan) -> Int? {
         guard names.count > 0, let tag = LocaleTag(value, namesCountries: namesCountries) else {
             return nil
         }
-        // The same language, script and region, in other words.
+        // The same language, script and region, written differently.
         if let template = first(where: { $0.tag == tag }) { return template }
         let maximized = tag.maximized
         if let template = first(where: { $0.maximized == maximized }) { return template }
@@ -51,7 +51,7 @@ struct PayloadChooser: ~Copyable {
         {
             return template
         }
-        // The language in this script, wherever; then the language.
+        // The language in this script, in any region; then the language alone.
         let script = maximized.withoutRegion
         let general = script.maximized
         if let template = first(where: { $0.tag.region == 0 && $0.maximized == general }) {
@@ -60,7 +60,8 @@ struct PayloadChooser: ~Copyable {
         return first { $0.tag == tag.withoutRegion }
     }
 
-    /// The payload of a value's language, whatever its script and region; nil if there is none.
+    /// Index of the payload for a value's language, regardless of script and region; nil if there
+    /// is none.
     func findLanguage(of value: RawSpan) -> Int? {
         guard names.count > 0, let tag = LocaleTag(value, namesCountries: namesCountries) else {
             return nil

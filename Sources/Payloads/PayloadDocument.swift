@@ -2,45 +2,45 @@ import BroadsideAPNs
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// A payload read for a look at its keys: every member of every object, in the order of the text.
+/// A parsed payload: every member of every object, in the order of the text.
 struct PayloadDocument {
-    /// A key, its value's kind and its text.
+    /// A key, with the kind and text of its value.
     struct Member {
-        /// The keys of the objects round it, from the outside: `["aps", "alert"]`.
+        /// Keys of the enclosing objects, outermost first: `["aps", "alert"]`.
         var path: [String]
         var key: String
-        /// Where the key's quote stands.
+        /// Offset of the key's opening quote.
         var keyOffset: Int
         var kind: PayloadKey.Kinds
-        /// Where the value starts.
+        /// Offset of the value.
         var valueOffset: Int
-        /// A scalar's text, a string's without quotes and escapes.
+        /// Text of a scalar; for a string, without quotes and escapes.
         var text: String
-        /// The kinds of an array's elements.
+        /// Kinds of an array's elements.
         var elements: PayloadKey.Kinds = []
-        /// Whether the same object had this key before.
+        /// Whether the key occurred before in the same object.
         var isRepeated: Bool
-        /// Whether rows fill in a part of the text that has no default.
+        /// Whether rows provide a part of the text that has no default.
         var isTemplate: Bool
     }
 
     private(set) var members: [Member] = []
 
-    /// The members of the object that lies at a path.
+    /// Members of the object at a path.
     func members(of path: [String]) -> [Member] { members.filter { $0.path == path } }
 
-    /// A member by its path; the last of equal keys, as nearly all readers have it.
+    /// Member at a path; the last of equal keys, like in nearly all parsers.
     func member(_ path: [String], _ key: String) -> Member? {
         members.last { $0.path == path && $0.key == key }
     }
 
-    /// - Parameter payload: one JSON object, as `PayloadCheck.syntaxProblem` found.
+    /// - Parameter payload: One JSON object that passed `PayloadCheck.syntaxProblem`.
     init(_ payload: RawSpan) throws(JSONError) {
-        /// An open object's or array's name, and the keys met in it.
+        /// Name of an open object or array, and the keys found in it.
         struct Level {
             var name: String
             var keys: Set<String> = []
-            /// The member whose array this is.
+            /// Index of the member whose value is this array.
             var array: Int?
         }
         var levels: [Level] = []
@@ -72,7 +72,8 @@ struct PayloadDocument {
             switch token.kind {
             case .objectStart: levels.append(Level(name: name))
             case .arrayStart:
-                // An element's members are nobody's here: their path ends in an empty name.
+                // Members inside an array element are not looked up: their path ends in an empty
+                // name.
                 levels.append(Level(name: name, array: key == nil ? nil : members.count - 1))
             default: break
             }
@@ -80,15 +81,15 @@ struct PayloadDocument {
         }
     }
 
-    /// What a value is once rows are filled in, and for one that they fill in a text it may have.
+    /// Kind of a value after templates are filled in, and a sample text for a templated value.
     private static func kind(
         _ token: JSONTokenizer.Token, _ payload: RawSpan
     ) -> (kind: PayloadKey.Kinds, sample: String?) {
         guard token.kind == .string else { return (kind(token), nil) }
         let inside = token.range.map { payload.byte(at: $0) }
-        // What is not a template was told by who compiled it.
+        // Invalid templates are reported when they are compiled.
         let pieces = (try? TemplatePiece.divide(inside[...], at: 0, isJSON: true)) ?? []
-        // What rows fill in is not known; where all of it has defaults, those may go out.
+        // Values of rows are unknown, but if all placeholders have defaults, those may be sent.
         var text: [UInt8]? = []
         var isTemplate = false
         for piece in pieces {
@@ -124,9 +125,9 @@ struct PayloadDocument {
     }
 }
 
-/// What JSON strings say.
+/// Decoding of JSON strings.
 enum JSONText {
-    /// A token's text; a string's without its escapes. Lone surrogates become U+FFFD.
+    /// Text of a token; for a string, without escapes. Unpaired surrogates become U+FFFD.
     static func decoded(_ text: RawSpan, _ token: JSONTokenizer.Token) -> String {
         var units: [UInt16] = []
         var bytes: [UInt8] = []
@@ -165,7 +166,7 @@ enum JSONText {
         return result
     }
 
-    /// The same of a string's inside.
+    /// Text of the contents of a string.
     static func decoded(_ inside: [UInt8]) -> String {
         let token = JSONTokenizer.Token(
             kind: .string, start: 0, count: inside.count,

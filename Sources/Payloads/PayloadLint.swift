@@ -2,17 +2,17 @@ public import BroadsideAPNs
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// What Apple's rules say about a payload beyond its grammar.
+/// Checks a payload against Apple's rules beyond JSON syntax.
 public struct PayloadLint {
-    /// Something in a payload that does not do what it seems to.
+    /// A part of a payload that does not work as intended.
     public struct Finding: Sendable, Equatable {
-        /// Whether the notification cannot work as it is; otherwise it is a warning.
+        /// Whether the notification cannot work as written; otherwise this is a warning.
         public var isError: Bool
-        /// What it is and where.
+        /// Description and location.
         public var problem: PayloadCheck.Problem
     }
 
-    /// The findings, in the order of the text, those about the whole at the end.
+    /// Returns the findings, in the order of the text; those about the whole payload come last.
     public static func findings(_ payload: RawSpan, pushType: PushType) -> [Finding] {
         guard let document = try? PayloadDocument(payload) else { return [] }
         var lint = PayloadLint(document: document, pushType: pushType)
@@ -20,7 +20,7 @@ public struct PayloadLint {
         lint.checkValues()
         lint.checkContent()
         lint.checkText(payload)
-        // Findings have offsets until here, so that the text is gone through once for each.
+        // Findings have offsets until here, so that locations are computed only once per finding.
         let sorted = lint.found.enumerated().sorted { first, second in
             (first.element.offset ?? .max, first.offset)
                 < (second.element.offset ?? .max, second.offset)
@@ -33,7 +33,7 @@ public struct PayloadLint {
         }
     }
 
-    /// What a payload is that goes out by a protocol without push types.
+    /// Push type of a payload that is sent by a protocol without push types.
     public static func legacyPushType(_ payload: RawSpan) -> PushType {
         guard let document = try? PayloadDocument(payload) else { return .alert }
         let isSeen = ["alert", "badge", "sound"].contains { document.member(["aps"], $0) != nil }
@@ -69,7 +69,7 @@ public struct PayloadLint {
         checkOutside()
     }
 
-    /// The members of an object whose keys Apple names.
+    /// Checks the members of an object whose keys Apple defines.
     private mutating func check(_ path: [String], _ keys: [PayloadKey], _ name: String) {
         for member in document.members(of: path) {
             if let key = keys.first(where: { $0.name == member.key }) {
@@ -107,7 +107,7 @@ public struct PayloadLint {
         }
     }
 
-    /// How a column becomes what a key must be; empty if the value is not from a column.
+    /// Advice on the type of a template; empty if the value is not from a column.
     private static func templateAdvice(
         _ member: PayloadDocument.Member, _ key: PayloadKey
     ) -> String {
@@ -116,7 +116,7 @@ public struct PayloadLint {
         return key.kinds.contains(.boolean) ? ": write {{column:bool}}" : ""
     }
 
-    /// Keys beside `aps`: the sender's own, unless they look like Apple's.
+    /// Checks keys beside `aps`: the sender's own, unless they look like Apple's.
     private mutating func checkOutside() {
         let names = PayloadKey.aps.map(\.name).filter { $0 != "event" && $0 != "category" }
         let hasAPS = document.member([], "aps") != nil
@@ -139,7 +139,7 @@ public struct PayloadLint {
 extension PayloadLint {
     // MARK: Values
 
-    /// Values that Apple's tables bound.
+    /// Checks values against the bounds in Apple's tables.
     mutating func checkValues() {
         for member in document.members(of: ["aps"]) { checkValue(member) }
         for member in document.members(of: ["aps", "sound"]) {
@@ -177,7 +177,7 @@ extension PayloadLint {
         }
     }
 
-    /// A key that is 1, or left out.
+    /// Checks a key that must be 1 or absent.
     private mutating func checkFlag(_ member: PayloadDocument.Member) {
         guard member.kind == .number, Double(member.text) != 1 else { return }
         warn(member.valueOffset, "'\(member.key)' is \(member.text): Apple knows it as 1 or absent")
@@ -192,7 +192,7 @@ extension PayloadLint {
 
     // MARK: Push type against content
 
-    /// The push type must tell the truth about the content.
+    /// Checks that the content matches the push type.
     mutating func checkContent() {
         if pushType == .mdm { return checkDeviceManagement() }
         guard let aps = document.member([], "aps") else {
@@ -295,7 +295,7 @@ extension PayloadLint {
         }
     }
 
-    /// Apple, "Sending MDM commands to a device": the magic and nothing else.
+    /// Apple, "Sending MDM commands to a device": the PushMagic string and nothing else.
     private mutating func checkDeviceManagement() {
         guard let magic = document.member([], "mdm") else {
             return error(nil, "a push of type mdm is {\"mdm\":\"PushMagic\"}: add 'mdm'")
@@ -312,8 +312,8 @@ extension PayloadLint {
 extension PayloadLint {
     // MARK: Escapes in texts
 
-    /// What is wrong with escapes: halves of characters, texts that were escaped twice, and characters that
-    /// are longer than they need to be.
+    /// Checks escapes: unpaired surrogates, texts that were escaped twice, and escapes longer than
+    /// their characters.
     mutating func checkText(_ payload: RawSpan) {
         var tokenizer = JSONTokenizer()
         var needless = NeedlessEscapes()
@@ -330,10 +330,10 @@ extension PayloadLint {
                 + "characters themselves are in UTF-8: write those")
     }
 
-    /// Escapes in place of characters that JSON takes as they are.
+    /// Escapes of characters that need none in JSON.
     private struct NeedlessEscapes {
         var first: Int?
-        /// The bytes that they are longer.
+        /// Number of bytes by which they are longer.
         var byteCount = 0
 
         mutating func add(at offset: Int, byteCount: Int) {
@@ -356,12 +356,12 @@ extension PayloadLint {
                 offset += 1
                 continue
             }
-            // The tokenizer has seen that each escape is whole.
+            // The tokenizer has checked that each escape is complete.
             switch payload.byte(at: offset + 1) {
             case UInt8(ascii: "u"):
                 offset += checkUnit(at: offset, end: end, payload, &needless)
             case UInt8(ascii: "\\"):
-                // Two backslashes in the text are meant.
+                // Two escaped backslashes in a row are intended.
                 if offset + 3 < end, payload.byte(at: offset + 2) == UInt8(ascii: "\\"),
                     payload.byte(at: offset + 3) == UInt8(ascii: "\\")
                 {
@@ -380,9 +380,9 @@ extension PayloadLint {
         }
     }
 
-    /// Looks at `\uXXXX`, or two of them that are one character.
+    /// Checks `\uXXXX`, or a surrogate pair of them.
     ///
-    /// - Returns: The bytes that belong together.
+    /// - Returns: Number of bytes of the escape or pair.
     private mutating func checkUnit(
         at offset: Int, end: Int, _ payload: RawSpan, _ needless: inout NeedlessEscapes
     ) -> Int {
@@ -402,14 +402,14 @@ extension PayloadLint {
                     + "character itself in UTF-8")
             return 6
         }
-        // What has to be escaped, or can't be seen, is written so on purpose.
+        // Characters that must be escaped or are invisible are escaped on purpose.
         if scalar != "\"", scalar != "\\", !ForeignText.isInvisible(scalar) {
             needless.add(at: offset, byteCount: 6 - UTF8.width(scalar))
         }
         return 6
     }
 
-    /// What stands in `\uXXXX`; nil if there is no such escape at the offset.
+    /// Value of `\uXXXX`; nil if there is no such escape at the offset.
     private static func unit(_ payload: RawSpan, _ offset: Int, _ end: Int) -> UInt32? {
         guard offset + 6 <= end, payload.byte(at: offset) == UInt8(ascii: "\\"),
             payload.byte(at: offset + 1) == UInt8(ascii: "u")
@@ -417,7 +417,7 @@ extension PayloadLint {
         return digits(payload, offset + 2, end)
     }
 
-    /// Four hexadecimal digits.
+    /// Value of four hexadecimal digits; nil if there are fewer.
     private static func digits(_ payload: RawSpan, _ offset: Int, _ end: Int) -> UInt32? {
         guard offset + 4 <= end else { return nil }
         var value: UInt32 = 0
@@ -431,9 +431,11 @@ extension PayloadLint {
         return value
     }
 
-    /// What the text behind an escaped backslash shows of an escape that was escaped once more; nil: nothing.
+    /// Message about an escape that was escaped twice, behind an escaped backslash; nil if there is
+    /// none.
     ///
-    /// - Parameter isShown: Whether devices show the text. A path elsewhere may have such letters.
+    /// - Parameter isShown: Whether devices show the text; a path elsewhere may contain such
+    ///   letters.
     private static func doubled(
         _ payload: RawSpan, _ offset: Int, _ end: Int, isShown: Bool
     ) -> String? {

@@ -1,11 +1,11 @@
 import BroadsideSupport
 
-/// Takes the blanks out of a payload that `PayloadCheck` found in order.
+/// Removes whitespace from a payload that passed `PayloadCheck`.
 ///
-/// Lexical only: blanks between tokens go, every other byte stays, so that numbers, escapes and
-/// the order of keys are as they were written.
+/// Lexical only: blanks between tokens are removed and every other byte is kept, so that numbers,
+/// escapes and the order of keys stay as written.
 public enum PayloadMinifier {
-    /// The payload without blanks between its tokens.
+    /// Returns the payload without blanks between its tokens.
     public static func minify(_ payload: RawSpan) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(payload.byteCount)

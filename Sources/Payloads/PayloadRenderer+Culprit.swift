@@ -1,9 +1,9 @@
 import BroadsidePrimitives
 
 extension PayloadRenderer {
-    /// The value for which a row was refused.
+    /// The value that made a row invalid.
     public struct Culprit: Sendable, Equatable {
-        /// What the value is for.
+        /// Use of the value.
         public enum Use: Sendable, Equatable {
             case text
             case integer
@@ -12,17 +12,17 @@ extension PayloadRenderer {
             case topic
             /// A topic beyond the limit on topics.
             case topicBeyondLimit
-            /// It says which payload the row gets.
+            /// The name of the row's payload.
             case payloadName
         }
 
-        /// The field of the layout that has it.
+        /// Field of the layout with the value.
         public var field: Int
-        /// What it is for.
+        /// Use of the value.
         public var use: Use
     }
 
-    /// A value for the payload.
+    /// Culprit for a value in the payload.
     static func culprit(_ step: Step) -> Culprit {
         let use: Culprit.Use =
             switch step.kind {
@@ -33,7 +33,7 @@ extension PayloadRenderer {
         return Culprit(field: Int(step.field), use: use)
     }
 
-    /// The first value for the collapse ID.
+    /// Culprit for the first value in the collapse ID.
     func collapseCulprit(_ script: Script) -> Culprit? {
         script.steps.first.map { Culprit(field: Int(steps[$0].field), use: .collapseID) }
     }

@@ -3,12 +3,12 @@ internal import BroadsidePrimitives
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// `{{column:fit}}`: the value that is shortened so that its payload fits.
+/// `{{column:fit}}`: a value that is shortened so that its payload fits.
 extension PayloadRenderer {
-    /// What a shortened value ends with.
+    /// End of a shortened value.
     private static let ellipsis: StaticString = "…"
 
-    /// The text that is shortened where a row has none, for each payload.
+    /// Default of the shortened text, for each payload.
     static func fitDefaults(of set: PayloadSet) -> [[UInt8]] {
         guard set.templates.contains(where: { $0.fittedColumn != nil }) else { return [] }
         return set.templates.map { template in
@@ -17,11 +17,13 @@ extension PayloadRenderer {
         }
     }
 
-    /// Makes the value that is to fit, once the payload's other values are made, and puts it into its place
+    /// Appends the shortened value, after the payload's other values, and moves it to its position
     /// among them.
     ///
-    /// - Parameter payloadCount: The bytes of the payload without it, and then with it.
-    /// - Returns: Why the row can't be sent; for a payload without such a value, that it is too large.
+    /// - Parameter payloadCount: Number of bytes of the payload, without the value before the call
+    ///   and with it afterwards.
+    /// - Returns: Reason why the row can't be sent; `payloadTooLarge` for a payload without such a
+    ///   value.
     @inline(never)
     mutating func appendFitted(
         of template: Int, _ payloadCount: inout Int, _ reader: borrowing RowReader
@@ -48,7 +50,7 @@ extension PayloadRenderer {
         assert(length <= budget, "what is shortened fits")
         payloadCount += length
         let place = pieceOffset(ofStep: script.fit, in: script)
-        // Those behind its place change places with it.
+        // Three reversals exchange the value and the pieces behind its position.
         reverse(place + 2..<start)
         reverse(start..<count)
         reverse(place + 2..<count)
@@ -57,7 +59,7 @@ extension PayloadRenderer {
         return nil
     }
 
-    /// Where the piece of a step begins, with its count.
+    /// Offset of a step's piece, which starts with its length.
     private func pieceOffset(ofStep index: Int, in script: Script) -> Int {
         var offset = 0
         for _ in script.steps.lowerBound..<index {
@@ -78,15 +80,16 @@ extension PayloadRenderer {
         }
     }
 
-    /// Appends a text for a JSON string, or as many of its characters as fit with an ellipsis behind them.
+    /// Appends a text for a JSON string, or as many of its characters as fit, followed by an
+    /// ellipsis.
     ///
-    /// - Parameter budget: The most bytes, escapes and ellipsis included; with fewer than an ellipsis has,
-    ///   nothing is appended of a text that does not fit.
-    /// - Returns: false if the text is not UTF-8, wherever.
+    /// - Parameter budget: Maximum number of bytes, with escapes and ellipsis; if it is less than
+    ///   an ellipsis, nothing is appended of a text that does not fit.
+    /// - Returns: false if any part of the text is not UTF-8.
     private mutating func appendFitting(_ text: RawSpan, _ budget: Int) -> Bool {
         let start = count
         let keptLimit = budget - Self.ellipsis.utf8CodeUnitCount
-        // The last scalar before which there is room for the ellipsis.
+        // The last scalar before which the ellipsis still fits.
         var (cutOffset, cutCount) = (0, count)
         var offset = 0
         while offset < text.byteCount {
@@ -113,12 +116,12 @@ extension PayloadRenderer {
 
     private mutating func appendEllipsis() {
         for offset in 0..<Self.ellipsis.utf8CodeUnitCount {
-            // SAFETY: a static string has as many bytes as it says.
+            // SAFETY: the offset is below the number of bytes of the static string.
             append(unsafe Self.ellipsis.utf8Start[offset])
         }
     }
 
-    /// The bytes of a part of a text in a JSON string.
+    /// Number of bytes of a range of a text in a JSON string.
     private static func escapedCount(_ text: RawSpan, _ part: Range<Int>) -> Int {
         var count = 0
         for offset in part {

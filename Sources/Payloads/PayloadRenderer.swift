@@ -3,36 +3,36 @@ internal import BroadsidePrimitives
 public import BroadsideRows
 internal import BroadsideSupport
 
-/// Makes of a row what its request has of its own, without allocation.
+/// Renders the templated part of a row's request, without allocation.
 ///
-/// What it makes are the row's pieces: the text of each placeholder as it stands in the payload,
-/// its count of two bytes before it, and the collapse ID behind them. They are much smaller than
-/// the payload, and with them it can be written again and again, each time the same.
+/// The result is the row's pieces: for each placeholder, a length of two bytes and the text as in
+/// the payload; then the collapse ID. Pieces are much smaller than the payload, which can be
+/// written from them repeatedly, each time with the same bytes.
 ///
 ///     02 00 'Jo' | 01 00 '7' | 'score-42'
 ///     name         badge       collapse ID
 @safe public struct PayloadRenderer: ~Copyable {
-    /// What is known of a row's pieces.
+    /// Layout of a row's pieces.
     public struct Shape: Sendable, Equatable {
-        /// The place of its payload in the campaign's set.
+        /// Index of the payload in the campaign's set.
         public var template: UInt16 = 0
-        /// The bytes of all its pieces.
+        /// Number of bytes of all pieces.
         public var count: UInt16 = 0
-        /// The bytes of its payload.
+        /// Number of bytes of the payload.
         public var payloadCount: UInt16 = 0
-        /// The bytes of its collapse ID, the last of `count`; 0 for none.
+        /// Number of bytes of the collapse ID, the last ones of `count`; 0 if there is none.
         public var collapseCount: UInt8 = 0
-        /// The number of its topic, where rows name their topics.
+        /// Number of the topic, if rows name their topics.
         public var topic: UInt8 = 0
 
-        /// The pieces of a row that has none.
+        /// Creates the layout of a row without pieces.
         public init() {}
     }
 
-    /// What became of a row.
+    /// Result for a row.
     public enum Outcome: Sendable, Equatable {
         case made(Shape)
-        /// It can't be sent, and why.
+        /// The row can't be sent, for a reason.
         case invalid(Reason)
     }
 
@@ -44,14 +44,14 @@ internal import BroadsideSupport
         var kind: Placeholder.Kind
     }
 
-    /// A payload, or the collapse ID: its steps and what follows them.
+    /// Steps of a payload or header, and the constant bytes behind them.
     struct Script {
         var steps: Range<Int>
         var tail: Range<Int32>
         var constantCount: Int
-        /// The step whose value is shortened so that the payload fits; -1: none is.
+        /// Index of the step whose value is shortened to fit; -1: none.
         var fit: Int
-        /// The most bytes of constants and values; -1 if a value is to be fitted into them yet.
+        /// Maximum number of bytes of constants and values; -1 if a value still has to be fitted.
         var limit: Int
     }
 
@@ -62,43 +62,43 @@ internal import BroadsideSupport
     }
 
     let limit: Int
-    /// All constant texts; the ranges in `steps`, `scripts` and `names` lie inside.
+    /// All constant texts; the ranges in `steps`, `scripts` and `names` refer to them.
     let bytes: FixedBuffer<UInt8>
     let steps: FixedBuffer<Step>
     let scripts: FixedBuffer<Script>
     let names: FixedBuffer<Name>
-    /// The place of the collapse ID among the recipes; nil: it is none of a row's own.
+    /// Index of the collapse ID among the scripts; nil: it does not differ per row.
     let collapseScript: Int?
-    /// The place of the topic among the recipes; nil: it is the same for all rows.
+    /// Index of the topic among the scripts; nil: it does not differ per row.
     let topicScript: Int?
     private var topicFinder: TopicFinder
-    /// The field that says which payload a row gets; nil: all get the first.
+    /// Field that chooses the payload of a row; nil: all rows get the first.
     let choiceField: Int?
     let choiceFallback: Int?
-    /// Finds a payload by its language.
+    /// Chooser of a payload by language.
     let chooser: PayloadChooser
-    /// For each payload, the text that is shortened where a row has none, without JSON's escapes; empty if
-    /// no payload shortens a value.
+    /// For each payload, the default of the shortened text, without JSON escapes; empty if no
+    /// payload shortens a value.
     let fitDefaults: [[UInt8]]
-    /// Rows that were made with a value that was shortened.
+    /// Number of rendered rows with a shortened value.
     public internal(set) var shortenedRows: UInt64 = 0
 
-    /// The pieces of the row that was made last.
+    /// Pieces of the row rendered last.
     var pieces: FixedBuffer<UInt8>
-    /// How many bytes of `pieces` are set.
+    /// Number of bytes of `pieces` that are set.
     var count = 0
-    /// Rows whose value has no payload of its own, and the place of the row at hand among them.
+    /// Tally of rows whose value has no payload of its own, and the slot of the current row in it.
     var fallbacks: FallbackTally
     var fallbackSlot: Int?
-    /// Of the row that was refused last: the value for which it was; nil if it was not for one alone.
+    /// Value that made the last invalid row invalid; nil if no single value did.
     public internal(set) var culprit: Culprit?
 
-    /// The most bytes of a row's pieces where payloads have at most `limit`.
+    /// Maximum number of bytes of a row's pieces if payloads have at most `limit` bytes.
     public static func piecesLimit(_ limit: Int) -> Int {
         limit + 2 * PayloadTemplate.placeholderLimit + NotificationHeaders.maximumCollapseIDCount
     }
 
-    /// - Parameter layout: Names every column that the set uses.
+    /// - Parameter layout: Layout with every column that the set uses.
     public init(_ set: PayloadSet, layout: RowLayout) {
         func field(_ column: String) -> Int {
             guard let index = layout.field(named: column) else {
@@ -149,35 +149,35 @@ internal import BroadsideSupport
         self.steps = FixedBuffer(steps)
         self.scripts = FixedBuffer(scripts)
         self.names = FixedBuffer(names)
-        // A set that is the same for all rows needs none.
+        // A set without templates needs no pieces.
         pieces = FixedBuffer(repeating: 0, count: set.isPersonal ? Self.piecesLimit(set.limit) : 0)
     }
 
-    /// The pieces of the row that was made last; they change with the next.
+    /// Pieces of the row rendered last; valid until the next one is rendered.
     public var lastPieces: RawSpan {
         @_lifetime(borrow self) get { pieces.bytes.extracting(0..<count) }
     }
 
-    /// The bytes that the pieces have room for.
+    /// Number of bytes allocated for pieces.
     var room: Int { pieces.count }
 
-    /// A constant text.
+    /// Text of a range of `bytes`.
     @_lifetime(borrow self)
     func text(_ range: Range<Int32>) -> RawSpan {
         bytes.bytes.extracting(Int(range.lowerBound)..<Int(range.upperBound))
     }
 
-    /// Rows whose value has no payload of its own: they got the default, or none.
+    /// Numbers of rows whose value has no payload of its own, and which got the default or none.
     public var fallbackCounts: FallbackCounts { fallbacks.counts }
 
-    /// Makes the pieces of the row that `reader` read last.
+    /// Renders the pieces of the row that `reader` read last.
     public mutating func render(_ reader: borrowing RowReader) -> Outcome {
         fallbackSlot = nil
         let outcome = make(reader)
         guard let fallbackSlot else { return outcome }
         switch outcome {
         case .made, .invalid(.noPayload): fallbacks.add(fallbackSlot)
-        // It is sent to nobody, for another reason.
+        // The row is not sent, for another reason.
         case .invalid: break
         }
         return outcome
@@ -225,7 +225,7 @@ internal import BroadsideSupport
         return .made(shape)
     }
 
-    /// Finds the row's topic, by its text, which is no part of the pieces.
+    /// Determines the row's topic from its text, which is not part of the pieces.
     @inline(never)
     private mutating func chooseTopic(
         _ reader: borrowing RowReader, _ shape: inout Shape
@@ -238,7 +238,7 @@ internal import BroadsideSupport
             culprit = Culprit(field: Int(step.field), use: .topic)
             guard appendConstant(step.constant) else { return .badValue }
             let field = reader.field(Int(step.field))
-            // A topic with a part missing is another one.
+            // A topic with a missing part would be another topic.
             if step.fallback == nil, field.isText, field.count == 0 { return .missingColumn }
             if let reason = append(step, isJSON: false, reader) {
                 return reason == .payloadTooLarge ? .badValue : reason
@@ -291,9 +291,9 @@ internal import BroadsideSupport
         return nil
     }
 
-    /// The payload of the row that was made last.
+    /// Payload of the row rendered last.
     public func lastPayload(_ shape: Shape) -> [UInt8] {
-        // SAFETY: there is room for the shape's count, which is what is written.
+        // SAFETY: the capacity is the shape's count, which is the number of bytes written.
         unsafe [UInt8](unsafeUninitializedCapacity: Int(shape.payloadCount)) { buffer, count in
             guard let output = buffer.baseAddress else { return }
             unsafe pieces.bytes.withUnsafeBytes {
@@ -303,20 +303,21 @@ internal import BroadsideSupport
         }
     }
 
-    /// The collapse ID of the row that was made last; empty if it has none of its own.
+    /// Collapse ID of the row rendered last; empty if it does not differ per row.
     public func lastCollapseID(_ shape: Shape) -> [UInt8] {
         [UInt8](lastPieces.extracting(last: Int(shape.collapseCount)))
     }
 
     /// Writes a row's payload at `output`, which has room for its `payloadCount` bytes.
     ///
-    /// - Parameter pieces: As `lastPieces` had them for the row.
+    /// - Parameter pieces: Copy of `lastPieces` for the row.
     public func writePayload(
         _ shape: Shape, pieces: UnsafeRawBufferPointer, to output: UnsafeMutableRawPointer
     ) {
         let script = scripts[Int(shape.template)]
-        // SAFETY: the caller vouches for pieces that were made for this shape, and for room for its
-        // payload: what is written is as long as `make` counted, which is checked at the end.
+        // SAFETY: the caller vouches for pieces that were made for this shape, and for memory for
+        // its payload: the bytes written are as many as `make` counted, which is checked at the
+        // end.
         var at = unsafe output
         var piece = pieces.baseAddress!
         for index in script.steps {
@@ -334,7 +335,7 @@ internal import BroadsideSupport
     private func copy(
         _ range: Range<Int32>, to output: UnsafeMutableRawPointer
     ) -> UnsafeMutableRawPointer {
-        // SAFETY: the caller has room for the range, as in `writePayload`.
+        // SAFETY: the caller has memory for the range, as in `writePayload`.
         unsafe text(range).withUnsafeBytes {
             unsafe UnsafeMutableRawBufferPointer(start: output, count: $0.count).copyMemory(
                 from: $0)
@@ -344,15 +345,15 @@ internal import BroadsideSupport
 }
 
 extension PayloadRenderer {
-    /// Why a row can't be sent.
+    /// Reason why a row can't be sent.
     struct Refusal: Error {
         var reason: Reason
     }
 
     // MARK: Which payload
 
-    /// The place of the row's payload: by its value; by the language that the value names; or by what
-    /// stands before its last `-` or `_`, so that `pt-BR` finds `pt`; `pt_BR` finds `pt-BR` first.
+    /// Index of the row's payload: by its value; by the language of the value; or by the value's
+    /// part before its last `-` or `_`, so that `pt-BR` finds `pt`. `pt_BR` finds `pt-BR` first.
     mutating func choose(_ reader: borrowing RowReader) -> Result<Int, Refusal> {
         guard let choiceField else { return .success(0) }
         let field = reader.field(choiceField)
@@ -376,15 +377,15 @@ extension PayloadRenderer {
         return .success(choiceFallback)
     }
 
-    /// The payload that is named like a value, or like it with hyphens for its underscores.
+    /// Index of the payload named like a value, or like it with hyphens in place of underscores.
     private func find(_ value: RawSpan) -> Int? {
         guard value.byteCount > 0 else { return nil }
         return find(value, asHyphens: false) ?? find(value, asHyphens: true)
     }
 
-    /// Looks a value up among the sorted names.
+    /// Looks up a value among the sorted names.
     ///
-    /// - Parameter asHyphens: Whether its underscores stand for hyphens.
+    /// - Parameter asHyphens: Whether to read underscores as hyphens.
     private func find(_ value: RawSpan, asHyphens: Bool) -> Int? {
         var low = 0
         var high = names.count
@@ -399,7 +400,7 @@ extension PayloadRenderer {
         return nil
     }
 
-    /// Below 0 where the name comes before the value, 0 where it is the same.
+    /// Order of a name and a value: below 0 if the name comes first, 0 if they are equal.
     private static func order(_ name: RawSpan, _ value: RawSpan, _ asHyphens: Bool) -> Int {
         for offset in 0..<min(name.byteCount, value.byteCount) {
             var byte = value.byte(at: offset)
@@ -412,12 +413,12 @@ extension PayloadRenderer {
 
     // MARK: Pieces
 
-    /// Appends the value of a step's field, as JSON or as it is.
+    /// Appends the value of a step's field, as JSON or unchanged.
     mutating func append(
         _ step: Step, isJSON: Bool, _ reader: borrowing RowReader
     ) -> Reason? {
         let field = reader.field(Int(step.field))
-        // An empty field of a table is how it says that there is no value.
+        // In a table, an empty field means that there is no value.
         if field.form == .missing || (field.isText && field.count == 0) {
             if let fallback = step.fallback {
                 if step.kind == .fit { return nil }
@@ -429,7 +430,7 @@ extension PayloadRenderer {
         let text = reader.text(field)
         switch step.kind {
         case .text: return isJSON ? appendEscaped(text) : appendPlain(text)
-        // It is made once it is known how long the others are.
+        // Appended later, when the length of the other values is known.
         case .fit: return nil
         case .integer:
             guard let value = TypedValue.integer(text) else { return .badValue }
@@ -454,7 +455,7 @@ extension PayloadRenderer {
 
     private mutating func append(_ text: StaticString) -> Reason? {
         guard count + text.utf8CodeUnitCount <= room else { return .payloadTooLarge }
-        // SAFETY: a static string has as many bytes as it says.
+        // SAFETY: the offset is below the number of bytes of the static string.
         for offset in 0..<text.utf8CodeUnitCount { append(unsafe text.utf8Start[offset]) }
         return nil
     }
@@ -471,7 +472,7 @@ extension PayloadRenderer {
         return nil
     }
 
-    /// The text of a header: bytes as they are, so long as they are UTF-8.
+    /// Appends the text of a header: bytes unchanged, if they are UTF-8.
     private mutating func appendPlain(_ text: RawSpan) -> Reason? {
         guard count + text.byteCount <= room else { return .payloadTooLarge }
         var offset = 0
@@ -485,7 +486,7 @@ extension PayloadRenderer {
         return nil
     }
 
-    /// The inside of a JSON string (RFC 8259 section 7): only what must be escaped is.
+    /// Appends the contents of a JSON string (RFC 8259 section 7), with only the required escapes.
     private mutating func appendEscaped(_ text: RawSpan) -> Reason? {
         var offset = 0
         while offset < text.byteCount {
@@ -503,7 +504,7 @@ extension PayloadRenderer {
         return nil
     }
 
-    /// A byte of ASCII; there is room for six.
+    /// Appends an ASCII byte, escaped if necessary; six bytes must be available.
     @inline(__always)
     mutating func appendEscaped(_ byte: UInt8) {
         switch byte {

@@ -1,24 +1,24 @@
-/// All that a campaign sends to its rows: one payload or one a value of a column, and what of the
-/// headers differs from row to row.
+/// Everything that a campaign sends to its rows: one payload, or one per value of a column, and the
+/// headers that differ per row.
 public struct PayloadSet: Sendable {
-    /// A column whose value says which payload a row gets.
+    /// A column whose value chooses the payload of a row.
     public struct Choice: Sendable {
-        /// Its name.
+        /// Name of the column.
         public var column: String
-        /// The values that have a payload of their own, sorted by their bytes.
+        /// Values with a payload of their own, sorted by their bytes.
         let names: [(value: [UInt8], template: Int)]
-        /// The payload for all other values; nil: they have none.
+        /// Index of the payload for all other values; nil: there is none.
         let fallback: Int?
 
-        /// Whether a value without a payload of its own gets one.
+        /// Whether there is a payload for other values.
         public var hasFallback: Bool { fallback != nil }
 
         /// - Parameters:
-        ///   - names: Each value, and the place of its payload in `PayloadSet.templates`.
-        ///   - fallback: The place of the payload for all other values.
+        ///   - names: Each value, and the index of its payload in `PayloadSet.templates`.
+        ///   - fallback: Index of the payload for all other values.
         public init(column: String, names: [String: Int], fallback: Int?) {
             self.column = column
-            // `pt_BR.json` is found by `pt-BR`, too, where no file is called so.
+            // `pt-BR` also finds `pt_BR.json`, unless a file has its exact name.
             var known = names
             for (name, template) in names.sorted(by: { $0.key < $1.key }) {
                 let other = String(name.map { $0 == "_" ? "-" : $0 })
@@ -30,35 +30,35 @@ public struct PayloadSet: Sendable {
         }
     }
 
-    /// The apns-topic where it differs from row to row.
+    /// The apns-topic, if it differs per row.
     public struct RowTopic: Sendable {
-        /// The text in which columns are filled in.
+        /// Text with columns to fill in.
         public let template: TextTemplate
-        /// The topics that were met.
+        /// Topics found so far.
         public let topics: RowTopics
 
-        /// A topic with columns in it, and where those that are met are kept.
+        /// Creates a templated topic, with storage for the topics found.
         public init(template: TextTemplate, topics: RowTopics) {
             self.template = template
             self.topics = topics
         }
     }
 
-    /// The most payloads of a campaign.
+    /// Maximum number of payloads of a campaign.
     public static let templateLimit = 1_000
 
-    /// The payloads, at least one.
+    /// Payloads, at least one.
     public let templates: [PayloadTemplate]
-    /// Which row gets which; nil: all get the first.
+    /// Choice of a payload per row; nil: all rows get the first.
     let choice: Choice?
-    /// The apns-collapse-id where it differs from row to row.
+    /// The apns-collapse-id, if it differs per row.
     public let collapse: TextTemplate?
-    /// The apns-topic where it differs from row to row.
+    /// The apns-topic, if it differs per row.
     public let topic: RowTopic?
-    /// The most bytes of a payload.
+    /// Maximum number of bytes of a payload.
     public let limit: Int
 
-    /// Puts a campaign's payloads together.
+    /// Creates the set of a campaign's payloads.
     public init(
         templates: [PayloadTemplate], choice: Choice?, collapse: TextTemplate?,
         topic: RowTopic? = nil, limit: Int
@@ -71,21 +71,21 @@ public struct PayloadSet: Sendable {
         self.limit = limit
     }
 
-    /// One payload, the same for all rows.
+    /// Creates a set of one payload, the same for all rows.
     public init(constant payload: [UInt8]) {
         self.init(
             templates: [PayloadTemplate(constant: payload)], choice: nil, collapse: nil,
             limit: payload.count)
     }
 
-    /// Whether a row's request holds more of it than its token.
+    /// Whether requests differ per row in more than the token.
     public var isPersonal: Bool {
         choice != nil || collapse != nil || topic != nil || templates[0].isPersonal
     }
 }
 
 extension PayloadTemplate {
-    /// A payload that is sent as it is, braces and all.
+    /// Creates a payload that is sent unchanged, including braces.
     init(constant payload: [UInt8]) {
         self.init(segments: [], tail: payload, uses: [])
     }

@@ -1,11 +1,11 @@
 import BroadsideSupport
 
-/// A payload, compiled: what is the same for all rows, and where each row's values go.
+/// A compiled payload: the constant bytes, and the positions of each row's values.
 ///
 ///     {"aps":{"alert":"Hi {{name|friend}}","badge":"{{badge:int}}"}}
 ///     '---- constant ----' placeholder '--- constant ---' placeholder '-- tail --'
 ///
-/// Blanks between tokens are left out; every other byte of the constants is as it was written.
+/// Blanks between tokens are omitted; every other byte of the constants is unchanged.
 public struct PayloadTemplate: Sendable, Equatable {
     /// Constant bytes and the placeholder behind them.
     struct Segment: Sendable, Equatable {
@@ -13,38 +13,38 @@ public struct PayloadTemplate: Sendable, Equatable {
         var placeholder: Placeholder
     }
 
-    /// A column that a template uses, and the place of its first use.
+    /// A column that a template uses, and the location of its first use.
     public struct Use: Sendable, Equatable {
-        /// Its name.
+        /// Name of the column.
         public var column: String
-        /// The line of its placeholder, from 1.
+        /// Line of the placeholder, from 1.
         public var line: Int
-        /// The character in that line, from 1.
+        /// Character in the line, from 1.
         public var character: Int
     }
 
     let segments: [Segment]
     let tail: [UInt8]
-    /// The bytes that are the same for all rows.
+    /// Number of constant bytes.
     public let constantCount: Int
-    /// The columns in use, each once.
+    /// Columns in use, each once.
     public let uses: [Use]
 
-    /// The most placeholders of a payload.
+    /// Maximum number of placeholders of a payload.
     public static let placeholderLimit = 256
 
-    /// Whether rows get different payloads.
+    /// Whether payloads differ per row.
     public var isPersonal: Bool { !segments.isEmpty }
 
-    /// The column whose values are shortened so that the payload fits; nil: none is.
+    /// Column whose values are shortened so that the payload fits; nil: none.
     public var fittedColumn: String? {
         segments.first { $0.placeholder.kind == .fit }?.placeholder.column
     }
 
-    /// The payload of a template without placeholders: all of it.
+    /// Whole payload of a template without placeholders.
     public var constantPayload: [UInt8] { segments.flatMap(\.constant) + tail }
 
-    /// Compiles a payload in which `PayloadCheck.syntaxProblem` found nothing.
+    /// Compiles a payload that passed `PayloadCheck.syntaxProblem`.
     public init(_ payload: RawSpan) throws(PayloadCheck.Problem) {
         var compiler = TemplateCompiler()
         do throws(TemplateError) {
@@ -72,7 +72,7 @@ public struct PayloadTemplate: Sendable, Equatable {
     }
 }
 
-/// Goes through a payload's bytes, which are in order, and divides it at its placeholders.
+/// Splits a well-formed payload at its placeholders.
 private struct TemplateCompiler {
     var segments: [PayloadTemplate.Segment] = []
     /// Bytes behind the last placeholder.
@@ -118,7 +118,7 @@ private struct TemplateCompiler {
         if pieces.count == 1, case .placeholder(let placeholder) = pieces[0],
             !placeholder.kind.isText, !isKey
         {
-            // The string is nothing but a number or a boolean, and becomes one.
+            // The string contains only a number or a boolean, and is replaced by it.
             return try append(placeholder)
         }
         constant.append(UInt8(ascii: "\""))

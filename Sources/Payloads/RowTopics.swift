@@ -3,20 +3,20 @@ internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import Synchronization
 
-/// The topics of a campaign whose rows name them, numbered in the order in which they are met: all
-/// reactors of a run know a topic by the same number.
+/// Topics of a campaign whose rows name them, numbered in the order in which they are found; all
+/// reactors of a run use the same numbers.
 public final class RowTopics: Sendable {
-    /// The most topics of a run.
+    /// Maximum number of topics of a run.
     public static let limit = 256
-    /// The most bytes of a topic.
+    /// Maximum number of bytes of a topic.
     static let byteLimit = 255
 
-    /// What follows from a row's topic.
+    /// Result of the lookup of a row's topic.
     enum Finding {
         case number(UInt8)
-        /// No topic for this push type.
+        /// The text is not a topic for this push type.
         case malformed
-        /// One more than `limit`.
+        /// The topic exceeds `limit`.
         case tooMany
     }
 
@@ -28,12 +28,12 @@ public final class RowTopics: Sendable {
     private let pushType: PushType
     private let state = Mutex(State())
 
-    /// - Parameter pushType: Says which endings a topic needs, or must not have.
+    /// - Parameter pushType: Push type, which determines required and forbidden suffixes of topics.
     public init(pushType: PushType) {
         self.pushType = pushType
     }
 
-    /// The number of a topic, which gets one if it is new.
+    /// Returns the number of a topic, and assigns one to a new topic.
     func find(_ topic: [UInt8]) -> Finding {
         if let number = state.withLock({ $0.numbers[topic] }) { return .number(number) }
         let headers = NotificationHeaders(
@@ -53,31 +53,31 @@ public final class RowTopics: Sendable {
         }
     }
 
-    /// A topic that was found.
+    /// Text of a topic by its number.
     public func text(_ number: UInt8) -> [UInt8] {
         state.withLock { $0.texts[Int(number)] }
     }
 
-    /// All that were found, by their numbers.
+    /// All topics found, in the order of their numbers.
     public var names: [String] {
         state.withLock { $0.texts.map { String(decoding: $0, as: UTF8.self) } }
     }
 }
 
-/// One renderer's own memory of the topics, so that a row of a known one takes no lock and allocates
-/// nothing.
+/// Copy of the known topics in each renderer, so that a row with a known topic takes no lock and
+/// does not allocate.
 struct TopicFinder: ~Copyable {
     private let topics: RowTopics?
-    /// A table with open addressing: a topic's number and 1; 0: free.
+    /// Table with open addressing: a topic's number plus 1; 0: free.
     private var slots: FixedBuffer<UInt16>
-    /// The topics by their numbers, `RowTopics.limit` places of `place` bytes, and how many are set.
+    /// Topics by number, in `RowTopics.limit` entries of `place` bytes, and the length of each.
     private var bytes: FixedBuffer<UInt8>
     private var counts: FixedBuffer<UInt8>
 
     private static var place: Int { 256 }
     private static var slotCount: Int { 4 * RowTopics.limit }
 
-    /// - Parameter topics: nil: rows name none.
+    /// - Parameter topics: nil: rows name no topics.
     init(_ topics: RowTopics?) {
         self.topics = topics
         let isNeeded = topics != nil

@@ -1,54 +1,54 @@
-/// A place in a template that each row fills in for itself.
+/// A part of a template that is filled in per row.
 struct Placeholder: Sendable, Equatable {
-    /// What its value becomes.
+    /// Type of the value.
     enum Kind: UInt8, Sendable {
         /// Text inside a string.
         case text
-        /// The same, shortened so that the payload is no longer than it may be.
+        /// Text inside a string, shortened so that the payload does not exceed its limit.
         case fit
-        /// A JSON number in place of a string: a whole number of 64 bits.
+        /// A JSON number in place of a string: a 64-bit integer.
         case integer
         /// `true` or `false` in place of a string.
         case boolean
 
-        /// Whether it stands inside a string, with other text before and behind it.
+        /// Whether the value is inside a string, perhaps with other text before and behind it.
         var isText: Bool { self == .text || self == .fit }
     }
 
-    /// The column whose value stands here.
+    /// Column with the value.
     var column: String
-    /// What becomes of the value.
+    /// Type of the value.
     var kind: Kind
-    /// What stands here where a row has no value, as it is written out; nil: the row is invalid.
+    /// Default for a row without a value, as written to the payload; nil: the row is invalid.
     var fallback: [UInt8]?
-    /// Where its braces open in the template's file.
+    /// Offset of the opening braces in the template's file.
     var offset: Int
 }
 
-/// A template's text in parts, as `{{` and `}}` divide it.
+/// Part of a template's text, split at `{{` and `}}`.
 enum TemplatePiece {
     case constant([UInt8])
     case placeholder(Placeholder)
 }
 
-/// What is wrong with a template, and at which byte.
+/// An error in a template, and its byte offset.
 struct TemplateError: Error {
     var offset: Int
     var message: String
 }
 
 extension TemplatePiece {
-    /// The most bytes of a column's name in a template.
+    /// Maximum number of bytes of a column's name in a template.
     static let nameLimit = 256
 
-    /// Divides a text.
+    /// Splits a text into constants and placeholders.
     ///
     ///     {{name}}   {{badge:int}}   {{x:bool}}   {{text:fit}}   {{name|friend}}   {{{{ stands for {{
     ///
     /// - Parameters:
-    ///   - text: The inside of a JSON string with its escapes, or plain text.
-    ///   - base: Where the text lies in its file.
-    ///   - isJSON: Whether names are written with JSON's escapes.
+    ///   - text: Contents of a JSON string with its escapes, or plain text.
+    ///   - base: Offset of the text in its file.
+    ///   - isJSON: Whether names have JSON escapes.
     static func divide(
         _ text: ArraySlice<UInt8>, at base: Int, isJSON: Bool
     ) throws(TemplateError) -> [TemplatePiece] {

@@ -1,23 +1,23 @@
-/// A header's text in which `{{column}}` is replaced a row.
+/// A header's text in which `{{column}}` is replaced per row.
 public struct TextTemplate: Sendable, Equatable {
     let segments: [PayloadTemplate.Segment]
     let tail: [UInt8]
 
-    /// Whether rows get different texts.
+    /// Whether texts differ per row.
     public var isPersonal: Bool { !segments.isEmpty }
 
-    /// The bytes that are the same for all rows.
+    /// Constant bytes.
     public var constant: [UInt8] { segments.flatMap(\.constant) + tail }
 
-    /// The columns in use.
+    /// Columns in use.
     public var columns: [String] { segments.map(\.placeholder.column) }
 
-    /// Why a text is not a template: one line.
+    /// Reason why a text is not a template: one line.
     public struct Problem: Error {
-        /// What is wrong and how to fix it.
+        /// Description of the problem and its fix.
         public var message: String
 
-        /// Makes a problem.
+        /// Creates a problem.
         public init(message: String) { self.message = message }
     }
 

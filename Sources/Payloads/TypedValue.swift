@@ -1,9 +1,9 @@
 import BroadsideSupport
 
-/// The texts that stand for numbers and booleans.
+/// Parsing of texts that represent numbers and booleans.
 enum TypedValue {
-    /// A whole number of 64 bits: digits, perhaps a sign before them and `.0` behind them, as programs write
-    /// whole numbers in columns of fractions; blanks round it do not count.
+    /// Parses a 64-bit integer: digits, optionally with a sign before them and `.0` behind them, as
+    /// programs write integers in columns of fractions; surrounding blanks are ignored.
     static func integer(_ text: RawSpan) -> Int64? {
         let (blankEnd, end) = trimmed(text)
         var start = blankEnd
