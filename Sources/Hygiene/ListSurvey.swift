@@ -8,7 +8,7 @@ public struct ListSurvey: ~Copyable {
     public struct BadRow: Sendable, Equatable {
         /// Line on which the row starts, from 1.
         public var line: UInt64
-        /// `MalformedToken`, `MissingColumn` or `MalformedRow`.
+        /// Reason: `MalformedToken`, `MissingColumn` or `MalformedRow`.
         public var reason: Reason
         /// Beginning of the text in the token's column, unchanged: at most
         /// `ForeignToken.excerptByteCount` bytes.

@@ -6,7 +6,7 @@ public struct MissingWords: Sendable {
     public struct Occurrence: Sendable, Equatable {
         /// Line on which the row starts.
         public var line: UInt64
-        /// The word.
+        /// First word found in the column.
         public var word: String
         /// Number of rows with such a word in this column.
         public var rows: UInt64

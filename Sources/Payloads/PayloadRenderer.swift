@@ -418,7 +418,7 @@ extension PayloadRenderer {
         _ step: Step, isJSON: Bool, _ reader: borrowing RowReader
     ) -> Reason? {
         let field = reader.field(Int(step.field))
-        // In a table, an empty field means that there is no value.
+        // In a table, an empty field represents a missing value.
         if field.form == .missing || (field.isText && field.count == 0) {
             if let fallback = step.fallback {
                 if step.kind == .fit { return nil }

@@ -43,7 +43,7 @@ extension TemplatePiece {
 
     /// Splits a text into constants and placeholders.
     ///
-    ///     {{name}}   {{badge:int}}   {{x:bool}}   {{text:fit}}   {{name|friend}}   {{{{ stands for {{
+    ///     {{name}}   {{badge:int}}   {{x:bool}}   {{text:fit}}   {{name|friend}}   {{{{ means {{
     ///
     /// - Parameters:
     ///   - text: Contents of a JSON string with its escapes, or plain text.

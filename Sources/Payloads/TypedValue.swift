@@ -34,7 +34,7 @@ enum TypedValue {
         return value
     }
 
-    /// Whether nothing but zeros is between two places, and at least one.
+    /// Whether a range contains one or more zeros and nothing else.
     private static func isZeroFraction(_ text: RawSpan, _ start: Int, _ end: Int) -> Bool {
         for offset in start..<max(start, end) where text.byte(at: offset) != UInt8(ascii: "0") {
             return false
@@ -42,7 +42,8 @@ enum TypedValue {
         return start < end
     }
 
-    /// `true` and `false` in any case, `t` and `f` as databases write them, `1` and `0`.
+    /// Parses a boolean: `true` or `false` in any case, `t` or `f` as databases write them, or `1`
+    /// or `0`.
     static func boolean(_ text: RawSpan) -> Bool? {
         let (start, end) = trimmed(text)
         if end - start == 1 {
@@ -57,7 +58,7 @@ enum TypedValue {
         return nil
     }
 
-    /// A value as JSON has it; nil where the text is none.
+    /// Returns a value in JSON syntax; nil if the text is not a value of the kind.
     static func written(_ text: [UInt8], as kind: Placeholder.Kind) -> [UInt8]? {
         let bytes = text.rawSpan
         switch kind {
@@ -80,7 +81,7 @@ enum TypedValue {
     ) -> Bool {
         guard end - start == word.utf8CodeUnitCount else { return false }
         for offset in 0..<word.utf8CodeUnitCount {
-            // SAFETY: inside the static string; `| 0x20` makes a letter small.
+            // SAFETY: the offset is inside the static string; `| 0x20` makes a letter lower case.
             if unsafe text.byte(at: start + offset) | 0x20 != word.utf8Start[offset] {
                 return false
             }

@@ -92,7 +92,7 @@ public struct ConcurrencyLimiter: Sendable {
     /// Latency at which a limit aims; below it, the limit grows.
     func aimLatency(lag: UInt64) -> UInt64 { base + base / 2 + Self.slack + lag }
 
-    // MARK: What happens
+    // MARK: Measurements
 
     /// Records an accepted request that was sent at `sent`.
     public mutating func recordResponse(sent: UInt64, now: UInt64) {
@@ -147,7 +147,7 @@ public struct ConcurrencyLimiter: Sendable {
         return nil
     }
 
-    // MARK: What it means
+    // MARK: Decisions
 
     /// Lowers the base a little after one fast response, and all the way over several if the path
     /// is shorter.
@@ -233,7 +233,7 @@ public struct ConcurrencyLimiter: Sendable {
         nextCheck = .max
     }
 
-    // MARK: A look at the base
+    // MARK: Probes of the base
 
     /// Probes the base, which a held connection never reaches: for one window, half as many
     /// requests are in flight as would fill the path if the base is correct.

@@ -64,7 +64,7 @@ public struct ConnectionGrowth: Sendable {
         case fewRows
         /// The maximum without an operator's setting is reached.
         case most
-        /// The last step brought too little.
+        /// The gain of the last step was too small.
         case noGain(from: Int, percent: Int)
         /// Trouble occurred repeatedly.
         case repeatedTrouble

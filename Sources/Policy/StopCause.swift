@@ -1,7 +1,7 @@
 public import BroadsideAPNs
 
 /// Reason for the end of a run, decided where it occurs and stored with the ledger (`StopRecord`).
-/// `StopAdvice` is the table of what to do about each.
+/// `StopAdvice` has the advice for each.
 public enum StopCause: Sendable, Hashable {
     /// The list ended.
     case complete

@@ -22,7 +22,7 @@ public struct ListCommand: Sendable {
         self.compression = compression
     }
 
-    /// The command line that passes the list through a program.
+    /// Returns the command line that passes the list through a program.
     ///
     /// - Parameters:
     ///   - filter: The program and its arguments, quoted for a shell.

@@ -11,7 +11,7 @@ public struct ListCompressor: ~Copyable {
     private let format: Format
     private var packed = ReadBuffer(byteCount: 1 << 17)
 
-    /// Begins a file.
+    /// Creates a compressor for one file.
     public init(_ compression: ListCompression) {
         switch compression {
         case .gzip: format = .gzip(GzipStream(.pack))

@@ -4,7 +4,7 @@ import BroadsideSupport
 /// Hash of a whole decoded list, computed in order from pieces of any size. Part of the ledger's
 /// format:
 ///
-///     h = 0; for each 65,536 bytes, and for what is left of them at the end, b:
+///     h = 0; for each block b of 65,536 bytes, the last of which may be shorter:
 ///     h = MixingHash of the 16 bytes h, MixingHash(b), both little-endian
 public struct ListHash: Sendable {
     private static let blockByteCount = 65_536

@@ -1,6 +1,6 @@
 public import BroadsideAPNs
 
-/// Why a row is settled as `skipped` without being sent.
+/// Reason why a row is settled as `skipped` without being sent.
 ///
 /// If several reasons apply to a row, the smallest one counts. Files of `ExclusionIndex` store the
 /// raw values.

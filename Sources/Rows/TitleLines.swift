@@ -23,7 +23,7 @@ public enum TitleLines {
     }
 
     private static func names(_ line: ArraySlice<UInt8>, _ column: String) -> Bool {
-        // Rows are longer than headers, and not worth the time.
+        // Such a long line is a row, not a header, and need not be parsed.
         guard line.count < 4_096 else { return false }
         return Array(",;\t".utf8).contains { separator in
             RowLayout.columns(Array(line), separator: separator).contains {
