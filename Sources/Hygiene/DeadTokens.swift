@@ -60,7 +60,7 @@ public struct DeadTokens: ~Copyable {
     /// Number of bytes in use.
     var byteCount: Int { records.byteCount + slots.count * 8 }
 
-    // MARK: Making it
+    // MARK: Insertion
 
     /// Returns the number of a scope in verdicts.
     mutating func number(of scope: TokenScope) -> UInt32 {
@@ -155,7 +155,7 @@ public struct DeadTokens: ~Copyable {
         }
     }
 
-    // MARK: Looking up
+    // MARK: Lookup
 
     /// Whether a token with this fingerprint may be dead; false for nearly all tokens that are not.
     @inline(__always)

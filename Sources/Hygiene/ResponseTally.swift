@@ -4,7 +4,7 @@ import BroadsideRows
 
 /// Counts the responses of a ledger that report tokens as belonging to another environment or app.
 ///
-/// The wrong environment rejects every token as bad, and so does a topic of another app. If nearly
+/// In the wrong environment, or for the topic of another app, APNs rejects every token. If nearly
 /// all responses are of this kind, the run was wrong, not the tokens.
 public struct ResponseTally: Sendable {
     /// Reasons with which good tokens are rejected in such a run.

@@ -4,9 +4,9 @@
 /// spaced. It may be ahead of the clock by one burst, and does not lag behind it: unused rate is
 /// not made up for (ITU-T I.371 annex A, "virtual scheduling").
 ///
-/// The arrival of requests counts, which is a little later than their release: a thread is stopped
-/// in between, or a send waits. So of the burst that the contract allows only half is used, from
-/// five requests on; the other half is for that jitter.
+/// The rate applies to the arrival of requests, which is a little later than their release: a
+/// thread may be stopped in between, or a send may wait. So only half of the burst that the
+/// contract allows is used, from five requests on; the other half is for that jitter.
 ///
 /// If a burst is a single request, though, a timer that fires late would cost part of each
 /// interval, and the rate would not be reached. The state may then lag by up to half a request: as

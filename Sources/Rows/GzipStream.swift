@@ -82,8 +82,8 @@ internal import CBroadsideZlib
     }
 
     /// Resets the state for another gzip member.
-    // SAFETY: only `ListDecompressor` resets, and only streams that `inflateInit2_` began; they last
-    // until `deinit`.
+    // SAFETY: only `ListDecompressor` resets, and only streams that `inflateInit2_` began; they
+    // last until `deinit`.
     func reset() { _ = unsafe inflateReset(stream) }
 
     /// zlib's message about the error of the last step.
