@@ -7,8 +7,8 @@ public import BroadsideRows
 /// reserved. When replayed, such a row is in doubt unless a surviving verdict settles it, so that
 /// readers need no knowledge of repairs.
 ///
-///     segment, run 2     | good | lost | good |   -->   | good | good |      its records, rewritten
-///                                                       | reservations |     a segment of its own
+///     segment, run 2     | good | lost | good |   -->   | good | good |  its records, rewritten
+///                                                       | reservations |  a segment of its own
 public struct LedgerSalvage {
     /// Lost bytes.
     public struct Loss: Hashable, Sendable {

@@ -6,7 +6,7 @@ internal import Glibc
 // its manifest, its segments. A file name alone does not identify a ledger: `tokens` is a common
 // name for lists.
 //
-//     nothing ──lock, with its text──> preparation ──manifest──> ledger, whose lock says so before it sends
+//     nothing ──lock, with its text──> preparation ──manifest──> ledger, recorded in the lock
 //
 // // Therefore a lock that records a started campaign, without a manifest beside it, is a ledger
 // whose manifest was lost.

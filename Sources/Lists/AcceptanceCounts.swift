@@ -3,33 +3,34 @@ internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import Glibc
 
-/// How often tokens were accepted, counted by fingerprint: all 64 bits of it, within bounded memory.
+/// Number of acceptances per token, identified by all 64 bits of its fingerprint, within bounded
+/// memory.
 ///
 ///     accepted rows ──▶ a buffer for each bucket of fingerprints ──▶ the bucket's table
 ///                                                            └──▶ a file, where tables have no more room
 ///
-/// A bucket has the fingerprints with the same upper 10 bits. Its table is small enough for a processor's
-/// cache, and is looked into for many fingerprints at once. If the tables of all buckets would be larger
-/// than `memoryLimit`, the bucket whose table has to grow goes to the disk, and is counted at the end.
+/// A bucket has the fingerprints with the same upper 10 bits. Its table fits a processor's cache,
+/// and serves many fingerprints at once. If the tables of all buckets would exceed `memoryLimit`, a
+/// bucket whose table has to grow is moved to disk and counted at the end.
 struct AcceptanceCounts: ~Copyable {
-    /// The most bytes of all tables together: enough for 25 million tokens. At the end the table of one bucket
-    /// that was on the disk comes on top, a 1024th of the tokens.
+    /// Limit on the bytes of all tables: enough for 25 million tokens. At the end the table of one
+    /// bucket from disk is added, a 1024th of the tokens.
     static let memoryLimit = 1 << 28
-    /// The most acceptances of a token that are counted.
+    /// Limit on the acceptances of a token that are counted.
     static let countLimit = 255
 
     private static let bucketBits: UInt64 = 10
     private static let bucketCount = 1 << Int(bucketBits)
-    /// Fingerprints that wait for a bucket's table: 8 MiB of them, for all buckets.
+    /// Fingerprints buffered for a bucket's table: 8 MiB for all buckets.
     private static let bufferCount = 1 << 10
-    /// Entries that are read back from the disk at once.
+    /// Entries per read from disk.
     private static let readCount = 1 << 14
 
-    /// A bucket's table, or where its entries are in the file.
+    /// Table of a bucket, or the location of its entries in the file.
     private final class Bucket {
         var table = CountTable()
         var isOnDisk = false
-        /// Where its entries are in the file, in words, and how many.
+        /// Offsets of its entries in the file, in words, and their numbers.
         var extents: [(start: UInt64, count: Int)] = []
     }
 
@@ -38,35 +39,35 @@ struct AcceptanceCounts: ~Copyable {
     private var buckets: [Bucket] = (0..<AcceptanceCounts.bucketCount).map { _ in Bucket() }
     private var buffers = WordTable(
         count: AcceptanceCounts.bucketCount * AcceptanceCounts.bufferCount)
-    /// How many fingerprints are in each buffer.
+    /// Number of fingerprints in each buffer.
     private var fills = WordTable(count: AcceptanceCounts.bucketCount)
     private var descriptor: Int32 = -1
     private var fileCount: UInt64 = 0
     /// Bytes of all tables.
     private var byteCount: Int
-    /// Why not all could be counted: the disk took no more.
+    /// Reason for an incomplete count: the disk could not take more.
     private(set) var failure: BroadsideError?
 
     /// - Parameters:
-    ///   - directory: Where the file is made, only if it is needed.
-    ///   - memoryLimit: The most bytes of all tables.
+    /// - directory: Directory for the file, which is created only if needed.
+    /// - memoryLimit: Limit on the bytes of all tables.
     init(directory: String, memoryLimit: Int = AcceptanceCounts.memoryLimit) {
         self.directory = directory
         self.memoryLimit = memoryLimit
         byteCount = Self.firstByteCount
     }
 
-    /// Bytes of all tables in the beginning.
+    /// Initial bytes of all tables.
     static var firstByteCount: Int { bucketCount * CountTable.firstByteCount }
 
     deinit {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Whether the memory was not enough.
+    /// Whether the memory was insufficient.
     var usesDisk: Bool { descriptor >= 0 }
 
-    /// Counts the rows of a batch that were accepted within a time.
+    /// Counts the rows of a batch that were accepted within a period.
     mutating func add(_ batch: borrowing AcceptedBatch, within time: Range<UInt64>) {
         for index in 0..<batch.count where time.contains(batch.milliseconds(index)) {
             add(batch.fingerprint(index))
@@ -83,7 +84,7 @@ struct AcceptanceCounts: ~Copyable {
         if filled + 1 == Self.bufferCount { drain(bucket) }
     }
 
-    /// Brings what waits for a bucket where it belongs.
+    /// Moves a bucket's buffered fingerprints to its table or to the file.
     private mutating func drain(_ number: Int) {
         let bucket = buckets[number]
         let filled = Int(fills[number])
@@ -103,7 +104,8 @@ struct AcceptanceCounts: ~Copyable {
         }
     }
 
-    /// Lets a table grow until so many more have room; false if the memory does not allow it.
+    /// Grows a table until it has room for the given number of entries; false if the memory limit
+    /// does not allow it.
     private mutating func makeRoom(for count: Int, in bucket: Bucket) -> Bool {
         while !bucket.table.hasRoom(for: count) {
             let growth = bucket.table.byteCount
@@ -140,21 +142,21 @@ struct AcceptanceCounts: ~Copyable {
         fileCount += UInt64(entries.count)
     }
 
-    /// Brings everything that waits where it belongs: no more is added.
+    /// Moves all buffered fingerprints to tables or the file, after the last `add`.
     mutating func finish() throws(BroadsideError) {
         for bucket in 0..<Self.bucketCount { drain(bucket) }
         if let failure { throw failure }
     }
 
-    /// Hands out the fingerprint of each token that was accepted so many times or more, each once, in any
-    /// order.
+    /// Passes the fingerprint of each token with at least that many acceptances to `visit`, once
+    /// each, in any order.
     func forEach(
         atLeast least: Int, _ visit: (UInt64) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         precondition((1...Self.countLimit).contains(least), "a count that is kept")
         for (number, bucket) in buckets.enumerated() {
             assert(fills[number] == 0, "nothing waits any more")
-            // The entries have the lower 56 bits.
+            // // Entries have the lower 56 bits.
             let upper = (UInt64(number) >> (Self.bucketBits - 8)) << 56
             if bucket.isOnDisk {
                 let table = try readBack(bucket)
@@ -188,9 +190,9 @@ struct AcceptanceCounts: ~Copyable {
     }
 }
 
-/// Counts by fingerprint within a bucket; open addressing, at most three quarters full.
+/// Table of counts by fingerprint within a bucket; open addressing, at most three quarters full.
 ///
-/// An entry is the lower 56 bits of a fingerprint above 8 bits of count, and never 0.
+/// An entry has the lower 56 bits of a fingerprint above an 8-bit count, and is never 0.
 private struct CountTable: ~Copyable {
     private static let firstCount = 1 << 11
     static let firstByteCount = firstCount * 8
@@ -198,13 +200,13 @@ private struct CountTable: ~Copyable {
 
     private var slots = WordTable(count: CountTable.firstCount)
     private(set) var used = 0
-    /// What was read ahead: without it, nothing would be read.
+    /// Result of reading ahead, without which the reads would be optimized away.
     private var touched: UInt64 = 0
 
-    /// Entries whose slots are read ahead at once.
+    /// Entries whose slots are read ahead together.
     private static let aheadCount = 64
 
-    /// The entry of a token that was accepted once.
+    /// Returns the entry of a token with one acceptance.
     @inline(__always)
     static func entry(_ fingerprint: UInt64) -> UInt64 { fingerprint << 8 | 1 }
 
@@ -224,7 +226,8 @@ private struct CountTable: ~Copyable {
         assert(hasRoom(for: range.count), "there is room for each")
         for start in stride(from: range.lowerBound, to: range.upperBound, by: Self.aheadCount) {
             let group = start..<min(start + Self.aheadCount, range.upperBound)
-            // No read depends on another one here: the processor waits for many at the same time.
+            // // These reads are independent, so that the processor waits for many at the same
+            // time.
             var read: UInt64 = 0
             for index in group {
                 read |= slots[Int(truncatingIfNeeded: entries[index] >> 8)]

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// `--canary`: holds a list back until the answers to its first rows are in and few enough of them
-/// refuse.
+/// Gate for `--canary`: withholds the list until its first rows have responses and few enough of
+/// them were refused.
 ///
 ///     asking ──all rows handed out──▶ holding ──all done, at most P percent refused──▶ passed
 ///        ▲                              │  │
@@ -9,19 +9,19 @@ internal import Synchronization
 ///        └───some could not be sent─────┘  └──with those that were not answered more than P
 ///                                             percent──▶ unanswered: the run stops
 ///
-/// The list's source says which rows belong to it, the reactors say what became of them; while it is
-/// pending no other rows are in anybody's hands, so that every row that is done is one of its own.
-/// A row that was sent and not answered for good (lost, or failed) is not a success: it counts against the
-/// canary like one that is refused. A row that is invalid counts as answered, and refused. Rows that are
-/// skipped have others take their place.
+/// The list's source reports which rows belong to the canary, the reactors report their outcomes.
+/// While it is pending no other rows are handed out, so that every completed row is one of its own.
+/// A row that was sent without a final response (lost, or failed) is not a success, and counts
+/// against the canary like a refused one. An invalid row counts as responded and refused. Skipped
+/// rows are replaced by others.
 package final class CanaryGate: Sendable {
-    /// How the canary stands.
+    /// Decision about the canary.
     package enum Verdict: Sendable, Equatable {
         case pending
         case passed
-        /// More were refused than may be.
+        /// More rows were refused than allowed.
         case refused(count: UInt64, answered: UInt64)
-        /// All rows are done, and too few of them were answered to tell, or none.
+        /// All rows are done, with no responses or too few for a decision.
         case unanswered
     }
 
@@ -33,12 +33,12 @@ package final class CanaryGate: Sendable {
         var lost: UInt64 = 0
         var isExhausted = false
         var isListOver = false
-        /// Rows that are to be handed out in the place of others.
+        /// Rows to hand out as replacements.
         var missing: UInt64 = 0
         var verdict = Verdict.pending
     }
 
-    /// Rows that are to be handed out: the answers that earlier runs have are not asked for again.
+    /// Number of rows to hand out, without those that have a response from an earlier run.
     package let rowsWanted: UInt64
     private let answeredEarlier: UInt64
     private let maximumRefusedPercent: Double
@@ -47,10 +47,10 @@ package final class CanaryGate: Sendable {
     private let holding = Atomic<Bool>(false)
 
     /// - Parameters:
-    ///   - rows: `--canary`.
-    ///   - maximumRefusedPercent: `--canary-max-rejected`, 0 to 100.
-    ///   - answered: Answers that earlier runs of the same canary had.
-    ///   - refused: How many of these refused, 410 left out.
+    /// - rows: Value of `--canary`.
+    /// - maximumRefusedPercent: Value of `--canary-max-rejected`, 0 to 100.
+    /// - answered: Number of responses in earlier runs of the same canary.
+    /// - refused: Number of refusals among them, except 410.
     package init(
         rows: UInt64, maximumRefusedPercent: Double, answered: UInt64 = 0, refused: UInt64 = 0
     ) {
@@ -60,29 +60,30 @@ package final class CanaryGate: Sendable {
         state = Mutex(State(answered: answered, refused: refused))
     }
 
-    /// True until it is decided. Asked once a turn.
+    /// Whether it is undecided. Checked once per event-loop iteration.
     package var isPending: Bool { pending.load(ordering: .acquiring) }
 
-    /// True while no more rows are to be had: all of its own are handed out.
+    /// Whether no more rows are available because all of the canary's rows are handed out.
     package var isHolding: Bool { holding.load(ordering: .acquiring) }
 
-    /// How it stands.
+    /// Current decision.
     package var verdict: Verdict { state.withLock { $0.verdict } }
 
-    /// Responses to its rows, and how many of them refuse, those of earlier runs among them.
+    /// Number of responses to its rows and of refusals among them, including those of earlier runs.
     package var counts: (responses: UInt64, refused: UInt64) {
         state.withLock { ($0.answered, $0.refused) }
     }
 
-    /// Rows of the canary are on their way to a reactor, those left out that are settled already.
+    /// Records that rows of the canary were handed to a reactor, not counting rows that are already
+    /// settled.
     package func handedOut(_ count: Int) {
         assert(count >= 0, "rows are handed out")
         state.withLock { $0.handedOut += UInt64(count) }
     }
 
-    /// All its rows are handed out.
+    /// Records that all its rows are handed out.
     ///
-    /// - Parameter isListOver: There are fewer than were asked for.
+    /// - Parameter isListOver: Whether the list has fewer rows than requested.
     package func exhausted(isListOver: Bool) {
         state.withLock { state in
             state.isExhausted = true
@@ -91,7 +92,8 @@ package final class CanaryGate: Sendable {
         }
     }
 
-    /// How many more rows are to be handed out; asked once, after those before are.
+    /// Returns the number of further rows to hand out. Call once after the previous rows are handed
+    /// out.
     package func takeMissing() -> UInt64 {
         state.withLock { state in
             defer { state.missing = 0 }
@@ -99,13 +101,13 @@ package final class CanaryGate: Sendable {
         }
     }
 
-    /// Takes in what became of rows, and decides where all are done.
+    /// Records outcomes of rows, and decides once all are done.
     ///
     /// - Parameters:
-    ///   - done: Rows that are settled, or that are not sent again in this run.
-    ///   - answered: How many of them APNs answered for good.
-    ///   - refused: How many of these it refused, 410 left out.
-    ///   - lost: Rows that were sent, and not answered for good.
+    /// - done: Number of rows that are settled, or not sent again in this run.
+    /// - answered: Number of them with a final response from APNs.
+    /// - refused: Number of these that APNs refused, except with 410.
+    /// - lost: Number of rows that were sent without a final response.
     package func note(done: UInt64, answered: UInt64, refused: UInt64, lost: UInt64) -> Verdict {
         state.withLock { state in
             state.done += done
@@ -130,7 +132,7 @@ package final class CanaryGate: Sendable {
     }
 
     private func judge(_ state: State) -> Verdict {
-        // Where nothing was sent the list is at its end: there is nothing to be held back.
+        // // If nothing was sent the list is at its end, and nothing is withheld.
         if state.answered == 0 { return state.lost == 0 ? .passed : .unanswered }
         let isTooMany =
             Double(state.refused) * 100 > maximumRefusedPercent * Double(state.answered)

@@ -5,36 +5,36 @@ internal import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
 
-/// What a run asks of earlier ledgers.
+/// Questions of a run that earlier ledgers decide.
 package struct EarlierQuestions: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Which tokens they report as dead.
+    /// Tokens that are reported as dead.
     package static let dead = EarlierQuestions(rawValue: 1)
-    /// How often they say that tokens were accepted.
+    /// Number of acceptances of each token.
     package static let accepted = EarlierQuestions(rawValue: 2)
 }
 
-/// What earlier ledgers say of the tokens of a list: which are dead, by the rule of `prune`, and how often
-/// each was accepted.
+/// Evidence in earlier ledgers about the tokens of a list: dead tokens, by the rule of `prune`, and
+/// the number of acceptances of each.
 ///
 ///     each ledger ──▶ first reading: dead tokens ──▶ second reading: what says otherwise, and acceptances
 ///
-/// Only verdicts that were settled before the campaign's first start count, so that they
-/// are the same however late they are read again. Memory is bounded: `DeadTokens.memoryLimit`, `AcceptanceCounts.memoryLimit`.
+/// Only verdicts from before the campaign's first start count, so that later readings give the same
+/// result. Memory is bounded: `DeadTokens.memoryLimit`, `AcceptanceCounts.memoryLimit`.
 package final class EarlierVerdicts {
-    /// The rules by which rows are skipped.
+    /// Rules for skipping rows.
     package struct Rules: Sendable, Equatable {
-        /// Whether rows of dead tokens are.
+        /// Whether rows with dead tokens are skipped.
         package var skipsDead: Bool
-        /// For how long a report that a token is dead counts, in milliseconds; nil: for ever.
+        /// Period for which a report of a dead token counts, in milliseconds; nil if unlimited.
         package var deadForMilliseconds: UInt64?
-        /// The column that says when a row's token was registered; nil: none.
+        /// Column with the registration time of a row's token; nil if there is none.
         package var registeredColumn: String?
-        /// How often a device may get a notification; nil: it does not matter.
+        /// Limit on notifications per device; nil if unlimited.
         package var cap: FrequencyCap?
-        /// Whose tokens the list has.
+        /// Topic and environment of the list's tokens.
         package var topic: String?
         package var environment: String?
 
@@ -59,16 +59,17 @@ package final class EarlierVerdicts {
     private var acceptances: AcceptanceCounts
     private var ledgers: [(verdicts: VerdictLedger, questions: EarlierQuestions)] = []
 
-    /// Ledgers of other apps or environments: what they call dead says nothing of this list's tokens.
+    /// Number of ledgers of other apps or environments, whose reports do not apply to this list's
+    /// tokens.
     package private(set) var foreignCount = 0
 
-    /// Rows that have a time of registration.
+    /// Number of rows with a registration time.
     private var registeredRows: UInt64 = 0
     private var hasReadableRegistration = false
-    /// The line of the first dead token's row whose time of registration can't be read.
+    /// Line of the first row with a dead token and an unreadable registration time.
     private var firstUnreadableLine: UInt64?
 
-    /// - Parameter start: The campaign's first start, milliseconds since 1970.
+    /// - Parameter start: First start of the campaign, milliseconds since 1970.
     package init(_ rules: Rules, before start: UInt64) {
         self.rules = rules
         func time(since milliseconds: UInt64?) -> Range<UInt64> {
@@ -100,12 +101,12 @@ package final class EarlierVerdicts {
         ledgers.append((ledger, questions))
     }
 
-    /// The reasons of a 410.
+    /// Reasons of a 410.
     private static let deadReasons: Set<Reason> = [.unregistered, .expiredToken]
 
-    /// Whether a ledger can be read for the first time, after those before.
+    /// Checks whether there is room for a first reading of another ledger.
     ///
-    /// - Throws: Why what they said could not be kept.
+    /// - Throws: The reason why the results could not be kept.
     package func checkRoom() throws(BroadsideError) {
         if let failure = acceptances.failure { throw failure }
         guard dead.isFull else { return }
@@ -115,13 +116,13 @@ package final class EarlierVerdicts {
                 + "these tokens from the list with broadside prune, and name newer ledgers")
     }
 
-    /// How many ledgers are to be read once more.
+    /// Number of ledgers for the second reading.
     package var againCount: Int { ledgers.count }
 
     /// Ends the first reading.
     package func endFirstReading() { dead.seal() }
 
-    /// Reads one of the ledgers once more.
+    /// Reads one of the ledgers a second time.
     package func takeAgain(_ index: Int) throws(LedgerError) {
         let (ledger, questions) = ledgers[index]
         let isCounted = questions.contains(.accepted)
@@ -138,18 +139,18 @@ package final class EarlierVerdicts {
         try acceptances.finish()
     }
 
-    // MARK: Asking it
+    // // MARK: Queries
 
-    /// Whether there is a dead token.
+    /// Whether any token is dead.
     var hasDead: Bool { dead.count > 0 }
 
-    /// Whether a row is one of a dead token: not if the token was registered after it had died, or at a time
-    /// that is unreadable.
+    /// Whether a row has a dead token. It does not if the token was registered after its death, or
+    /// at an unreadable time.
     ///
     /// - Parameters:
-    ///   - digits: The row's token, lower-case digits.
-    ///   - fingerprint: Its fingerprint.
-    ///   - registered: The field with the time of registration; nil: there is none.
+    /// - digits: Lower-case digits of the row's token.
+    /// - fingerprint: Its fingerprint.
+    /// - registered: Index of the field with the registration time; nil if there is none.
     func isDead(
         _ digits: RawSpan, _ fingerprint: UInt64, _ row: RowReader.Row,
         of reader: borrowing RowReader,
@@ -177,9 +178,9 @@ package final class EarlierVerdicts {
         field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
     }
 
-    /// Refuses a column of which no row says when its token was registered, as `prune` does.
+    /// Refuses a registration column without any value, as `prune` does.
     ///
-    /// - Parameter rows: Rows that were asked for.
+    /// - Parameter rows: Number of rows that were checked.
     func checkRegistrations(_ list: TokenList, rows: UInt64) throws(BroadsideError) {
         guard let column = rules.registeredColumn, rows > 0 else { return }
         guard registeredRows > 0 else {
@@ -190,7 +191,7 @@ package final class EarlierVerdicts {
         }
     }
 
-    /// Hands out the fingerprint of each token that was accepted as often as the cap allows, or more often.
+    /// Passes the fingerprint of each token that reached the cap to `visit`.
     func forEachCapped(
         _ visit: (UInt64) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
@@ -199,7 +200,7 @@ package final class EarlierVerdicts {
     }
 }
 
-/// Reads earlier ledgers once it is known which campaign asks.
+/// Reader of earlier ledgers, for use once the running campaign is known.
 package struct EarlierReader {
     package let rules: EarlierVerdicts.Rules
     package let read: (RunningCampaign) throws(BroadsideError) -> EarlierVerdicts

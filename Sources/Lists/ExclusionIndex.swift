@@ -3,8 +3,8 @@ internal import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
 
-/// The rows of a list that are settled as `skipped`, by their numbers, in a file: found once, before
-/// the first row is sent, and read along with the list. Memory does not grow with the list.
+/// File with the row numbers of a list that are settled as `skipped`: determined once, before the
+/// first row is sent, and read along with the list. Memory does not grow with the list.
 ///
 ///     | mark | what was looked for | count | hash | row << 4 + reason | … in list order
 ///
@@ -12,30 +12,30 @@ internal import Glibc
 @safe package final class ExclusionIndex: @unchecked Sendable {
     /// "BSSKIPS2", read as a little-endian word.
     private static let mark: UInt64 = 0x3253_5049_4b53_5342
-    /// Bits of an entry that hold the reason.
+    /// Bits of the reason in an entry.
     private static let reasonBits: UInt64 = 4
     private static let headerByteCount = 32
-    /// Entries that are read at once.
+    /// Entries per read.
     private static let windowCount = 4_096
 
     private let descriptor: Int32
     private let name: String
     private var count: UInt64 = 0
     private var window: [UInt64] = []
-    /// The first entry in the window.
+    /// Index of the first entry in the window.
     private var windowStart: UInt64 = 0
-    /// The next entry, and from which row on it is the next.
+    /// Index of the next entry, and the row from which it is the next.
     private var next: UInt64 = 0
     private var nextRow: UInt64 = 0
 
     deinit { close(descriptor) }
 
-    /// Takes up a file that was written before.
+    /// Opens a file that was written before.
     ///
     /// - Parameters:
-    ///   - descriptor: the file's, this list's from now on.
-    ///   - search: what was looked for; another one's list is refused.
-    /// - Returns: nil where it is no such list, or damaged.
+    /// - descriptor: Descriptor of the file, owned by this value.
+    /// - search: The scan that the file must come from.
+    /// - Returns: nil if the file is invalid, damaged, or from another scan.
     package init?(descriptor: Int32, name: String, search: ExclusionScan) throws(BroadsideError) {
         self.descriptor = descriptor
         self.name = name
@@ -57,7 +57,7 @@ internal import Glibc
         guard hash == header[3] else { return nil }
     }
 
-    /// Marks the rows of a chunk that are skipped. A row that is settled stays so; one that an
+    /// Marks the rows of a chunk that are skipped. Settled rows are not changed; a row that an
     /// earlier run left in doubt was skipped there, too.
     func mark(_ chunk: RowChunk) throws(BroadsideError) {
         let first = chunk.start.row
@@ -68,7 +68,7 @@ internal import Glibc
         var dispositions =
             chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
         assert(dispositions.count == chunk.rowCount, "each row has one disposition")
-        // What is held by nobody else is changed in its place.
+        // // Without another reference, the array is changed in place.
         chunk.dispositions = nil
         defer { chunk.dispositions = dispositions }
         while next < count {
@@ -82,7 +82,7 @@ internal import Glibc
         }
     }
 
-    /// The first entry of a row or one behind it.
+    /// Returns the index of the first entry for a row or a later one.
     private func lowerBound(_ row: UInt64) throws(BroadsideError) -> UInt64 {
         var (low, high) = (UInt64(0), count)
         while low < high {
@@ -132,7 +132,7 @@ internal import Glibc
         MixingHash.extend(hash, by: words.rawSpan)
     }
 
-    /// Writes a list in row order.
+    /// Writer of the file, in row order.
     struct Writer: ~Copyable {
         private let descriptor: Int32
         private let name: String
@@ -162,11 +162,11 @@ internal import Glibc
             pending.removeAll(keepingCapacity: true)
         }
 
-        /// Writes what is left, and what stands at the beginning.
+        /// Writes the remaining entries and the header.
         mutating func finish(_ search: ExclusionScan) throws(BroadsideError) {
             try flush()
             let header: [UInt64] = [mark, search.code, count, hash]
-            // SAFETY: the kernel reads the array's words, as many bytes as they have, during the
+            // // SAFETY: the kernel reads the array's words, as many bytes as they have, during the
             // call only.
             let written = unsafe header.withUnsafeBytes { bytes in
                 unsafe pwrite(descriptor, bytes.baseAddress, bytes.count, 0)

@@ -6,40 +6,41 @@ package import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// What a run does not send: tokens of a list of opt-outs, later copies of a token, rows that a filter
-/// leaves out, tokens that earlier ledgers report as dead or as accepted often enough.
+/// Rows that a run does not send: tokens of a suppression list, later copies of a token, rows that
+/// a filter excludes, and tokens that earlier ledgers report as dead or as accepted often enough.
 ///
 ///     opt-outs ──▶ digests ──┐
 ///                            ├──▶ sorted by token ──▶ skipped rows ──▶ sorted by row ──▶ ExclusionIndex
 ///     list ──▶ digests, rows ┘                             ▲
 ///      └──▶ rows that are left out for themselves alone ───┘
 ///
-/// Memory is bounded: both sorts spill to the disk. Tokens are compared by 128 bits of hash, with accepted ones
-/// of earlier ledgers by the 64 bits that these have, and with dead ones digit by digit.
+/// Memory is bounded, because both sorts spill to disk. Tokens are compared by 128 bits of hash,
+/// with accepted ones in earlier ledgers by the 64 bits stored there, and with dead ones digit by
+/// digit.
 package struct ExclusionScan {
-    /// The list of opt-outs; nil: none.
+    /// The suppression list; nil if there is none.
     let suppress: TokenList?
     /// SHA-256 of its decoded bytes, hexadecimal.
     package let suppressSHA256: String?
     let skipsDuplicates: Bool
-    /// Which rows are sent by what their columns say; nil: all.
+    /// Filter of rows by their columns; nil for all rows.
     private let filter: RowFilter?
-    /// Reads earlier ledgers; nil: none is asked.
+    /// Reader of earlier ledgers; nil if there are none.
     private let earlier: EarlierReader?
-    /// The campaign whose rows are searched, as earlier ledgers are asked about it.
+    /// The campaign whose rows are scanned, for excluding its own ledger.
     package var campaign: RunningCampaign
-    /// What is made of each row: a copy that can't be sent makes no later one a duplicate.
+    /// Payloads of the rows: a row that can't be sent does not make a later one a duplicate.
     private let payloads: PayloadSet
 
-    /// Records in memory, of each of both sorts: 16 MiB.
+    /// Records in memory for each of the two sorts: 16 MiB.
     private static let sorterLimit = 1 << 19
-    /// Bits of the filter that most tokens of no opt-out do not pass: 8 MiB of them.
+    /// Bits of the filter that excludes most tokens without a suppression: 8 MiB.
     private static let filterBitCount = 1 << 26
 
-    /// Records that are compared between two looks at signals.
+    /// Records between checks for signals.
     private static let stopInterval = 1 << 16
 
-    /// - Returns: nil where nothing is skipped.
+    /// - Returns: nil if nothing is skipped.
     package init?(
         of tokens: TokenSource?, suppress file: String?, skipsDuplicates: Bool,
         filter: RowFilter? = nil, earlier: EarlierReader? = nil,
@@ -66,7 +67,7 @@ package struct ExclusionScan {
         suppressSHA256 = try Self.sha256(of: list)
     }
 
-    /// Which file the list is; nil where it is none.
+    /// Returns the identity of the list's file; nil if it is not a file.
     private static func identity(of tokens: TokenSource?) -> FileIdentity? {
         switch tokens {
         case .file(ListBytes.standardInput): FileIdentity(descriptor: STDIN_FILENO)
@@ -75,7 +76,8 @@ package struct ExclusionScan {
         }
     }
 
-    /// The token's column has the name that it has in the list, or its usual one.
+    /// Opens the suppression list. Its token column has the same name as in the list, or the
+    /// default name.
     private static func openList(
         _ path: String, tokenColumn: String?
     ) throws(BroadsideError) -> TokenList {
@@ -83,14 +85,15 @@ package struct ExclusionScan {
             throw .usage("suppress", "-: opt-outs are read more than once: name a file")
         }
         if let tokenColumn, let list = try listWithColumn(tokenColumn, path) {
-            // A row of JSON Lines names its own keys.
+            // // Each row of JSON Lines names its own keys.
             if list.format != .jsonl { return list }
             if try list.survey().hasColumn { return list }
         }
         return try TokenList(.file(path), format: nil, tokenColumn: nil, option: "suppress")
     }
 
-    /// Nil where the list can't be read so; one that nobody can read says why.
+    /// Opens the list with this token column; nil if it can't be read with it. Throws if the file
+    /// can't be read at all.
     private static func listWithColumn(
         _ tokenColumn: String, _ path: String
     ) throws(BroadsideError) -> TokenList? {
@@ -116,7 +119,7 @@ package struct ExclusionScan {
         }
     }
 
-    /// The reasons for which rows may be skipped, in their order.
+    /// Possible reasons for skipping rows, in order of precedence.
     package var possibleReasons: [SkipReason] {
         SkipReason.allCases.filter { reason in
             switch reason {
@@ -129,14 +132,14 @@ package struct ExclusionScan {
         }
     }
 
-    /// What a file of the results says about the scan, a bit for each reason. The campaign's identity
-    /// says the rest.
+    /// Identification of the scan in its file, one bit per reason. The campaign's identity has the
+    /// rest.
     var code: UInt64 { possibleReasons.reduce(0) { $0 | 1 << UInt64($1.rawValue) } }
 
     /// Finds the rows, and writes them to a file.
     ///
-    /// - Parameter end: Only rows before it are looked at, and nothing is told of the opt-outs: that is
-    ///   left to the search of the whole list. nil: all rows.
+    /// - Parameter end: End of the rows to check; suppressions are then not reported, which is left
+    ///   to the scan of the whole list. nil for all rows.
     package func run(
         _ list: TokenList, upTo end: UInt64? = nil, to descriptor: Int32, name: String
     ) throws(BroadsideError) {
@@ -146,17 +149,17 @@ package struct ExclusionScan {
         try write(&tokens, skipped: &rows, to: descriptor, name: name)
     }
 
-    /// The tokens that may make a row one that is skipped. The smaller list is read first: few tokens of the
-    /// other pass its filter.
+    /// Collects tokens that may make a row skipped. The smaller list is read first, because few
+    /// tokens of the other one pass its filter.
     ///
-    /// - Parameter rows: Gets the rows that are skipped whatever is known of their tokens.
+    /// - Parameter rows: Receives the rows that are skipped regardless of their tokens.
     private func collect(
         _ list: TokenList, upTo end: UInt64?, into tokens: inout RecordSorter,
         skipped rows: inout RecordSorter
     ) throws(BroadsideError) {
         var filter = TokenFilter(bitCount: suppress == nil ? 0 : Self.filterBitCount)
         if let end {
-            // What earlier ledgers say is left to the search of the whole list.
+            // // Earlier ledgers are left to the scan of the whole list.
             _ = try collectRows(of: list, upTo: end, nil, into: &tokens, skipped: &rows) { token in
                 filter.insert(token.low)
                 return true
@@ -198,7 +201,7 @@ package struct ExclusionScan {
         }
     }
 
-    /// - Parameter verdicts: What earlier ledgers say; nil: none is asked.
+    /// - Parameter verdicts: Evidence in earlier ledgers; nil if there are none.
     private func collectRows(
         of list: TokenList, upTo end: UInt64?, _ verdicts: EarlierVerdicts?,
         into tokens: inout RecordSorter, skipped rows: inout RecordSorter,
@@ -213,13 +216,13 @@ package struct ExclusionScan {
                 try tokens.append(
                     .row(row.number, token, isSendable: row.isSendable, row.reason))
             } else if let reason = row.reason {
-                // No other reason can apply to it.
+                // // No other reason can apply to it.
                 try rows.append(.skipped(row.number, reason))
             }
         }
     }
 
-    /// Decides about each row that was collected, token by token.
+    /// Decides about each collected row, token by token.
     private func write(
         _ tokens: inout RecordSorter, skipped rows: inout RecordSorter, to descriptor: Int32,
         name: String
@@ -242,24 +245,24 @@ package struct ExclusionScan {
         try writer.finish(self)
     }
 
-    /// A row as it is read.
+    /// Row as read from the list.
     private struct ReadRow {
         let number: UInt64
-        /// nil: the row has no token.
+        /// nil if the row has no token.
         var token: TokenDigest?
-        /// Whether a payload can be made for it.
+        /// Whether a payload can be rendered for it.
         var isSendable: Bool
-        /// A reason that applies to the row, whatever its token.
+        /// Reason that applies to the row regardless of its token.
         var reason: SkipReason?
     }
 
-    /// Hands out each row that has a token or that the filter leaves out.
+    /// Passes each row that has a token or is excluded by the filter to `visit`.
     ///
     /// - Parameters:
-    ///   - payloads: nil: whether rows can be sent is not asked.
-    ///   - filter: nil: leaves out no row.
-    ///   - verdicts: Says which tokens are dead; nil: none is.
-    ///   - registered: The field with the time of registration; nil: there is none.
+    /// - payloads: Payloads for checking whether rows can be sent; nil to skip that check.
+    /// - filter: Filter of the rows; nil to exclude none.
+    /// - verdicts: Evidence about dead tokens; nil if there is none.
+    /// - registered: Index of the field with the registration time; nil if there is none.
     private static func read(
         _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, filter: RowFilter?,
         verdicts: EarlierVerdicts?, registered: Int?,
@@ -297,7 +300,8 @@ package struct ExclusionScan {
         return survey.counts
     }
 
-    /// An opt-out that can't be read is one that is not honoured: better known before than after.
+    /// Refuses or warns about unreadable suppressions before the campaign, because they would not
+    /// be respected.
     private static func tell(
         _ counts: ListSurvey.Counts, of list: TokenList
     ) throws(BroadsideError) {
@@ -328,29 +332,29 @@ package struct ExclusionScan {
 }
 
 extension RecordSorter.Record {
-    /// A row that is skipped, sorted by its number.
+    /// Record of a skipped row, sorted by its number.
     fileprivate static func skipped(_ row: UInt64, _ reason: SkipReason) -> Self {
         .init(first: row, second: UInt64(reason.rawValue), third: 0, fourth: 0)
     }
 
-    /// A reason that applies to each row with this token. It is sorted before those rows.
+    /// Record of a reason for all rows with this token, sorted before those rows.
     fileprivate static func mark(_ token: TokenDigest, _ reason: SkipReason) -> Self {
         .init(first: token.high, second: token.low, third: 0, fourth: UInt64(reason.rawValue))
     }
 
-    /// A token of which only the fingerprint is known, and which was accepted as often as it may be. It is
-    /// sorted before the marks and rows of tokens with this fingerprint.
+    /// Record of a token that reached the cap, known only by its fingerprint. Sorted before the
+    /// marks and rows of tokens with this fingerprint.
     fileprivate static func mark(fingerprint: UInt64) -> Self {
         .init(
             first: fingerprint, second: 0, third: 0,
             fourth: UInt64(SkipReason.frequencyCap.rawValue))
     }
 
-    /// A row of the list, sorted by token, then by number.
+    /// Record of a row in the list, sorted by token, then by number.
     ///
     /// - Parameters:
-    ///   - isSendable: Whether a payload can be made for it.
-    ///   - reason: A reason that applies to this row, whatever its token.
+    /// - isSendable: Whether a payload can be rendered for it.
+    /// - reason: Reason that applies to this row regardless of its token.
     fileprivate static func row(
         _ row: UInt64, _ token: TokenDigest, isSendable: Bool, _ reason: SkipReason?
     ) -> Self {
@@ -360,21 +364,21 @@ extension RecordSorter.Record {
     }
 }
 
-/// Decides which rows with one token are skipped, and why. Takes records in their order: a token's
-/// marks, then its rows.
+/// Decision about which rows with one token are skipped, and why. Takes records in their order: a
+/// token's marks, then its rows.
 private struct TokenVerdict {
     let skipsDuplicates: Bool
     private var token: (high: UInt64, low: UInt64)?
-    /// The first reason that applies to all rows with the token.
+    /// First reason that applies to all rows with the token.
     private var mark: SkipReason?
     /// Whether an earlier row with the token is sent.
     private var hasSentRow = false
-    /// The latest fingerprint whose tokens were accepted as often as they may be.
+    /// Latest fingerprint whose tokens reached the cap.
     private var cappedFingerprint: UInt64?
 
     init(skipsDuplicates: Bool) { self.skipsDuplicates = skipsDuplicates }
 
-    /// - Returns: the row and its reason if the record is a row that is skipped.
+    /// - Returns: The row and its reason if the record is a skipped row.
     mutating func take(_ record: RecordSorter.Record) -> (row: UInt64, SkipReason)? {
         if token?.high != record.first || token?.low != record.second {
             token = (record.first, record.second)
@@ -386,7 +390,7 @@ private struct TokenVerdict {
                 cappedFingerprint = record.first
                 return nil
             }
-            // Marks of a token come in the order of their reasons.
+            // // The marks of a token are in the order of their reasons.
             mark = mark ?? SkipReason(rawValue: UInt8(record.fourth))
             return nil
         }
@@ -395,23 +399,23 @@ private struct TokenVerdict {
         let duplicate: SkipReason? = skipsDuplicates && hasSentRow ? .duplicate : nil
         let cap: SkipReason? = cappedFingerprint == record.first ? .frequencyCap : nil
         let reason = smaller(smaller(mark, cap), smaller(duplicate, own))
-        // Only a copy that can be sent makes later ones duplicates.
+        // // Only a row that can be sent makes later ones duplicates.
         if mark == nil, own == nil, cap == nil, record.fourth & 1 == 1 { hasSentRow = true }
         return reason.map { (record.third - 1, $0) }
     }
 
-    /// The one that counts of two reasons, each of which may be missing.
+    /// Returns the reason with precedence of two optional ones.
     private func smaller(_ left: SkipReason?, _ right: SkipReason?) -> SkipReason? {
         guard let left, let right else { return left ?? right }
         return min(left, right)
     }
 }
 
-/// Which tokens may be among those that were inserted: all of them, and few others.
+/// Bloom-style filter of tokens: passes all that were inserted, and few others.
 private struct TokenFilter {
     private var words: [UInt64]
 
-    /// - Parameter bitCount: A power of two; 0 for a filter of nothing.
+    /// - Parameter bitCount: A power of two; 0 for an empty filter.
     init(bitCount: Int) { words = Array(repeating: 0, count: bitCount / 64) }
 
     private func place(_ hash: UInt64) -> (word: Int, bit: UInt64) {
@@ -434,9 +438,9 @@ private struct TokenFilter {
 }
 
 extension ExclusionScan {
-    /// The rows to be skipped, in a file that is gone with the process.
+    /// Returns the rows to be skipped, in a file without a name that ends with the process.
     ///
-    /// - Parameter end: Only rows before it are looked at; nil: all.
+    /// - Parameter end: End of the rows to check; nil for all.
     package func listAside(
         of list: TokenList, upTo end: UInt64? = nil
     ) throws(BroadsideError) -> ExclusionIndex {

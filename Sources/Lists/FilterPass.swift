@@ -1,28 +1,29 @@
 package import BroadsideRows
 package import BroadsideSupport
 
-/// One pass of a filter over rows of a list: which of them it leaves out, and what it could not compare.
+/// Pass of a filter over the rows of a list: decides which rows it excludes, and records values
+/// that it could not compare.
 package struct FilterPass {
-    /// What is known of a condition's column.
+    /// Statistics of a condition's column.
     private struct Column {
-        /// Where each row has it.
+        /// Index of the field in each row.
         let field: Int
-        /// Whether a row has a value there.
+        /// Whether any row has a value in it.
         var hasValue = false
-        /// Rows with a value of another kind, and the first of them.
+        /// Number of values of another kind, and the first of them.
         var incomparable: UInt64 = 0
         var firstLine: UInt64 = 0
         var firstText = ""
-        /// Whether that one is a version.
+        /// Whether the first one is a version.
         var isFirstVersion = false
     }
 
     private let filter: RowFilter
     private var columns: [Column]
-    /// Whether a row was judged.
+    /// Whether any row was judged.
     private var hasRow = false
 
-    /// - Parameter layout: Names every column that the filter reads.
+    /// - Parameter layout: A layout with every column that the filter reads.
     package init(_ filter: RowFilter, layout: RowLayout) {
         self.filter = filter
         columns = filter.conditions.map { condition in
@@ -33,8 +34,8 @@ package struct FilterPass {
         }
     }
 
-    /// Whether the filter leaves out the row that was read last: a condition does not hold. A row that
-    /// can't be read as one of its format is not judged: it is invalid.
+    /// Whether the filter excludes the latest row, because a condition does not hold. A row that is
+    /// malformed in its format is not judged: it is invalid.
     package mutating func leavesOut(
         _ row: RowReader.Row, _ reader: borrowing RowReader
     ) -> Bool {
@@ -59,7 +60,7 @@ package struct FilterPass {
     private mutating func note(
         _ index: Int, _ row: RowReader.Row, _ field: RowReader.Field, _ reader: borrowing RowReader
     ) {
-        // An empty text is of no kind.
+        // // An empty text has no kind.
         guard field.count > 0 else { return }
         if columns[index].incomparable == 0 {
             columns[index].firstLine = row.line
@@ -69,10 +70,10 @@ package struct FilterPass {
         columns[index].incomparable += 1
     }
 
-    /// Warns of values that could not be compared, once all rows of a list were read.
+    /// Warns about values that could not be compared, after all rows of a list were read.
     ///
-    /// - Throws: If no row of JSON Lines has a value of a column that the filter names: a name with a slip in it
-    ///   would leave out all rows, or none.
+    /// - Throws: An error if no row of JSON Lines has a value of a column that the filter names,
+    ///   because a misspelled name would exclude all rows, or none.
     package func finish(_ list: TokenList) throws(BroadsideError) {
         for (condition, column) in zip(filter.conditions, columns) {
             if list.format.namesColumnsInEachRow, hasRow, !column.hasValue {

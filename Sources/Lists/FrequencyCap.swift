@@ -1,11 +1,11 @@
-/// How often a device may get a notification: `--cap N/D`.
+/// Limit on notifications per device: `--cap N/D`.
 public struct FrequencyCap: Sendable, Equatable {
-    /// A device that accepted so many notifications within the period gets no other one.
+    /// Number of accepted notifications within the period from which a device gets no more.
     public var count: Int
-    /// Before the campaign's first start, in milliseconds.
+    /// Period before the campaign's first start, in milliseconds.
     public var milliseconds: UInt64
 
-    /// The counts that there may be.
+    /// Valid counts.
     public static let counts = 1...AcceptanceCounts.countLimit
 
     /// - Parameter count: One of `counts`.

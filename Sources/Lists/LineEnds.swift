@@ -1,25 +1,25 @@
 import BroadsideRows
 import BroadsideSupport
 
-/// How a list ends its lines.
+/// Line ends of a list.
 ///
-/// Old spreadsheets end each line with a carriage return alone. If a list's first line ends so, each
-/// carriage return that no line feed follows is read as a line feed in the same place; line feeds end
-/// lines there as well. In any other list such a carriage return is a fault.
+/// Old spreadsheets end each line with a carriage return alone. If a list's first line ends with
+/// one, each carriage return without a following line feed is read as a line feed at the same
+/// offset; line feeds end lines there as well. In any other list such a carriage return is a fault.
 struct LineEnds: Sendable {
     /// Whether carriage returns end lines.
     let areReturns: Bool
 
-    /// Line feeds, some perhaps behind a carriage return.
+    /// Line feeds, optionally after a carriage return.
     static let lineFeeds = LineEnds(areReturns: false)
 
     private static let (carriageReturn, lineFeed) = (UInt8(ascii: "\r"), UInt8(ascii: "\n"))
-    /// Bytes in which a first line ends: more than a row may have.
+    /// Bytes within which the first line must end: more than a row may have.
     private static let searchLimit = RowChunk.rowByteCountMax + RowChunk.capacity
 
     private init(areReturns: Bool) { self.areReturns = areReturns }
 
-    /// Looks at a list's first line.
+    /// Detects the line ends from a list's first line.
     init(of bytes: ListBytes) throws(BroadsideError) {
         var buffer = ReadBuffer(byteCount: RowChunk.capacity)
         var offset = 0
@@ -50,14 +50,14 @@ struct LineEnds: Sendable {
         return try bytes.read(at: offset, into: &buffer) > 0 && buffer.bytes.byte(at: 0) == lineFeed
     }
 
-    /// Reads bytes from a place on, with line feeds in the place of what ends lines; 0 only at the end.
+    /// Reads bytes from an offset on, with line feeds as line ends; 0 only at the end.
     func read(
         _ bytes: ListBytes, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
-        // SAFETY: the caller's buffer is passed on as it is.
+        // // SAFETY: the caller's buffer is passed on unchanged.
         let count = try unsafe bytes.read(at: offset, into: buffer)
         if areReturns, count > 0 {
-            // SAFETY: so many bytes are set, and are set again.
+            // // SAFETY: `count` bytes are set, and are set again.
             var text = unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             try replace(&text, bytes, next: offset + UInt64(count))
             assert(text.count == count, "line ends are replaced in place")
@@ -66,9 +66,9 @@ struct LineEnds: Sendable {
         return count
     }
 
-    /// Puts line feeds in the place of the carriage returns that no line feed follows.
+    /// Replaces carriage returns without a following line feed by line feeds.
     ///
-    /// - Parameter next: Where the list goes on behind the text.
+    /// - Parameter next: Offset in the list of the end of the text.
     func replace(
         _ text: inout [UInt8], _ bytes: ListBytes, next: UInt64
     ) throws(BroadsideError) {

@@ -2,7 +2,8 @@ import BroadsideRows
 import BroadsideSupport
 
 extension ListBytes {
-    /// The list's beginning, as much as says what it is. A pipe gives it in pieces.
+    /// Reads the start of the list, as much as is needed to detect its format. A pipe delivers it
+    /// in pieces.
     func readBeginning() throws(BroadsideError) -> [UInt8] {
         var beginning: [UInt8] = []
         var buffer = ReadBuffer(byteCount: RowChunk.capacity)

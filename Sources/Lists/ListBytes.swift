@@ -3,32 +3,32 @@ package import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
 
-/// The bytes of a token list, decoded, wherever they lie.
+/// Decoded bytes of a token list from any source.
 package final class ListBytes: Sendable {
     private enum Source: Sendable {
-        /// A file as it is: read at any place.
+        /// Uncompressed file, which can be read at any offset.
         case file(descriptor: Int32, byteCount: UInt64)
-        /// A packed file, or standard input.
+        /// Compressed file, or standard input.
         case stream(ListStream, descriptor: Int32, fileByteCount: UInt64)
         case memory([UInt8])
     }
 
     private let source: Source
-    /// What its file was when it was opened; nil where it is none.
+    /// State of its file when it was opened; nil if it is not a file.
     private let stamp: FileStamp?
-    /// How messages call it.
+    /// Name for messages.
     let name: InputName
-    /// Where it was read, absolute; nil where it is not a file.
+    /// Absolute path; nil if it is not a file.
     let path: String?
 
-    /// What to do about a list that can't be used.
+    /// Advice for a list that can't be used.
     private static let advice = "name a readable token list"
-    /// A name that stands for standard input.
+    /// Name of standard input.
     package static let standardInput = "-"
 
     /// Opens a list's file, or standard input.
     ///
-    /// - Parameter option: the option that names it, for messages.
+    /// - Parameter option: The option with its name, for messages.
     package init(opening file: String, option: String) throws(BroadsideError) {
         let isInput = file == Self.standardInput
         name = isInput ? .standardInput : InputName(file, option: option)
@@ -67,7 +67,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// How to read a list that lies elsewhere; nil for a path.
+    /// Returns advice for reading a list at a URL; nil for a path.
     private static func remoteAdvice(_ file: String, option: String) -> String? {
         guard let end = file.firstRange(of: "://"), end.lowerBound > file.startIndex,
             file[..<end.lowerBound].allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) })
@@ -85,7 +85,7 @@ package final class ListBytes: Sendable {
             : "copy it here first: \(command) > list.csv"
     }
 
-    /// Standard input, copied aside so that it can be read more than once.
+    /// Copies standard input to a temporary file, so that it can be read more than once.
     init(spoolingAside: ()) throws(BroadsideError) {
         let descriptor = try SpooledInput.spoolAside()
         guard let information = SystemCall.status(of: descriptor) else {
@@ -99,7 +99,7 @@ package final class ListBytes: Sendable {
         path = nil
     }
 
-    /// Bytes in memory.
+    /// Creates a list in memory.
     init(_ bytes: [UInt8]) {
         source = .memory(bytes)
         stamp = nil
@@ -114,7 +114,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// By the first bytes; a name that promises more is not believed.
+    /// Detects the compression from the first bytes; the file's name alone does not decide.
     private static func compression(
         _ descriptor: Int32, file: String, name: InputName
     ) throws(BroadsideError) -> ListCompression? {
@@ -126,29 +126,29 @@ package final class ListBytes: Sendable {
         guard count == 0 else {
             throw .request(name, " is not a \(named.rawValue) file: name it as what it is")
         }
-        // An empty file is no exception: reading it says that it is cut off.
+        // // Even for an empty file, because reading it then reports that it is cut off.
         return named
     }
 
-    /// How its file is packed.
+    /// Compression of the file.
     package var compression: ListCompression? {
         if case .stream(let stream, _, _) = source { return stream.compression }
         return nil
     }
 
-    /// Whether its bytes can be read from the beginning again, however many were read.
+    /// Whether its bytes can be read from the start again, however many were read.
     var canReadAgain: Bool {
         if case .stream(let stream, _, _) = source { return stream.canRestart }
         return true
     }
 
-    /// Whether it is a file as it is, so that it can be cut by bytes.
+    /// Whether it is an uncompressed file, so that it can be divided by bytes.
     var isPlainFile: Bool {
         if case .file = source { return true }
         return false
     }
 
-    /// How many bytes there are; nil where nobody knows before the end was reached.
+    /// Number of bytes; nil if unknown until the end is reached.
     var byteCount: UInt64? {
         switch source {
         case .file(_, let byteCount): byteCount
@@ -157,7 +157,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// How many bytes there are, read to the end where that has to be.
+    /// Returns the number of bytes, after reading to the end if necessary.
     package func measure() throws(BroadsideError) -> UInt64 {
         var byte = ReadBuffer(byteCount: 1)
         while true {
@@ -167,17 +167,16 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// About how many bytes there are. Digits pack to half their size.
+    /// Estimated number of bytes. Digits compress to half their size.
     package var estimatedByteCount: UInt64 {
         if case .stream(let stream, _, let fileByteCount) = source {
-            // Nobody knows what comes through a pipe: enough for a second core.
+            // // The size of a pipe's contents is unknown: assume enough for a second core.
             return stream.decodedByteCount ?? (fileByteCount == 0 ? .max : fileByteCount * 2)
         }
         return byteCount ?? 0
     }
 
-    /// How much of what has to be read was read, where the reader is at `offset`; a total of 0 is
-    /// unknown.
+    /// Returns the progress of a reader at `offset`, in bytes to be read; a total of 0 is unknown.
     package func progress(at offset: UInt64) -> (done: UInt64, total: UInt64) {
         if case .stream(let stream, _, let fileByteCount) = source {
             return (stream.inputOffset, fileByteCount)
@@ -185,7 +184,7 @@ package final class ListBytes: Sendable {
         return (offset, byteCount ?? 0)
     }
 
-    /// Which file it is, whatever names it has; nil where it is none.
+    /// Identity of the file, independent of its name; nil if it is not a file.
     var identity: FileIdentity? {
         switch source {
         case .file(let descriptor, _), .stream(_, let descriptor, _):
@@ -194,7 +193,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// - Throws: Exit code 5 where its file is not as it was when it was opened.
+    /// - Throws: Exit code 5 if its file has changed since it was opened.
     func checkUnchanged() throws(BroadsideError) {
         guard let stamp else { return }
         switch source {
@@ -206,21 +205,21 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// The same, into memory that knows how much of it is set.
+    /// Reads bytes into memory that records how much of it is set.
     ///
-    /// - Parameter limit: The most bytes that are wanted.
+    /// - Parameter limit: Limit on the bytes to read.
     func read(
         at offset: UInt64, into buffer: inout ReadBuffer, limit: Int = .max
     ) throws(BroadsideError) -> Int {
-        // SAFETY: `read` sets bytes from the beginning of the room that it is given, and says how
+        // // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how
         // many.
         try unsafe buffer.fill(limit: limit) { (room) throws(BroadsideError) in
             unsafe try read(at: offset, into: room)
         }
     }
 
-    /// Reads bytes from a place on; 0 only at the end, and only of a file that did not change. What
-    /// was added to it since it was opened is not read.
+    /// Reads bytes from an offset on; 0 only at the end, and only if the file did not change. Bytes
+    /// that were added since it was opened are not read.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
@@ -228,7 +227,7 @@ package final class ListBytes: Sendable {
         case .memory(let bytes):
             guard offset < bytes.count else { return 0 }
             let piece = bytes[Int(offset)...].prefix(buffer.count)
-            // SAFETY: the piece was cut to the buffer's count.
+            // // SAFETY: the piece was cut to the buffer's count.
             unsafe buffer.copyBytes(from: piece)
             return piece.count
         case .file(let descriptor, let byteCount):
@@ -249,12 +248,12 @@ package final class ListBytes: Sendable {
             return count
         case .stream(let stream, _, _):
             do throws(BroadsideError) {
-                // SAFETY: the caller's buffer is passed on as it is.
+                // // SAFETY: the caller's buffer is passed on unchanged.
                 let count = try unsafe stream.read(at: offset, into: buffer)
                 if count == 0, buffer.count > 0 { try checkUnchanged() }
                 return count
             } catch {
-                // What is called damaged may be half of another file.
+                // // Apparent damage may be half of another file.
                 if error.isDamage || error.exitCode == ExitCode.disk { try checkUnchanged() }
                 throw error
             }

@@ -1,37 +1,37 @@
 package import BroadsideRows
 package import BroadsideSupport
 
-/// A place in a list, and the rows that are cut from there on. Used by one thread at a time.
+/// Position in a list from which chunks of rows are read. Used by one thread at a time.
 @safe package final class ListCursor {
     private let list: TokenList
     private let pool: ChunkPool
-    /// Which rows of the list are wanted: none behind their end is cut.
+    /// Rows of the list that are wanted; none beyond their end is read.
     private let rows: CampaignRows
     private var splitter: RowSplitter
-    /// True once the splitter was told that the list is over.
+    /// Whether the splitter has processed the end of the list.
     private var isSplitterDone = false
-    /// Where the rows that are being cut end; the splitter is told that the list ends there.
+    /// Offset of the end of the rows to read, which the splitter treats as the list's end.
     private var end = UInt64.max
-    /// Of the list's beginning, as far as it was read in order; nil if it is not wanted.
+    /// Hash of the list from its start, as far as it was read in order; nil if not requested.
     private(set) var hash: ListHash?
 
-    // SAFETY: `init` allocates `readSize` bytes, `deinit` frees them; the first `bufferCount` are
-    // set, and change only when `cut` has consumed them.
+    // // SAFETY: `init` allocates `readSize` bytes, `deinit` frees them; the first `bufferCount`
+    // are set, and change only after `cut` has consumed them.
     private let buffer: UnsafeMutableRawBufferPointer
     private var bufferOffset: UInt64 = 0
     private var bufferCount = 0
     private var consumed = 0
 
-    /// Bytes that are read at once.
+    /// Bytes per read.
     static let readSize = 256 * 1024
 
-    /// A cursor at the list's beginning.
+    /// Creates a cursor at the start of the list.
     ///
     /// - Parameters:
-    ///   - list: What is read.
-    ///   - pool: Where chunks come from, and go back to; one reader's if none is named.
-    ///   - rows: Which rows are wanted; all if none are named.
-    ///   - isHashed: What is read in order from the list's beginning on is hashed.
+    /// - list: The list to read.
+    /// - pool: Pool of chunks; by default one for a single reader.
+    /// - rows: Rows that are wanted; by default all.
+    /// - isHashed: Whether bytes that are read in order from the start of the list are hashed.
     package init(
         _ list: TokenList, pool: ChunkPool = ChunkPool(limit: ChunkPool.oneReader),
         rows: CampaignRows = CampaignRows(), isHashed: Bool = false
@@ -50,16 +50,16 @@ package import BroadsideSupport
         unsafe buffer.deallocate()
     }
 
-    /// Where the next row is looked for.
+    /// Position at which the next row is expected.
     var position: ListPosition { splitter.position }
-    /// The header's text; known once the first chunk was cut, or the list is at its end.
+    /// Text of the header; known after the first chunk, or at the end of the list.
     var header: [UInt8]? { splitter.header }
 
-    // MARK: Going to a place
+    // // MARK: Positioning
 
-    /// Goes to a gap's start.
+    /// Moves to the start of a gap.
     ///
-    /// - Parameter gap: Whose rows are cut from now on, and none behind its end.
+    /// - Parameter gap: The gap whose rows are read from now on, up to its end.
     /// - Returns: The start.
     @discardableResult package func begin(_ gap: ListExtent) -> ListPosition {
         seek(gap.start)
@@ -78,64 +78,64 @@ package import BroadsideSupport
 
     // MARK: Chunks
 
-    /// Cuts rows of the gap that was begun.
+    /// Reads the next rows of the gap as a chunk.
     ///
-    /// - Parameter rowLimit: The most wanted rows of the chunk.
-    /// - Returns: nil at the gap's end.
-    /// - Throws: Exit code 5 if the list can't be read, 2 behind a fault.
+    /// - Parameter rowLimit: Limit on the wanted rows of the chunk.
+    /// - Returns: nil at the end of the gap.
+    /// - Throws: Exit code 5 if the list can't be read, 2 after a fault.
     package func cutRows(atMost rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         assert(rowLimit > 0, "a chunk has rows")
         let left = rows.end - min(rows.end, position.row)
         guard left > 0 else { return nil }
-        // Of so many rows, only one is wanted.
+        // // Only one of `divisor` rows is wanted.
         let (wanted, overflow) = rowLimit.multipliedReportingOverflow(
             by: Int(rows.selection.divisor))
         splitter.rowLimit = max(1, Int(min(overflow ? UInt64(Int.max) : UInt64(wanted), left)))
         return try cut()
     }
 
-    /// Reads a chunk that the ledger knows.
+    /// Reads a chunk that the ledger has.
     ///
-    /// - Parameter known: Where it is, how many rows it has, and their hash.
-    /// - Returns: nil if the list has something else in its place.
+    /// - Parameter known: Its location, number of rows and hash.
+    /// - Returns: nil if the list has other bytes there.
     /// - Throws: Exit code 5 if the list can't be read.
     package func read(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
-        // Rows have bytes.
+        // // Rows are never empty.
         guard known.byteCount > 0 else { return nil }
         seek(known.start)
-        // Nothing behind it is read in vain.
+        // // Avoids reading beyond it.
         end = known.end.byteOffset
         splitter.endChunk(at: end, isExact: true)
         guard let chunk = try cut() else { return nil }
         guard chunk.hash == known.hash, chunk.rowCount == known.rowCount else {
             pool.giveBack(chunk)
-            // Earlier versions read on.
+            // // Earlier versions continued after a fault.
             if let fault = splitter.fault { throw list.refusal(fault) }
             return nil
         }
         return chunk
     }
 
-    /// Reads a chunk that the ledger knows, for a caller who goes through the rows and counts them: if
-    /// possible the chunk is read as it was, and not cut again.
+    /// Reads a chunk that the ledger has, for callers that iterate over the rows and count them: if
+    /// possible it is read as a whole, without dividing it into rows.
     ///
-    /// - Parameter known: Where it is, how many rows it has, and their hash.
-    /// - Returns: nil if the list has something else in its place.
+    /// - Parameter known: Its location, number of rows and hash.
+    /// - Returns: nil if the list has other bytes there.
     /// - Throws: Exit code 5 if the list can't be read.
     package func readUncut(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
-        // What comes at the list's start is not a row, and the splitter alone knows long ones.
+        // // The start of the list is not a row, and only the splitter handles long rows.
         guard known.byteOffset > 0, known.byteCount <= UInt64(RowChunk.capacity) else {
             return try read(known)
         }
-        // SAFETY: `list.read` gets the room for the call, and says how many bytes it has set.
+        // // SAFETY: `list.read` gets the room for the call, and returns how many bytes it has set.
         return try unsafe pool.read(known) { (offset, room) throws(BroadsideError) in
             unsafe try list.read(at: offset, into: room)
         }
     }
 
-    /// Takes back a chunk that is not needed any more.
+    /// Returns a chunk that is no longer needed to the pool.
     ///
-    /// - Parameter chunk: One of this cursor's.
+    /// - Parameter chunk: A chunk of this cursor.
     package func giveBack(_ chunk: RowChunk) { pool.giveBack(chunk) }
 
     private func cut() throws(BroadsideError) -> RowChunk? {
@@ -145,7 +145,8 @@ package import BroadsideSupport
                 if let last = splitter.finish() { return last }
                 break
             }
-            // SAFETY: so many bytes are set, and nothing changes them while the span lives.
+            // // SAFETY: `bufferCount` bytes are set, and nothing changes them during the lifetime
+            // of the span.
             assert(consumed <= bufferCount, "only what was read is consumed")
             let bytes = unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<bufferCount]))
@@ -160,16 +161,16 @@ package import BroadsideSupport
         return nil
     }
 
-    /// Reads on; false at the end of what is wanted.
+    /// Reads more bytes; false at the end of those wanted.
     private func fillBuffer() throws(BroadsideError) -> Bool {
         assert(consumed == bufferCount, "what was read is consumed first")
         bufferOffset += UInt64(bufferCount)
         consumed = 0
-        // If reading fails, nothing of what came before may be taken for what follows.
+        // // If reading fails, previous bytes must not be mistaken for the next ones.
         bufferCount = 0
         let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
-        // SAFETY: `room` is at most the buffer's size, and `read` says how many bytes it has set from
-        // its beginning on: those that the span has, until they are consumed.
+        // // SAFETY: `room` is at most the buffer's size, and `read` returns how many bytes it has
+        // set from its start on: those that the span has, until they are consumed.
         bufferCount = unsafe try list.read(
             at: bufferOffset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         assert(bufferCount >= 0 && bufferCount <= room, "so many bytes were not asked for")
@@ -177,13 +178,13 @@ package import BroadsideSupport
         return bufferCount > 0
     }
 
-    /// Takes what was read last into the hash, as far as it follows what is in it.
+    /// Adds the latest bytes to the hash, as far as they continue it.
     private func takeInHash() {
         guard let known = hash?.byteCount, bufferOffset <= known,
             known < bufferOffset + UInt64(bufferCount)
         else { return }
         let first = Int(known - bufferOffset)
-        // SAFETY: so many bytes of the buffer are set, and nothing changes them meanwhile.
+        // // SAFETY: `bufferCount` bytes of the buffer are set, and nothing changes them meanwhile.
         hash?.append(
             unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[first..<bufferCount])))

@@ -2,12 +2,12 @@ import BroadsideRows
 import BroadsideSupport
 
 extension ListHeader {
-    /// Names what is not a list of rows.
+    /// Refuses a file that is not a list of rows, and names its kind.
     ///
     /// - Parameters:
-    ///   - beginning: The list's beginning.
-    ///   - format: As its name or an option says.
-    ///   - token: The column of the tokens.
+    /// - beginning: The start of the list.
+    /// - format: The format according to its name or an option.
+    /// - token: The token column.
     func refuseForeign(
         _ beginning: [UInt8], format: ListFormat?, token: String
     ) throws(BroadsideError) {
@@ -19,7 +19,7 @@ extension ListHeader {
         }
     }
 
-    /// Names a list whose rows are all on its first line.
+    /// Refuses a list with all rows on its first line.
     func refuseTokensOnOneLine(_ beginning: [UInt8]) throws(BroadsideError) {
         let isCut = beginning.count >= RowChunk.capacity
         guard ForeignToken.areOnFirstLine(beginning, isCut: isCut) else { return }
@@ -29,13 +29,13 @@ extension ListHeader {
                 + command.filter(ListCommand.onePerLine, to: "txt"))
     }
 
-    /// Names a JSON document whose rows are found.
+    /// Refuses a JSON document whose rows could be extracted, with advice.
     func refuseJSON(_ beginning: [UInt8], token: String) throws(BroadsideError) {
         guard let json = ForeignJSON.detect(beginning), json != .other else { return }
         throw .request(name, " is \(json.name): \(json.remedy(command, tokenColumn: token))")
     }
 
-    /// Names lines above a header.
+    /// Refuses a list with lines above its header.
     func refuseTitles(_ beginning: [UInt8], token: String) throws(BroadsideError) {
         guard let line = TitleLines.headerLine(beginning, tokenColumn: token) else { return }
         let above = line == 2 ? "the line" : "the \(line - 1) lines"

@@ -1,28 +1,29 @@
 import BroadsideRows
 import BroadsideSupport
 
-/// The beginning of a list's file: what it says about format and columns.
+/// Start of a list's file, which determines its format and columns.
 struct ListHeader {
-    /// What its file is called; empty where it has no name.
+    /// Name of the file; empty if it has none.
     let fileName: String
     let bytes: ListBytes
     var lineEnds = LineEnds.lineFeeds
-    /// The token's column where the user named one.
+    /// Token column given by the user, if any.
     let tokenColumn: String?
-    /// For columns that a campaign fills in: the option or the place in a file that asks for each.
+    /// Columns that a campaign fills in, each with the option or the location in a file that
+    /// requires it.
     var wanted: [(name: String, location: String)] = []
 
-    /// Bytes in which a header must end: one whose quotes never close is not looked for further.
+    /// Bytes within which a header must end, so that unclosed quotes are not searched further.
     static let searchLimit: UInt64 = 2 << 20
 
     var name: InputName { bytes.name }
 
-    /// The file, for commands that make a list of it.
+    /// The file, for advice on commands that convert it to a list.
     var command: ListCommand {
         ListCommand(file: fileName, compression: bytes.compression)
     }
 
-    /// Where each row has its token, and the other columns that are wanted.
+    /// Returns the layout of rows: the columns of the token and of other wanted values.
     func layout(
         format given: TokenListFormat?, otherColumns: [String]
     ) throws(BroadsideError) -> RowLayout {
@@ -40,7 +41,7 @@ struct ListHeader {
         try refuseTokensOnOneLine(beginning)
         var format = named ?? ListFormat.detect(firstBytes: beginning, tokenColumn: token)
         if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
-        // A row that lacks the token's column is invalid; the list is not.
+        // // A row without the token's column is invalid, unlike the list.
         if format.namesColumnsInEachRow, let layout = try? RowLayout(format: format, names: names) {
             return layout
         }
@@ -75,7 +76,7 @@ struct ListHeader {
         }
     }
 
-    /// Why the columns are not found, and what to do about it.
+    /// Returns the error for missing columns, with advice.
     private func refusal(
         _ error: RowLayout.HeaderError, format: ListFormat, token: String
     ) -> BroadsideError {
@@ -107,14 +108,15 @@ struct ListHeader {
         }
     }
 
-    /// The only column whose name has the word token in it, if that is what is wanted.
+    /// Returns the only column whose name contains the word token, if the token column is the
+    /// missing one.
     private func tokenColumn(_ wanted: String, _ columns: [String], _ token: String) -> String? {
         guard wanted == token else { return nil }
         let named = columns.filter { $0.lowercased().contains("token") }
         return named.count == 1 ? named[0] : nil
     }
 
-    /// Who asks for a column, and of which list.
+    /// Returns the source of a column's requirement, and the list.
     private func location(of column: String, token: String) -> String {
         guard let wanted = wanted.first(where: { $0.name == column && column != token }) else {
             return "\(name) has"
@@ -122,7 +124,7 @@ struct ListHeader {
         return "\(wanted.location): \(name) has"
     }
 
-    /// What is said of a list whose first line is a row. No token of it is shown.
+    /// Returns the error for a list whose first line is a row. Shows no token.
     private func headless(_ columns: [String], tokenIndex: Int, _ format: ListFormat) -> String {
         let start = "\(name) has no header: the first line looks like a token"
         let tokens = columns.count { ForeignToken.countTokens($0.utf8) == 1 }
@@ -142,7 +144,7 @@ struct ListHeader {
             + "as \(names.joined(separator: separator))"
     }
 
-    /// A single column that holds a separator was written with another one.
+    /// Returns advice for a single column that contains another separator.
     private static func separatorAdvice(_ columns: [String]) -> String? {
         guard columns.count == 1 else { return nil }
         if columns[0].contains("\t") { return ", with tabs between them: add --format tsv" }
@@ -153,7 +155,7 @@ struct ListHeader {
         return isCSV ? ", which are not tabs: add --format csv" : nil
     }
 
-    /// The header's text; nil where the list ends before it.
+    /// Returns the text of the header; nil if the list ends before it.
     private func header(_ format: ListFormat) throws(BroadsideError) -> [UInt8]? {
         var cutter = RowSplitter(format: format, pool: ChunkPool(limit: 2), rowLimit: 1)
         var location: UInt64 = 0
@@ -179,7 +181,7 @@ struct ListHeader {
 
     private func read(at offset: UInt64) throws(BroadsideError) -> [UInt8] {
         var buffer = ReadBuffer(byteCount: RowChunk.capacity)
-        // SAFETY: `read` sets bytes from the beginning of the room that it is given, and says how
+        // // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how
         // many.
         _ = try unsafe buffer.fill(limit: .max) { (room) throws(BroadsideError) in
             unsafe try lineEnds.read(bytes, at: offset, into: room)

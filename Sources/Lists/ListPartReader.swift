@@ -2,14 +2,14 @@ package import BroadsideLedgerFormat
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Reads parts of a token list again, for an export: each must have the hash that the ledger notes.
+/// Reader of chunks of a token list for an export; each must have the hash in the ledger.
 package struct ListPartReader: LedgerListReader {
     private let list: TokenList
-    /// What a run reads its list with: there is one idea of what a row is.
+    /// The cursor type that runs use, so that rows are defined in one place.
     private let cursor: ListCursor
-    /// The gap that `cursor` is in, as far as it was not read; nil: it is elsewhere.
+    /// Unread rest of the gap at `cursor`; nil if it is elsewhere.
     private var gap: ListExtent?
-    /// The list is cut off, damaged or faulty.
+    /// Error of a list that is cut off, damaged or faulty.
     private var damage: BroadsideError?
 
     package init(list: TokenList) {
@@ -28,8 +28,7 @@ package struct ListPartReader: LedgerListReader {
         guard rows.count == chunk.rowCount else { throw Self.otherList(chunk) }
     }
 
-    /// A part whose bytes are those that were sent; whether they are as many rows is for the caller
-    /// to see.
+    /// Reads a chunk whose bytes are those that were sent; the caller checks the number of rows.
     private mutating func read(_ chunk: ChunkReservation) throws(LedgerError) -> RowChunk {
         gap = nil
         do throws(BroadsideError) {
@@ -46,11 +45,11 @@ package struct ListPartReader: LedgerListReader {
             detail: "it is not the list that was sent, from line \(chunk.firstLine) on")
     }
 
-    /// Reads every part that was begun, and compares its hash with the ledger's.
+    /// Reads every reserved chunk, and compares its hash with the ledger's.
     ///
-    /// - Parameter isFinished: Whether all rows of the list, or of the part of it, were begun: there
-    ///   are not others.
-    /// - Throws: Exit code 2 where one has changed: what a resume would send is another list.
+    /// - Parameter isFinished: Whether all rows of the list or its range were reserved, so that
+    ///   there must be no others.
+    /// - Throws: Exit code 2 if one has changed, because a resume would send another list.
     package mutating func check(_ index: LedgerIndex, isFinished: Bool) throws(BroadsideError) {
         var previous: ChunkReservation?
         for number in 0..<index.chunkCount {
@@ -69,7 +68,7 @@ package struct ListPartReader: LedgerListReader {
         }
     }
 
-    /// A list that can't be read on; one that is damaged is not the one that was sent.
+    /// Converts an error of reading the list. A damaged list is not the one that was sent.
     private mutating func unreadable(_ error: BroadsideError) -> LedgerError {
         if error.isDamage || error.isFaultyList { damage = error }
         if error.isFaultyList { return LedgerError(.faultyList, detail: error.message) }
@@ -94,7 +93,7 @@ package struct ListPartReader: LedgerListReader {
         }
     }
 
-    /// Between two parts whose rows adjoin there is nothing but blank lines.
+    /// Checks that there are only blank lines between two chunks with consecutive rows.
     private mutating func checkNoRows(
         after previous: ChunkReservation?, before next: ChunkReservation
     ) throws(LedgerError) {
@@ -119,7 +118,7 @@ package struct ListPartReader: LedgerListReader {
         throw LedgerError(.badList, detail: "it has other rows")
     }
 
-    /// Reads a part that was begun, and compares its hash with the ledger's.
+    /// Reads a reserved chunk, and compares its hash with the ledger's.
     package mutating func check(_ chunk: ChunkReservation) throws(LedgerError) {
         let read = try read(chunk)
         var reader = RowReader(layout: list.layout)
@@ -131,7 +130,7 @@ package struct ListPartReader: LedgerListReader {
     package mutating func loadNext(
         of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation? {
-        // The rest of the gap that was read last continues where the cursor is.
+        // // The rest of the latest gap starts at the cursor.
         if self.gap != gap { cursor.begin(gap) }
         self.gap = nil
         let read: RowChunk?

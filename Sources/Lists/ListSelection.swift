@@ -2,15 +2,15 @@ import BroadsideLedgerFormat
 package import BroadsideRows
 import BroadsideSupport
 
-/// Which rows of a list a run is about, and which of these it does not send: the one answer to whether a
-/// row is in the run.
+/// Selection of the rows of a list that a run covers, and of those among them that it skips. All
+/// decisions about whether a row is in the run use it.
 package struct ListSelection: Sendable {
-    /// The rows of its part of the list, its shard and its limit.
+    /// Rows within the run's part of the list, its shard and its limit.
     package var rows: CampaignRows
-    /// Those that are suppressed, and later copies of a token; nil: none.
+    /// Rows that are suppressed, and later copies of a token; nil if there are none.
     package var skips: ExclusionIndex?
 
-    /// Selects rows; all of a list unless the arguments say otherwise.
+    /// Creates a selection, by default of all rows.
     package init(rows: CampaignRows = CampaignRows(), skips: ExclusionIndex? = nil) {
         self.rows = rows
         self.skips = skips
@@ -22,7 +22,7 @@ package struct ListSelection: Sendable {
         try skips?.mark(chunk)
     }
 
-    /// Of a chunk that is cut again, only the shard's rows are sent.
+    /// Marks a new chunk so that only the shard's rows are sent.
     private func markShard(_ chunk: RowChunk) {
         var dispositions = [RowDisposition](repeating: .settled, count: chunk.rowCount)
         let divisor = rows.selection.divisor
