@@ -38,11 +38,11 @@ package struct ListSelection: Sendable {
 }
 
 extension CampaignRows {
-    /// The rows of a run that begins.
+    /// Creates the selection of a new run.
     ///
     /// - Parameters:
-    ///   - part: The part of the list that the shard has, if the list is cut by bytes.
-    ///   - limit: So many rows of the shard; nil: all.
+    /// - part: The shard's range of the list, if the list is divided by bytes.
+    /// - limit: Limit on rows of the shard; nil if unlimited.
     package init(of list: TokenList, part: ListExtent, shard: ListShard?, limit: UInt64?) {
         self.init(
             part: part, selection: shard?.identity(of: list).selection ?? .all,

@@ -2,17 +2,17 @@ package import BroadsideLedgerFormat
 package import BroadsideRows
 package import BroadsideSupport
 
-/// One of several parts of a list (`--shard K/N`).
+/// Shard of a list (`--shard K/N`).
 public struct ListShard: Sendable, Equatable {
-    /// Which part, from 1.
+    /// Number of the shard, from 1.
     public var index: UInt32
-    /// Of how many.
+    /// Number of shards.
     public var count: UInt32
 
-    /// The most parts.
+    /// Limit on the number of shards.
     public static let countMax: UInt32 = 65_536
 
-    /// Reads `K/N`; nil for anything else.
+    /// Parses `K/N`; nil for anything else.
     public init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ $0.utf8.allSatisfy { (48...57) ~= $0 } }),
@@ -22,12 +22,12 @@ public struct ListShard: Sendable, Equatable {
         (self.index, self.count) = (index, count)
     }
 
-    /// How it is told from others of a campaign.
+    /// Returns the shard's identity within a campaign.
     package func identity(of list: TokenList) -> CampaignIdentity.Shard {
         CampaignIdentity.Shard(index: index, count: count, isByRow: !list.isCutByBytes)
     }
 
-    /// The last row of the list, not included, where only the shard's first rows are wanted.
+    /// Returns the end of the list's rows if only the first `limit` rows of the shard are wanted.
     package func rowsLimit(_ limit: UInt64, part: ListExtent, of list: TokenList) -> UInt64 {
         assert(limit > 0, "a campaign has a row")
         if list.isCutByBytes { return part.firstRow + limit }
@@ -37,7 +37,7 @@ public struct ListShard: Sendable, Equatable {
 }
 
 extension TokenList {
-    /// How it is read, in a line for people.
+    /// One-line description of the list's format, for people.
     package func description(_ shard: ListShard?) -> String {
         let name = path.map { "\(printable($0)): " } ?? (isSpooled ? "standard input: " : "")
         var text = "list         \(name)\(format.name)"
@@ -50,13 +50,14 @@ extension TokenList {
         return text
     }
 
-    /// Whether shards of it are ranges of bytes; else each row is in one by its number.
+    /// Whether shards of it are ranges of bytes; otherwise rows are assigned by their number.
     package var isCutByBytes: Bool { bytes.isPlainFile && !isSpooled }
 
-    /// The rows that start in the Kth of N equal ranges of bytes; all of a list that is not cut so.
+    /// Returns the rows that start in the Kth of N equal ranges of bytes; all rows of a list that
+    /// is not divided by bytes.
     ///
-    /// A row's number, its line, and whether a line end lies in quotes, are known only to who has
-    /// read all before it.
+    /// A row's number, its line, and whether a line end is within quotes, depend on all bytes
+    /// before it, which are read.
     package func part(of shard: ListShard?) throws(BroadsideError) -> ListExtent {
         guard let shard, isCutByBytes, let byteCount else { return .wholeList }
         let first = byteCount * UInt64(shard.index - 1) / UInt64(shard.count)
@@ -80,7 +81,7 @@ extension TokenList {
         return ListExtent(from: from, to: to)
     }
 
-    /// The first row of a chunk that starts at an offset or behind it.
+    /// Returns the position of the chunk's first row that starts at or after an offset.
     private func rowStart(
         in chunk: RowChunk, from offset: UInt64, _ reader: inout RowReader
     ) -> ListPosition? {

@@ -2,40 +2,41 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// The rows of a canary on their way out, and what is left of the list besides.
+/// State of handing out a canary's rows, with the rest of the list.
 struct CanaryRows {
     let gate: CanaryGate
-    /// Rows that are to be handed out yet.
+    /// Rows still to hand out.
     var rowsLeft: UInt64
-    /// Parts of the list that no run has reserved, in order: looked at for rows.
+    /// Ranges of the list that no run reserved, in order, from which rows are taken.
     var gaps: [ListExtent] = []
-    /// True once all of the plan is in `gaps` or was handed out.
+    /// Whether all of the plan is in `gaps` or was handed out.
     var isPlanRead = false
-    /// True once all rows that were asked for so far are handed out.
+    /// Whether all rows requested so far are handed out.
     var isOut = false
-    /// The place that the rows come from next, of `stopCount`.
+    /// Index of the next sampling point, below `stopCount`.
     var stop = 0
     var stopCount = 0
-    /// Rows that are to come from the place, and those that were handed out before it.
+    /// Rows still to hand out at the sampling point.
     var rowsAtStop: UInt64 = 0
-    /// Bytes in the gaps, and in those that are behind us.
+    /// Bytes in all gaps, and in the gaps that were already passed.
     var openByteCount: UInt64 = 0
     var passedByteCount: UInt64 = 0
-    /// Where the gap that is being looked at begins, as far as it is not handed out.
+    /// Start of the part of the current gap that was not handed out.
     var rest: ListPosition?
-    /// What remains of the gaps, in order: sent once the canary has passed.
+    /// Remaining gaps, in order, which are sent once the canary has passed.
     var remains: [ListExtent] = []
 
-    /// More places than these tell no more of a list, and each is a reservation of its own.
+    /// Limit on sampling points: more do not represent a list better, and each is a separate
+    /// reservation.
     static let stopLimit: UInt64 = 100
 }
 
 extension ListSource {
-    /// The next chunk of the canary; nil once all its rows are handed out.
+    /// Returns the next chunk of the canary; nil once all its rows are handed out.
     ///
-    /// Rows that earlier runs reserved and did not settle come first. The others come from places
-    /// spread over what was never reserved: what lies between is read past, which numbers its rows,
-    /// and is handed out when the canary has passed.
+    /// Rows that earlier runs reserved and did not settle come first. The others are sampled at
+    /// points spread over what was never reserved: the rows between are skipped, which numbers
+    /// them, and are handed out once the canary has passed.
     func nextOfCanary(_ canary: inout CanaryRows) throws(BroadsideError) -> RowChunk? {
         if canary.isOut { goOn(&canary) }
         while canary.rowsLeft > 0, !canary.isPlanRead {
@@ -59,7 +60,7 @@ extension ListSource {
         return nil
     }
 
-    /// Rows that could not be sent have others take their place, from what remains.
+    /// Replaces rows that could not be sent by others from the remaining gaps.
     private func goOn(_ canary: inout CanaryRows) {
         let missing = canary.gate.takeMissing()
         guard missing > 0, canary.rowsLeft == 0 else { return }
@@ -72,7 +73,7 @@ extension ListSource {
         if canary.isPlanRead { spread(&canary) }
     }
 
-    /// Decides how many places the rows come from.
+    /// Determines the number of sampling points.
     private func spread(_ canary: inout CanaryRows) {
         canary.openByteCount = canary.gaps.reduce(0) { $0 &+ byteCount($1) }
         canary.stopCount =
@@ -86,23 +87,23 @@ extension ListSource {
         return end - min(end, gap.byteOffset)
     }
 
-    /// About as many rows at each place; all that are left at the last.
+    /// Returns an equal share of the rows for each sampling point; all remaining ones for the last.
     private func rowsAtStop(_ canary: CanaryRows) -> UInt64 {
         let stops = UInt64(max(1, canary.stopCount - canary.stop))
         return (canary.rowsLeft + stops - 1) / stops
     }
 
-    /// Goes on to the place and takes rows there; nil where the gap ends before.
+    /// Advances to the sampling point and takes rows there; nil if the gap ends before it.
     private func nextAtStop(
         in gap: ListExtent, _ canary: inout CanaryRows
     ) throws(BroadsideError) -> RowChunk? {
-        // The place lies so many bytes into all that is open.
+        // // Offset of the sampling point within all open bytes.
         let share = canary.openByteCount / UInt64(canary.stopCount)
         let target = share * UInt64(canary.stop)
         let offset = target - min(target, canary.passedByteCount)
         guard offset <= byteCount(gap) else { return nil }
         if canary.rest == nil { canary.rest = cursor.begin(gap) }
-        // Small steps hit the place well, large ones cost less.
+        // // Small steps stop closer to the sampling point, large ones cost less.
         let step = share > 1 << 19 ? Int.max : max(1, Int(share / 512))
         while cursor.position.byteOffset < gap.byteOffset + offset {
             guard let chunk = try cursor.cutRows(atMost: step) else { return nil }
@@ -111,7 +112,7 @@ extension ListSource {
         guard let chunk = try cursor.cutRows(atMost: Int(canary.rowsAtStop)) else { return nil }
         keepRest(upTo: chunk.start, &canary)
         canary.rest = chunk.end
-        // Of a part by row numbers, only one row in `rows.selection.divisor` is sent.
+        // // In a shard by row numbers, only one of `rows.selection.divisor` rows is sent.
         let own = rows.selection.count(in: chunk.start.row..<chunk.end.row)
         canary.rowsLeft -= own
         canary.rowsAtStop -= own
@@ -125,17 +126,18 @@ extension ListSource {
         return chunk
     }
 
-    /// The rows between the last ones that were handed out and a place remain.
+    /// Keeps the rows between the last ones that were handed out and the sampling point.
     private func keepRest(upTo end: ListPosition, _ canary: inout CanaryRows) {
         guard let rest = canary.rest, rest.row < end.row else { return }
         canary.remains.append(ListExtent(from: rest, to: end))
     }
 
-    /// What is left of a gap remains; the next one is looked at.
+    /// Keeps the rest of a gap, and continues with the next one.
     private func endGap(_ gap: ListExtent, _ canary: inout CanaryRows) {
         assert(canary.gaps.first == gap, "gaps end in their order")
         let left = canary.rest.map { gap.rest(from: $0) } ?? gap
-        // The last gap stays even without rows: who counts the list's rows goes through it.
+        // // The last gap is kept even without rows, because the count of the list's rows reads
+        // through it.
         if left.firstRow != left.endRow { canary.remains.append(left) }
         canary.rest = nil
         canary.passedByteCount &+= byteCount(gap)

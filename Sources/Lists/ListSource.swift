@@ -3,45 +3,45 @@ package import BroadsideRows
 package import BroadsideSupport
 internal import Synchronization
 
-/// Hands a list out in chunks, in order: all of it, or what an earlier run left. Used by the list's
+/// Source of a list's chunks, in order: all of it, or what an earlier run left. Used by the list's
 /// thread alone.
 @safe package final class ListSource: @unchecked Sendable {
     private enum Work {
-        /// Rows that no run has reserved, up to a place or to the list's end.
+        /// Rows that no run reserved, up to an offset or the end of the list.
         case gap
-        /// A chunk of an earlier run, to be read again as it was.
+        /// Chunk of an earlier run, to be read again.
         case again(ChunkWork)
     }
 
     package let list: TokenList
     private let pool: ChunkPool
-    /// Which rows of the list are this run's.
+    /// Selection of the run's rows.
     private let selection: ListSelection
     var rows: CampaignRows { selection.rows }
     private var plan: ResumePlan?
-    /// True once it was taken.
+    /// Whether the range of a new run was already taken.
     private var isPartTaken = false
     private var work: Work?
-    /// The canary, until it is decided.
+    /// State of the canary, until it is decided.
     private var canary: CanaryRows?
-    /// Gaps that the canary left behind; they come before what is left of the plan.
+    /// Gaps that the canary left; they precede the rest of the plan.
     private var remains: ArraySlice<ListExtent> = []
     let cursor: ListCursor
     private var isAtEnd = false
-    /// How far the list is read, for those who watch.
+    /// Reading progress, for other threads.
     private let readTo = Mutex(Progress())
 
-    /// How far a list is read: rows, and the bytes that they stood in.
+    /// Reading progress of a list: rows, and the bytes that they occupy.
     package struct Progress: Sendable {
         package var rows: UInt64 = 0
         package var bytes: UInt64 = 0
-        /// The list's end was seen, so that `rows` is all.
+        /// Whether the end of the list was reached, so that `rows` is the total.
         package var isAtEnd = false
     }
 
     package var progress: Progress { readTo.withLock { $0 } }
 
-    /// A list that one reader goes through.
+    /// Creates a source for a single reader.
     package convenience init(
         _ list: TokenList, _ selection: ListSelection = ListSelection()
     ) throws(BroadsideError) {
@@ -50,14 +50,14 @@ internal import Synchronization
             rows: selection.rows, skips: selection.skips)
     }
 
-    /// A list that a run's reactors read.
+    /// Creates a source for a run's reactors.
     ///
     /// - Parameters:
-    ///   - plan: What an earlier run left; nil: all of `rows`.
-    ///   - rows: Only these rows are handed out to be sent.
-    ///   - skips: Rows that are settled without being sent.
-    ///   - canary: Holds back all but its own rows until it is decided; nil: nothing is held back.
-    ///   - isHashed: Whether the list's hash is wanted at its end.
+    /// - plan: Remaining work of an earlier run; nil for all of `rows`.
+    /// - rows: Rows that are handed out for sending.
+    /// - skips: Rows that are settled without being sent.
+    /// - canary: Gate that withholds all but its own rows until it is decided; nil for none.
+    /// - isHashed: Whether the list's hash is needed at its end.
     package init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rows: CampaignRows,
         skips: ExclusionIndex?, canary: CanaryGate? = nil, isHashed: Bool = false
@@ -70,14 +70,14 @@ internal import Synchronization
         self.plan = plan
     }
 
-    /// Takes back a chunk that is not read any more.
+    /// Returns a chunk that is no longer read to the pool.
     package func giveBack(_ chunk: RowChunk) { pool.giveBack(chunk) }
 
-    /// Why the list can't be read on.
+    /// Error that prevents further reading.
     private var failure: BroadsideError?
 
-    /// The next chunk; nil at the end, and while the canary holds the rest back. Behind an error
-    /// none follows: a canary would take other rows in the place of those that can't be read.
+    /// Returns the next chunk; nil at the end, and while the canary withholds the rest. After an
+    /// error there are no more: a canary would replace the rows that can't be read by others.
     package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         if let failure { throw failure }
         do throws(BroadsideError) {
@@ -88,7 +88,8 @@ internal import Synchronization
         }
     }
 
-    /// At the end of each part the list is looked at: rows of one that has changed are not handed out.
+    /// Returns the next chunk after checking that the list is unchanged, so that no rows of a
+    /// changed list are handed out.
     private func nextUnchanged(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         if isAtEnd { return nil }
         let chunk = try nextPart(rowLimit: rowLimit)
@@ -132,9 +133,9 @@ internal import Synchronization
         return nil
     }
 
-    /// Whether `next` gave no chunk because the rest of the list waits for the canary, all of whose rows
-    /// are handed out. Not asked of the gate again: reactors may have decided it meanwhile, and a list
-    /// that was held would seem to be at its end.
+    /// Whether `next` returned no chunk because the rest of the list waits for the canary, all of
+    /// whose rows are handed out. Recorded instead of asking the gate again: reactors may have
+    /// decided it meanwhile, so that a withheld list would seem to be at its end.
     package private(set) var isHeld = false
 
     private func nextOfCanary() throws(BroadsideError) -> RowChunk? {
@@ -156,10 +157,10 @@ internal import Synchronization
         canary = nil
     }
 
-    /// The number of rows in the list, reading what is left of it without handing it out.
+    /// Returns the number of rows in the list, reading the rest without handing it out.
     ///
-    /// - Parameter isCancelled: Asked now and then; true ends the count.
-    /// - Returns: nil where it was ended.
+    /// - Parameter isCancelled: Called periodically; true ends the count.
+    /// - Returns: nil if it was cancelled.
     package func countRows(isCancelled: () -> Bool) throws(BroadsideError) -> UInt64? {
         if canary != nil {
             while !isCancelled(), let chunk = try nextOfCanary() { pool.giveBack(chunk) }
@@ -174,9 +175,10 @@ internal import Synchronization
         return nil
     }
 
-    /// The hash of the whole list; what was not read in order is read now. Call after `countRows`.
+    /// Returns the hash of the whole list, after reading what was not read in order. Call after
+    /// `countRows`.
     ///
-    /// - Returns: nil where it was ended, or rows behind a limit were not read at all.
+    /// - Returns: nil if it was cancelled, or if rows beyond a limit were not read.
     package func contentHash(isCancelled: () -> Bool) throws(BroadsideError) -> String? {
         guard let hash = cursor.hash, isAtEnd, rows.limit == nil || hash.byteCount == list.byteCount
         else {
@@ -185,7 +187,7 @@ internal import Synchronization
         return try list.contentHash(from: hash) { () throws(BroadsideError) in isCancelled() }
     }
 
-    /// The header's text; known once the first chunk was handed out, or the list is at its end.
+    /// Text of the header; known after the first chunk, or at the end of the list.
     package var header: [UInt8]? { cursor.header }
 
     private func noteProgress() {
@@ -215,7 +217,7 @@ internal import Synchronization
         }
     }
 
-    /// What is to be done next: as earlier runs left it, or the whole list.
+    /// Returns the next work: as earlier runs left it, or the whole list.
     func nextOfPlan() throws(BroadsideError) -> ResumePlan.Work? {
         guard plan != nil else {
             defer { isPartTaken = true }
@@ -228,11 +230,11 @@ internal import Synchronization
         }
     }
 
-    /// True where a canary's rows can come from all over the list: its size is known, and what
-    /// comes before a place can be read past.
+    /// Whether a canary's rows can be sampled from the whole list: its size is known, and rows
+    /// before a sampling point can be skipped.
     var canSpreadCanary: Bool { rows.limit == nil && list.byteCount != nil }
 
-    /// Reads a chunk of an earlier run: the same bytes at the same place, or the list has changed.
+    /// Reads a chunk of an earlier run. Throws if the list has other bytes at its offset.
     func read(_ again: ChunkWork) throws(BroadsideError) -> RowChunk {
         let known = again.chunk
         guard let chunk = try cursor.read(known) else {
@@ -241,7 +243,8 @@ internal import Synchronization
                     + "\(known.firstLine) on has changed: resume with the list as it was",
                 exitCode: 2)
         }
-        // The plan's own arrays: nothing is copied, and most chunks have no row that was sent before.
+        // // Uses the plan's own arrays without a copy; most chunks have no row that was sent
+        // before.
         chunk.dispositions = again.dispositions
         chunk.attempts = again.attempts.contains { $0 > 0 } ? again.attempts : nil
         chunk.reopens = known.reopens

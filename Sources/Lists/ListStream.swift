@@ -2,34 +2,34 @@ internal import BroadsideRows
 import BroadsideSupport
 internal import Glibc
 
-/// A list that can only be read from front to back: a packed file, or standard input. Decoded
-/// bytes that were read of late are kept, so that a reader may go back a little; further back the
-/// file is read from its beginning again.
+/// List that can only be read sequentially: a compressed file, or standard input. The latest
+/// decoded bytes are kept, so that a reader may go back a little; for earlier bytes the file is
+/// read from its start again.
 ///
 ///     file ──▶ input ──▶ ListDecompressor ──▶ window ──▶ read
 ///
-/// Used by one thread at a time, as the list's readers are: the main thread before a run and after
-/// it, the list's own during it.
+/// Used by one thread at a time, like the list's readers: the main thread before and after a run,
+/// the list's own thread during it.
 @safe final class ListStream: @unchecked Sendable {
-    /// Decoded bytes that are kept; at least half of them lie behind the reader.
+    /// Decoded bytes that are kept; at least half of them precede the reader's position.
     static let windowByteCount = 2 << 20
     private static let inputByteCount = 128 << 10
 
     private let descriptor: Int32
-    /// How messages call it.
+    /// Name for messages.
     private let name: InputName
     let compression: ListCompression?
-    /// Whether its bytes can be read again: false for a pipe.
+    /// Whether its bytes can be read again; false for a pipe.
     let canRestart: Bool
     private var decompressor: ListDecompressor?
-    /// What is added to its file later is not read.
+    /// Size of the file when it was opened; bytes added later are not read.
     private let inputLimit: UInt64
 
     // SAFETY: `init` allocates it, `deinit` frees it; the bytes in `inputRange` are set.
     private let input: UnsafeMutableRawBufferPointer
     private var inputRange = 0..<0
     private var isInputAtEnd = false
-    /// Bytes of the file that were read.
+    /// Number of bytes read from the file.
     private(set) var inputOffset: UInt64 = 0
 
     // SAFETY: `init` allocates it, `deinit` frees it; the first `windowCount` bytes are set.
@@ -37,16 +37,16 @@ internal import Glibc
     private var windowStart: UInt64 = 0
     private var windowCount = 0
     private var isAtEnd = false
-    /// Whether the first decoded bytes were looked at.
+    /// Whether the first decoded bytes were checked.
     private var isBeginningSeen = false
-    /// Why it can't be read on: found once all before it was handed out.
+    /// Error that prevents further decoding, thrown once all bytes before it were returned.
     private var failure: BroadsideError?
 
     /// - Parameters:
-    ///   - descriptor: stays the caller's, open as long as this is used.
-    ///   - canRestart: whether it is a file, that can be read anywhere.
-    ///   - compression: nil: as the first bytes say.
-    ///   - fileByteCount: The size of its file; nil for a pipe.
+    /// - descriptor: Descriptor owned by the caller, which keeps it open while this value is used.
+    /// - canRestart: Whether it is a file that can be read at any offset.
+    /// - compression: Compression of the bytes; nil to detect it from the first bytes.
+    /// - fileByteCount: Size of the file; nil for a pipe.
     init(
         descriptor: Int32, name: InputName, canRestart: Bool, compression given: ListCompression?,
         fileByteCount: UInt64? = nil
@@ -55,8 +55,8 @@ internal import Glibc
         self.descriptor = descriptor
         self.name = name
         self.canRestart = canRestart
-        // SAFETY: no byte is read before it is set: both ranges are empty. `readMore` sets `count`
-        // bytes of the input, of which the first are looked at.
+        // // SAFETY: no byte is read before it is set: both ranges are empty. `readMore` sets
+        // `count` bytes of the input, of which the first are read.
         unsafe input = .allocate(byteCount: Self.inputByteCount, alignment: 4_096)
         unsafe window = .allocate(byteCount: Self.windowByteCount, alignment: 4_096)
         var found = given
@@ -77,15 +77,15 @@ internal import Glibc
     }
 
     deinit {
-        // SAFETY: allocated in `init`, and reached only through this object.
+        // // SAFETY: allocated in `init`, and accessed only through this object.
         unsafe input.deallocate()
         unsafe window.deallocate()
     }
 
-    /// How many decoded bytes there are; nil before its end was reached.
+    /// Number of decoded bytes; nil until the end is reached.
     var decodedByteCount: UInt64? { isAtEnd ? windowStart + UInt64(windowCount) : nil }
 
-    /// Reads decoded bytes from a place on; 0 only at the end.
+    /// Reads decoded bytes from an offset on; 0 only at the end.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
@@ -95,7 +95,7 @@ internal import Glibc
             if offset < windowStart + UInt64(windowCount) {
                 let start = Int(offset - windowStart)
                 let count = min(windowCount - start, buffer.count)
-                // SAFETY: both ranges lie inside their memory.
+                // // SAFETY: both ranges are within their memory.
                 unsafe buffer.copyMemory(
                     from: UnsafeRawBufferPointer(rebasing: window[start..<(start + count)]))
                 return count
@@ -122,13 +122,13 @@ internal import Glibc
         failure = nil
     }
 
-    /// Adds to the window's end; sets `isAtEnd` or `failure` where nothing follows.
+    /// Appends decoded bytes to the window; sets `isAtEnd` or `failure` if there are none.
     private func decodeMore() throws(BroadsideError) {
         assert(inputRange.upperBound <= Self.inputByteCount, "the input holds what it has room for")
         assert(windowCount <= Self.windowByteCount, "the window holds what it has room for")
         if windowCount == Self.windowByteCount {
             let half = Self.windowByteCount / 2
-            // SAFETY: both halves lie inside the window.
+            // // SAFETY: both halves are within the window.
             unsafe window.baseAddress.unsafelyUnwrapped.copyMemory(
                 from: window.baseAddress.unsafelyUnwrapped + half, byteCount: half)
             windowStart += UInt64(half)
@@ -142,8 +142,8 @@ internal import Glibc
             inputOffset += UInt64(count)
             isInputAtEnd = count == 0
         }
-        // SAFETY: `inputRange` is set and inside the input, `windowCount` at most the window's
-        // size. The decompressor reads and writes inside what it is given, and says how much.
+        // // SAFETY: `inputRange` is set and inside the input, `windowCount` at most the window's
+        // size. The decompressor reads and writes inside what it is given, and returns how much.
         let source = unsafe UnsafeRawBufferPointer(rebasing: input[inputRange])
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: window[windowCount...])
         guard compression != nil else {
@@ -175,10 +175,10 @@ internal import Glibc
         }
     }
 
-    /// What was compressed twice is not a list of rows, wherever it comes from: a copy of standard input is
+    /// Rejects a list that was compressed twice, from any source: a copy of standard input is
     /// opened like a file, which would be decompressed again.
     ///
-    /// - Parameter isWhole: Whether nothing follows what is in the window.
+    /// - Parameter isWhole: Whether nothing follows the bytes in the window.
     private func inspectBeginning(isWhole: Bool) {
         let markByteCount = 4
         guard !isBeginningSeen, isWhole || windowCount >= markByteCount else { return }
@@ -193,8 +193,8 @@ internal import Glibc
                 + "once, as \(compression.rawValue) -d does")
     }
 
-    /// Waits for a pipe's next bytes. What comes from a pipe may come slowly, or never end: a signal
-    /// to stop, where such signals are made to wait, is taken up here.
+    /// Waits for the next bytes of a pipe, which may be slow or never end. A pending stop signal is
+    /// handled here.
     private static func awaitInput(_ descriptor: Int32) throws(BroadsideError) {
         repeat {
             guard !SignalWatch.isStopPending else {
@@ -209,8 +209,8 @@ internal import Glibc
         _ descriptor: Int32, _ name: InputName, _ offset: UInt64?,
         _ buffer: UnsafeMutableRawBufferPointer, from start: Int
     ) throws(BroadsideError) -> Int {
-        // SAFETY: the range traps if `start` is behind the buffer's end; the system sets at most as
-        // many bytes as there is room for.
+        // // SAFETY: the range traps if `start` is behind the buffer's end; the system sets at most
+        // as many bytes as there is room for.
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
         if offset == nil { try awaitInput(descriptor) }
         while true {
@@ -232,8 +232,8 @@ internal import Glibc
         "after \(windowStart + UInt64(windowCount)) bytes of the list"
     }
 
-    // Whoever reads before a run has begun was given a wrong file. A run that comes upon it later calls
-    // it an error while running, whatever the exit code here.
+    // // Before a run, a wrong file is a usage error. A run that finds it later reports an error
+    // while running, whatever the exit code here.
 
     private var cutOff: BroadsideError {
         .damaged(

@@ -1,22 +1,23 @@
 package import BroadsideSupport
 
-/// A window that goes along a list: what its user has not consumed comes again with more behind it.
+/// Window that moves along a list: bytes that its user has not consumed are provided again, with
+/// more after them.
 @safe package struct ListWindow: ~Copyable {
-    /// Bytes that are read at once.
+    /// Bytes per read.
     static let byteCount = 1 << 20
-    /// The most bytes that are held for the sake of one long row: more than a row may have.
+    /// Limit on the bytes kept for one long row; more than a row may have.
     static let maximumByteCount = 2 << 20
 
     private let list: TokenList
-    /// Whether its bytes are those of the list, whatever ends its lines.
+    /// Whether its bytes are the list's own, without replaced line ends.
     private let isOriginal: Bool
     // SAFETY: `init` and `consume` allocate it, `consume` frees the one before, `deinit` the last;
     // the first `filled` bytes are set.
     private var memory: UnsafeMutableRawBufferPointer
     private var filled = 0
-    /// Where the window starts in the list.
+    /// Offset of the window in the list.
     private(set) var offset: UInt64 = 0
-    /// Whether nothing follows the window.
+    /// Whether the list ends with the window.
     package private(set) var isLast = false
 
     package init(_ list: TokenList, isOriginal: Bool = false) throws(BroadsideError) {
@@ -27,39 +28,39 @@ package import BroadsideSupport
     }
 
     deinit {
-        // SAFETY: the window can't be copied, and what has its `bytes` uses them until `consume` or
-        // `fill` only.
+        // // SAFETY: the window can't be copied, and users of its `bytes` use them until `consume`
+        // or `fill` only.
         unsafe memory.deallocate()
     }
 
-    /// The bytes in the window; they stay where they are until `consume` or `fill`.
+    /// Bytes in the window, valid until `consume` or `fill`.
     package var bytes: UnsafeMutableRawBufferPointer {
         // SAFETY: `filled` is at most the memory's size; the caller uses the bytes until the next
         // call only.
         unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<filled])
     }
 
-    /// The window's first bytes.
+    /// Returns the window's first bytes.
     @_lifetime(borrow self)
     package func first(_ count: Int) -> RawSpan {
         precondition(count <= filled)
-        // SAFETY: so many bytes are set, and they stay until the window moves.
+        // // SAFETY: `count` bytes are set, and they are unchanged until the window moves.
         let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
-    /// What is in the window, with line feeds at the ends of lines.
+    /// Returns the contents of the window, with line feeds as line ends.
     package func withLineFeeds() throws(BroadsideError) -> [UInt8] {
-        // SAFETY: so many bytes are set, and they are copied.
+        // // SAFETY: `filled` bytes are set, and they are copied.
         var text = unsafe [UInt8](bytes)
         try list.replaceLineEnds(in: &text, next: offset + UInt64(filled))
         return text
     }
 
-    /// Reads on until the window is full or the list at its end; false where nothing is left.
+    /// Reads until the window is full or the list ends; false if nothing is left.
     package mutating func fill() throws(BroadsideError) -> Bool {
         if isLast { return false }
-        // SAFETY: `read` says how many bytes it has set from the beginning of the room that it is
+        // // SAFETY: `read` returns how many bytes it has set from the start of the room that it is
         // given.
         while unsafe filled < memory.count {
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
@@ -78,7 +79,7 @@ package import BroadsideSupport
         return true
     }
 
-    /// Goes on behind the first `count` bytes.
+    /// Removes the first `count` bytes from the window.
     package mutating func consume(_ count: Int) {
         precondition(count <= filled)
         assert(count >= 0, "nothing is put back")
@@ -94,7 +95,7 @@ package import BroadsideSupport
             unsafe memory.deallocate()
             unsafe memory = larger
         } else if rest > 0, count > 0 {
-            // SAFETY: both ranges lie inside the window; `copyMemory` allows them to overlap.
+            // // SAFETY: both ranges are within the window; `copyMemory` allows them to overlap.
             let start = unsafe memory.baseAddress.unsafelyUnwrapped
             unsafe start.copyMemory(from: start + count, byteCount: rest)
         }

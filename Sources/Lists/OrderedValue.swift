@@ -1,23 +1,23 @@
 internal import BroadsideHygiene
 internal import BroadsideSupport
 
-/// A value that others of its kind come before or behind: what `<`, `<=`, `>` and `>=` of a filter
-/// compare with. Its text says which kind it is:
+/// Value of an ordered kind, for the operators `<`, `<=`, `>` and `>=` of a filter. Its text
+/// determines the kind:
 ///
-/// - a number: `18`, `-0.5`, `1e6`, compared digit by digit, however many there are
-/// - a version, numbers with two dots or more: `5.2.0`, `10.4.1.2`. Of a version that is compared with it,
-///   parts that it lacks are 0: `6` is `6.0.0`
-/// - a date of ISO 8601, alone or with a time: `2024-02-29`, `2024-02-29T18:30:00+02:00`. It stands for
-///   all of the day, minute, second or millisecond that it names
+/// - a number: `18`, `-0.5`, `1e6`, compared digit by digit, with any number of digits
+/// - a version, numbers with two dots or more: `5.2.0`, `10.4.1.2`. In a version that is compared
+///   with it, missing parts are 0: `6` is `6.0.0`
+/// - a date of ISO 8601, with or without a time: `2024-02-29`, `2024-02-29T18:30:00+02:00`. It
+///   covers the whole day, minute, second or millisecond that it names
 struct OrderedValue: Sendable, Equatable {
-    /// What it is.
+    /// Kind of a value.
     enum Kind: Sendable, Equatable {
         case number(DecimalNumber)
         case version
         case date(WrittenTime)
     }
 
-    /// As it is written, without blanks round it.
+    /// Text of the value, without surrounding blanks.
     let bytes: [UInt8]
     let kind: Kind
 
@@ -38,7 +38,7 @@ struct OrderedValue: Sendable, Equatable {
 
     var text: [UInt8] { bytes }
 
-    /// What the kind is called, in a message about texts of other kinds.
+    /// Name of the kind, for a message about texts of other kinds.
     var kindName: String {
         switch kind {
         case .number: "a number"
@@ -47,7 +47,7 @@ struct OrderedValue: Sendable, Equatable {
         }
     }
 
-    /// How to compare with versions, at the end of a message.
+    /// Advice on comparing with versions, for the end of a message.
     var versionAdvice: String {
         let text = String(decoding: bytes, as: UTF8.self)
         switch (kind, VersionText.dotCount(bytes.rawSpan)) {
@@ -57,8 +57,8 @@ struct OrderedValue: Sendable, Equatable {
         }
     }
 
-    /// Below 0 if a text comes before this value, above 0 if it comes behind it; nil if it is not of
-    /// this kind.
+    /// Returns a negative number if a text precedes this value, a positive one if it follows; nil
+    /// if it is not of this kind.
     func order(of text: RawSpan) -> Int? {
         switch kind {
         case .number(let own):
@@ -69,32 +69,34 @@ struct OrderedValue: Sendable, Equatable {
             return VersionText.order(of: text, and: bytes.rawSpan)
         case .date(let own):
             guard let time = Self.date(text) else { return nil }
-            // What began within the day, minute or second that is named is neither before nor behind it.
+            // // A time within the named day, minute or second neither precedes nor follows it.
             return time.first < own.first ? -1 : time.first > own.last ? 1 : 0
         }
     }
 
-    /// A text as a date with hyphens, with or without a time: numbers of seconds are numbers here.
+    /// Parses a date with hyphens, with or without a time; numbers of seconds count as numbers
+    /// here.
     private static func date(_ text: RawSpan) -> WrittenTime? {
         guard text.byteCount >= 10, text.byte(at: 4) == UInt8(ascii: "-") else { return nil }
         return WrittenTime(text)
     }
 }
 
-/// A decimal number in a text, as exact as it is written: where its digits lie, and where its point is.
+/// Exact decimal number in a text: the location of its digits, and its exponent.
 ///
 ///     -00120.50e3     the significant digits are `120.5`, the value is -0.1205 * 10^6
 struct DecimalNumber: Sendable, Equatable {
     private var isNegative = false
-    /// From the first digit that is not 0 to the last one; a point may lie between them. Empty for 0.
+    /// Range from the first digit that is not 0 to the last one, perhaps with a point between.
+    /// Empty for 0.
     private var digits = 0..<0
-    /// The value is 0.DIGITS times 10 to this power.
+    /// Power of 10 by which 0.DIGITS is multiplied.
     private var exponent = 0
 
-    /// The most digits of a written exponent.
+    /// Limit on the digits of a written exponent.
     private static let exponentDigitsLimit = 6
 
-    /// - Returns: nil if the text is not `18`, `-0.5`, `.5`, `+1.25e-3` or the like.
+    /// - Returns: nil if the text does not have a form like `18`, `-0.5`, `.5` or `+1.25e-3`.
     init?(_ text: RawSpan) {
         let end = text.byteCount
         var offset = 0
@@ -125,11 +127,11 @@ struct DecimalNumber: Sendable, Equatable {
             return
         }
         digits = first..<last
-        // Behind the point, each 0 before the first digit lowers the power by one.
+        // // After the point, each 0 before the first digit lowers the power by one.
         exponent = power + (first < wholeEnd ? wholeEnd - first : wholeEnd + 1 - first)
     }
 
-    /// The exponent at the end of a text; 0 if none is written, nil if something else is.
+    /// Parses the exponent at the end of a text; 0 if there is none, nil if the end is invalid.
     private static func power(_ text: RawSpan, from start: Int) -> Int? {
         let end = text.byteCount
         if start == end { return 0 }
@@ -152,7 +154,7 @@ struct DecimalNumber: Sendable, Equatable {
         return isNegative ? -value : value
     }
 
-    /// Below 0 if the first number is smaller, 0 if they are equal.
+    /// Returns a negative number if the first number is smaller, 0 if they are equal.
     static func order(
         of first: DecimalNumber, in firstText: RawSpan, and second: DecimalNumber,
         in secondText: RawSpan
@@ -175,7 +177,7 @@ struct DecimalNumber: Sendable, Equatable {
 
     private var sign: Int { digits.isEmpty ? 0 : isNegative ? -1 : 1 }
 
-    /// The next digit; 0 behind the last one.
+    /// Returns the next digit; 0 after the last one.
     private func digit(at offset: inout Int, in text: RawSpan) -> UInt8 {
         guard offset < digits.upperBound else { return UInt8(ascii: "0") }
         if text.byte(at: offset) == UInt8(ascii: ".") { offset += 1 }
@@ -186,7 +188,7 @@ struct DecimalNumber: Sendable, Equatable {
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") <= 9 }
 
-    /// Whether a byte of a number without sign and exponent is a digit that is not 0.
+    /// Whether a byte of a number without sign and exponent is a digit other than 0.
     private static func isSignificant(_ byte: UInt8) -> Bool {
         isDigit(byte) && byte != UInt8(ascii: "0")
     }
@@ -194,7 +196,7 @@ struct DecimalNumber: Sendable, Equatable {
 
 /// Versions: numbers with dots between them.
 enum VersionText {
-    /// The dots of a version; nil if the text is none.
+    /// Returns the number of dots of a version; nil if the text is not a version.
     static func dotCount(_ text: RawSpan) -> Int? {
         var dots = 0
         var wasDigit = false
@@ -212,13 +214,13 @@ enum VersionText {
         return wasDigit ? dots : nil
     }
 
-    /// Below 0 if the first version is the lower one; parts that one of them lacks are 0.
+    /// Returns a negative number if the first version is lower; missing parts are 0.
     static func order(of first: RawSpan, and second: RawSpan) -> Int {
         var (offset, otherOffset) = (0, 0)
         while offset < first.byteCount || otherOffset < second.byteCount {
             let part = part(of: first, at: &offset)
             let otherPart = self.part(of: second, at: &otherOffset)
-            // Without zeros before them, the longer one of two numbers is the larger one.
+            // // Without leading zeros, the longer of two numbers is larger.
             if part.count != otherPart.count { return part.count - otherPart.count }
             for offset in 0..<part.count {
                 let digit = first.byte(at: part.lowerBound + offset)
@@ -229,7 +231,8 @@ enum VersionText {
         return 0
     }
 
-    /// Where the next number's digits lie, without zeros before them; goes behind its dot.
+    /// Returns the range of the next number's digits without leading zeros, and advances past its
+    /// dot.
     private static func part(of text: RawSpan, at offset: inout Int) -> Range<Int> {
         var start = offset
         while start < text.byteCount, text.byte(at: start) == UInt8(ascii: "0") { start += 1 }

@@ -1,7 +1,7 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Says on a terminal how much of a list is read.
+/// Display of a list's reading progress on a terminal.
 package struct ReadingProgress {
     private let list: TokenList
     private let isShown = isatty(STDERR_FILENO) == 1
@@ -14,7 +14,7 @@ package struct ReadingProgress {
         guard isShown else { return }
         let now = Clock.now().nanoseconds
         guard now >= nextTime else { return }
-        // The first line comes after a moment: most lists are read by then.
+        // // The first line is delayed, because most lists are read by then.
         if nextTime > 0 {
             let (read, total) = list.bytes.progress(at: done)
             writeProgress(

@@ -1,14 +1,14 @@
 package import BroadsideSupport
 internal import Glibc
 
-/// Sorts any number of records within bounded memory: runs of them are sorted and spilled to a
-/// nameless temporary file, and merged at the end.
+/// Sorter of any number of records within bounded memory: sorted runs are spilled to a temporary
+/// file without a name, and merged at the end.
 ///
 ///     append … append ──▶ (full: sort, spill) ──▶ append … ──▶ merge: smallest first
 ///
-/// Short lists never touch the disk.
+/// Short lists never use the disk.
 package struct RecordSorter: ~Copyable {
-    /// Four words, compared in this order.
+    /// Record of four words, compared in this order.
     package struct Record: Comparable, BitwiseCopyable {
         package var first: UInt64
         package var second: UInt64
@@ -31,21 +31,21 @@ package struct RecordSorter: ~Copyable {
         }
     }
 
-    /// Records in memory before they are spilled: 32 MiB of them.
+    /// Records in memory before a spill: 32 MiB.
     static let defaultLimit = 1 << 20
-    /// Records that are read back at once, of each run.
+    /// Records per read from each run.
     private static let readCount = 1 << 10
 
     private let limit: Int
     private let directory: String
     private var records: [Record] = []
     private var descriptor: Int32 = -1
-    /// Where each spilled run ends in the file, in records.
+    /// End of each spilled run in the file, in records.
     private var runEnds: [Int] = []
 
     /// - Parameters:
-    ///   - directory: Where to spill; looked at only where that is needed.
-    ///   - limit: Records that may be in memory.
+    /// - directory: Directory for spilling, accessed only if needed.
+    /// - limit: Limit on records in memory.
     package init(directory: String, limit: Int = RecordSorter.defaultLimit) {
         self.directory = directory
         self.limit = limit
@@ -55,7 +55,7 @@ package struct RecordSorter: ~Copyable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Takes a record in.
+    /// Adds a record.
     package mutating func append(_ record: Record) throws(BroadsideError) {
         if records.count == limit { try spill() }
         records.append(record)
@@ -83,7 +83,7 @@ package struct RecordSorter: ~Copyable {
         descriptor = try openNameless(in: directory)
     }
 
-    /// Hands out all records, the smallest first, and forgets them.
+    /// Passes all records to `visit`, the smallest first, and removes them.
     package mutating func merge(
         _ visit: (Record) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
@@ -115,7 +115,7 @@ package struct RecordSorter: ~Copyable {
         }
     }
 
-    /// A spilled run that is read back.
+    /// Spilled run that is being read.
     private struct Run {
         var position: Int
         let end: Int

@@ -1,34 +1,34 @@
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Goes through the rows of a list that a run is about, in order: for all who look at rows before a run
-/// sends them, or without one.
+/// Cursor over the rows of a list that a run covers, in order. Used for all reading of rows before
+/// a run sends them, or without a run.
 ///
-/// It holds a chunk at a time, of a pool of its own, and leaves nothing to be closed.
+/// It keeps one chunk at a time, from its own pool, and needs no closing.
 package struct RowCursor: ~Copyable {
-    /// What it reads from, for the header.
+    /// Source of the rows, which provides the header.
     package let source: ListSource
-    /// Is at the row that was read last.
+    /// Reader positioned at the latest row.
     package private(set) var reader: RowReader
-    /// What the run does with the row that was read last: `send`, `suppressed` or `duplicate`.
+    /// Disposition of the latest row in the run: `send`, `suppressed` or `duplicate`.
     package private(set) var disposition = RowDisposition.send
     private var dispositions: [RowDisposition]?
-    /// Where the chunk in hand begins in the list.
+    /// Offset of the current chunk in the list.
     private var chunkOffset: UInt64 = 0
     private let rowsAtOnce: Int
     private let endsOnSignals: Bool
     private var progress: ReadingProgress?
 
-    /// A cursor before the first row.
+    /// Creates a cursor before the first row.
     ///
     /// - Parameters:
-    ///   - selection: Which rows it stops at: those that are in the run, even if they are skipped.
-    ///   - layout: The columns that are read; nil: the list's.
-    ///   - rowsAtOnce: The most rows that are read ahead of the first one's use: a fault of the list behind
-    ///     them is found later.
-    ///   - endsOnSignals: A signal to stop ends it: for work that reads all of a list before a run. What is
-    ///     short comes to its end.
-    ///   - showsProgress: Says on a terminal how much of the list is read.
+    /// - selection: Rows to return: those in the run, even if they are skipped.
+    /// - layout: Columns to read; nil for the list's.
+    /// - rowsAtOnce: Limit on the rows that are read ahead of the first one's use; a fault of the
+    ///   list after them is found later.
+    /// - endsOnSignals: Whether a stop signal ends it, for work that reads all of a list before a
+    ///   run. Short work is completed.
+    /// - showsProgress: Whether the reading progress is shown on a terminal.
     package init(
         _ list: TokenList, _ selection: ListSelection = ListSelection(),
         layout: RowLayout? = nil, rowsAtOnce: Int = .max, endsOnSignals: Bool = false,
@@ -41,9 +41,9 @@ package struct RowCursor: ~Copyable {
         progress = showsProgress ? ReadingProgress(list) : nil
     }
 
-    /// The next row; nil at the end of the list.
+    /// Returns the next row; nil at the end of the list.
     ///
-    /// - Throws: Why the list can't be read on; exit code 3 if a signal ended it.
+    /// - Throws: The reason why the list can't be read further; exit code 3 if a signal ended it.
     package mutating func next() throws(BroadsideError) -> RowReader.Row? {
         while true {
             while let row = reader.next() {
@@ -75,6 +75,6 @@ package struct RowCursor: ~Copyable {
         return true
     }
 
-    /// Where a row begins in the decoded list: the row that was read last.
+    /// Returns the offset of the latest row in the decoded list.
     package func byteOffset(of row: RowReader.Row) -> UInt64 { chunkOffset + UInt64(row.start) }
 }

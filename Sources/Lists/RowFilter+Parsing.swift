@@ -1,16 +1,16 @@
 internal import BroadsideSupport
 
 extension RowFilter {
-    /// Why a text is not a condition: one line that begins with the place.
+    /// Reason why a text is not a condition: one line that begins with the location.
     public struct Problem: Error {
-        /// Where it is, what is wrong and how to fix it.
+        /// Location, problem and solution.
         public var message: String
     }
 
-    /// Reads conditions, `COLUMN OP VALUES` each.
+    /// Parses conditions, each `COLUMN OP VALUES`.
     ///
-    /// A column or a value that holds a character that means something is written in double quotes, with a
-    /// quote inside doubled.
+    /// A column or a value with a special character is written in double quotes, with quotes inside
+    /// doubled.
     public init(_ texts: [String]) throws(Problem) {
         precondition(!texts.isEmpty, "a filter has a condition")
         guard texts.count <= Self.conditionsLimit else {
@@ -39,13 +39,13 @@ extension RowFilter {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
     }
 
-    /// What a text is a part of.
+    /// Part of a condition that a text belongs to.
     enum Part {
         case column
         case value
     }
 
-    /// A text as a condition has it: in double quotes if it needs them.
+    /// Returns a text in the form of a condition: in double quotes if necessary.
     static func quoted(_ text: [UInt8], in part: Part) -> String {
         let isPlain =
             !text.isEmpty && !isBlank(text[0]) && !isBlank(text[text.count - 1])
@@ -73,13 +73,13 @@ extension RowFilter {
     }
 }
 
-/// What is wrong with a condition, and at which byte.
+/// Problem of a condition, with its byte offset.
 private struct ConditionError: Error {
     var offset: Int
     var message: String
 }
 
-/// Goes through a condition's text.
+/// Parser of a condition's text.
 private struct ConditionReader {
     private let text: [UInt8]
     private var offset = 0
@@ -139,7 +139,7 @@ private struct ConditionReader {
                 + ": use =, !=, <, <=, > or >=, \(Self.example)")
     }
 
-    /// A set of texts, sorted for the search, each once.
+    /// Parses a set of texts, sorted for the search, without duplicates.
     private mutating func set(
         _ comparison: RowFilter.Comparison
     ) throws(ConditionError) -> [[UInt8]] {
@@ -155,7 +155,7 @@ private struct ConditionReader {
                         + "a list of the rows that you want")
             }
             guard offset < text.count else { break }
-            // What ends a value is a comma or the end.
+            // // A value ends with a comma or the end of the text.
             offset += 1
         }
         texts.sort { RowFilter.order(of: $0.rawSpan, and: $1.rawSpan) < 0 }
@@ -187,7 +187,8 @@ private struct ConditionReader {
         return bound
     }
 
-    /// A value, in quotes or not; afterwards the next byte is a comma, or there is none.
+    /// Parses a value, with or without quotes; afterwards the next byte is a comma, or there is
+    /// none.
     private mutating func value() throws(ConditionError) -> [UInt8] {
         skipBlanks()
         let start = offset
@@ -215,7 +216,7 @@ private struct ConditionReader {
         return bytes
     }
 
-    /// A text in double quotes; nil if none begins here.
+    /// Parses a text in double quotes; nil if there is none at the current offset.
     private mutating func quotedText() throws(ConditionError) -> [UInt8]? {
         let quote = UInt8(ascii: "\"")
         guard offset < text.count, text[offset] == quote else { return nil }
@@ -234,7 +235,7 @@ private struct ConditionReader {
         throw ConditionError(offset: start, message: "a quote is not closed: close it")
     }
 
-    /// A text up to a byte that ends it, without the blanks round it.
+    /// Parses a text up to a byte that ends it, without surrounding blanks.
     private mutating func plainText(
         until isEnd: (UInt8) -> Bool
     ) throws(ConditionError) -> [UInt8] {

@@ -1,18 +1,18 @@
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// Which rows of a list get a campaign, by what their columns say: those for which all conditions hold.
+/// Filter that selects rows of a list by their columns: those for which all conditions hold.
 ///
 ///     country = FR,BE,"Bonaire, Saba"
 ///     app_version >= 5.2.0
 ///
 /// - `=` and `!=` compare with each text of a set, byte for byte.
-/// - `<`, `<=`, `>` and `>=` compare with one value, of the kind that it is (`OrderedValue`). A text of
-///   another kind matches none of them.
+/// - `<`, `<=`, `>` and `>=` compare with one value, whose text determines the kind
+///   (`OrderedValue`). A text of another kind matches none of them.
 /// - A missing value matches only `!=`.
-/// - Blanks round a value do not count, in the list as in the condition.
+/// - Blanks around a value are ignored, in the list as in the condition.
 public struct RowFilter: Sendable, Equatable {
-    /// What a column's value is compared by.
+    /// Operator that compares a column's value.
     enum Comparison: String, Sendable, CaseIterable {
         case equal = "="
         case notEqual = "!="
@@ -25,33 +25,34 @@ public struct RowFilter: Sendable, Equatable {
         var isOfSet: Bool { self == .equal || self == .notEqual }
     }
 
-    /// One column, and what its value must be.
+    /// Condition on a column's value.
     struct Condition: Sendable, Equatable {
         var column: String
         var comparison: Comparison
-        /// For `=` and `!=`: the set, sorted for the search, each text once; else empty.
+        /// Set of texts for `=` and `!=`, sorted for the search, without duplicates; otherwise
+        /// empty.
         var texts: [[UInt8]]
-        /// For the others: what the column's value is compared with.
+        /// Value that the other operators compare with.
         var bound: OrderedValue?
     }
 
-    /// What a condition says of a row.
+    /// Result of a condition for a row.
     enum Match: Sendable {
         case holds
         case fails
-        /// The row has a value that is not of the bound's kind; the condition does not hold.
+        /// The row's value is not of the bound's kind; the condition does not hold.
         case incomparable
     }
 
-    /// In the order in which they were given.
+    /// Conditions in the order in which they were given.
     let conditions: [Condition]
 
-    /// The most conditions of a filter.
+    /// Limit on the conditions of a filter.
     static let conditionsLimit = 100
-    /// The most texts of a condition's set.
+    /// Limit on the texts of a condition's set.
     static let textsLimit = 1_000
 
-    /// The columns that the filter reads, each once.
+    /// Columns that the filter reads, without duplicates.
     package var columns: [String] {
         var columns: [String] = []
         for condition in conditions where !columns.contains(condition.column) {
@@ -60,17 +61,17 @@ public struct RowFilter: Sendable, Equatable {
         return columns
     }
 
-    /// The conditions as they are written without what may differ between two ways to write the same.
+    /// Conditions in a canonical form, which is the same for all ways to write the same condition.
     package var canonicalTexts: [String] { conditions.map(\.canonicalText) }
 }
 
 extension RowFilter.Condition {
-    /// What the condition says of a row's field, without allocation.
+    /// Evaluates the condition for a row's field, without allocation.
     func match(_ field: RowReader.Field, in reader: borrowing RowReader) -> RowFilter.Match {
         assert(comparison.isOfSet == (bound == nil), "an order has a bound, a set has none")
         if field.form == .missing { return comparison == .notEqual ? .holds : .fails }
         guard field.isText else {
-            // An array, an object, a string that is not text: it is there, and equals nothing.
+            // // An array, an object, or a string that is not text: present, but equal to nothing.
             if comparison.isOfSet { return comparison == .notEqual ? .holds : .fails }
             return .incomparable
         }
@@ -90,7 +91,7 @@ extension RowFilter.Condition {
         return holds ? .holds : .fails
     }
 
-    /// Whether a text is one of the set.
+    /// Whether a text is in the set.
     private func contains(_ text: RawSpan) -> Bool {
         var (low, high) = (0, texts.count)
         while low < high {
@@ -111,7 +112,8 @@ extension RowFilter.Condition {
 }
 
 extension RowFilter {
-    /// The order of a set's texts: shorter ones first. Below 0 where the first text comes first.
+    /// Returns the order of two texts of a set, shorter ones first: negative if the first text
+    /// precedes the second.
     static func order(of first: RawSpan, and second: RawSpan) -> Int {
         if first.byteCount != second.byteCount { return first.byteCount - second.byteCount }
         for offset in 0..<first.byteCount {
@@ -123,7 +125,7 @@ extension RowFilter {
 }
 
 extension RawSpan {
-    /// The text without blanks and carriage returns round it.
+    /// The text without surrounding blanks and carriage returns.
     var withoutBlanks: RawSpan {
         @_lifetime(copy self) get {
             var (start, end) = (0, byteCount)

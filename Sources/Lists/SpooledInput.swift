@@ -1,12 +1,13 @@
 package import BroadsideSupport
 internal import Glibc
 
-/// Standard input, copied where it can be read again.
+/// Copying of standard input to a file that can be read again.
 package enum SpooledInput {
-    /// A pipe whose writer is alive and silent for so long is one that was merely left open.
+    /// Time after which a pipe with a live but silent writer counts as merely left open.
     static let patienceMilliseconds = 30_000
 
-    /// How standard input differs from the list; nil where it is the same, or empty.
+    /// Returns a description of how standard input differs from the list; nil if it is the same, or
+    /// empty.
     package static func difference(
         of input: ListBytes, from list: ListBytes
     ) throws(BroadsideError) -> String? {
@@ -39,7 +40,8 @@ package enum SpooledInput {
         }
     }
 
-    /// Whether standard input can be read, or has ended. A pipe may be one that nobody writes to.
+    /// Whether standard input can be read, or has ended. A pipe may have a writer that never
+    /// writes.
     package static func hasInput() throws(BroadsideError) -> Bool {
         let access = fcntl(STDIN_FILENO, F_GETFL)
         guard let information = SystemCall.status(of: STDIN_FILENO), access >= 0,
@@ -63,9 +65,9 @@ package enum SpooledInput {
         return false
     }
 
-    /// Copies standard input, decoded, into a nameless temporary file.
+    /// Copies standard input, decoded, to a temporary file without a name.
     ///
-    /// - Returns: A descriptor, now the caller's.
+    /// - Returns: A descriptor, which the caller owns.
     static func spoolAside() throws(BroadsideError) -> Int32 {
         let input = try ListBytes(opening: ListBytes.standardInput, option: "tokens")
         let descriptor = try openNameless(in: temporaryDirectory())

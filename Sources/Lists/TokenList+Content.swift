@@ -3,15 +3,15 @@ import BroadsideRows
 package import BroadsideSupport
 
 extension TokenList {
-    /// Bytes that are read at once.
+    /// Bytes per read.
     private static let pieceByteCount = 1 << 20
 
-    /// The hash of the whole list, decoded.
+    /// Returns the hash of the whole decoded list.
     ///
     /// - Parameters:
-    ///   - hash: Of the list's beginning, where that was read before.
-    ///   - isCancelled: Asked now and then; true ends it.
-    /// - Returns: 16 hexadecimal digits; nil where it was ended.
+    /// - hash: Hash of the start of the list, if that was read before.
+    /// - isCancelled: Called periodically; true ends the reading.
+    /// - Returns: 16 hexadecimal digits; nil if it was cancelled.
     func contentHash(
         from hash: ListHash = ListHash(), isCancelled: () throws(BroadsideError) -> Bool
     ) throws(BroadsideError) -> String? {
@@ -24,7 +24,7 @@ extension TokenList {
         }
     }
 
-    /// The hash of the whole list; a signal to stop ends it.
+    /// Returns the hash of the whole list; ends on a stop signal.
     package func contentHash() throws(BroadsideError) -> String? {
         try contentHash { () throws(BroadsideError) in
             try SignalWatch.stopIfRequested()
@@ -32,7 +32,7 @@ extension TokenList {
         }
     }
 
-    /// The hash of its header; nil where its format has none.
+    /// Returns the hash of its header; nil if its format has none.
     package func headerHash() throws(BroadsideError) -> String? {
         guard format.hasHeader else { return nil }
         let source = try ListSource(self)
@@ -43,7 +43,7 @@ extension TokenList {
         return hash.text()
     }
 
-    /// The ledger has no number for a row behind its limit.
+    /// Refuses a list with more rows than the ledger can number.
     ///
     /// - Parameter count: Rows read so far.
     func checkRowCount(_ count: UInt64) throws(BroadsideError) {
@@ -54,6 +54,6 @@ extension TokenList {
         )
     }
 
-    /// - Throws: Exit code 5 where its file is not as it was when it was opened.
+    /// - Throws: Exit code 5 if its file has changed since it was opened.
     func checkUnchanged() throws(BroadsideError) { try bytes.checkUnchanged() }
 }

@@ -4,10 +4,10 @@ package import BroadsideRows
 package import BroadsideSupport
 
 extension TokenList {
-    /// Rows that are looked at before a list is used.
+    /// Rows that are checked before a list is used.
     static let firstCheckRows = 1000
 
-    /// What its first rows are.
+    /// Returns statistics of its first rows.
     func survey() throws(BroadsideError) -> ListSurvey.Counts {
         var survey = ListSurvey()
         try readFirstRows { (row, reader) in
@@ -17,20 +17,21 @@ extension TokenList {
         return survey.counts
     }
 
-    /// Hands out the first rows until there are enough, or `visit` returns false.
+    /// Passes the first rows to `visit` until there are enough, or it returns false.
     private func readFirstRows(
         _ visit: (RowReader.Row, borrowing RowReader) -> Bool
     ) throws(BroadsideError) {
         var rows = try RowCursor(
             self, ListSelection(rows: CampaignRows(limit: UInt64(Self.firstCheckRows))))
-        // What makes the list unreadable counts for more than what its rows are.
+        // // An error that makes the list unreadable takes precedence over the contents of its
+        // rows.
         while let row = try rows.next(), visit(row, rows.reader) {}
     }
 
-    /// Tokens of another kind are named, whoever reads the list, and before anything is done with it.
+    /// Refuses tokens of another kind, for every reader of the list, before it is used.
     ///
-    /// - Throws: Exit code 2 where none of the first rows has a device token, and it is known what
-    ///   most of them have instead.
+    /// - Throws: Exit code 2 if none of the first rows has a device token, and most of them have a
+    ///   known other kind instead.
     func inspect() throws(BroadsideError) {
         let counts = try survey()
         guard counts.valid == 0, let first = counts.firstBadRows.first else { return }
@@ -46,13 +47,13 @@ extension TokenList {
         guard let kind = kinds.first else { return }
         let same = kinds.count { $0 == kind }
         guard same * 2 >= counts.firstBadRows.count else { return }
-        // A table of several platforms may begin with rows of another one.
+        // // A table for several platforms may begin with rows of another one.
         let found = try firstTokenLine()
         guard found.line == nil, found.isComplete else { return }
         throw refusal(of: kind, firstLine: first.line)
     }
 
-    /// Why a list that has tokens of another kind in place of device tokens is refused.
+    /// Returns the error for a list that has tokens of another kind instead of device tokens.
     package func refusal(of kind: ForeignToken, firstLine: UInt64) -> BroadsideError {
         let column = format == .lines ? "" : " in column '\(printable(layout.names[0]))'"
         return .request(
@@ -61,13 +62,13 @@ extension TokenList {
                 + kind.remedy(command, isColumn: format != .lines))
     }
 
-    /// Rows that are read in search of a device token: a few seconds' work.
+    /// Limit on rows read in search of a device token: a few seconds' work.
     private static let searchRowLimit: UInt64 = 10_000_000
-    /// The same in bytes, of a list that can be read only once.
+    /// Limit on the bytes of that search in a list that can be read only once.
     private static let searchByteLimit: UInt64 = 1 << 20
 
-    /// The line of the first row with a device token, and whether so many rows were read for it that there
-    /// is none if none was found.
+    /// Returns the line of the first row with a device token, and whether the search was complete,
+    /// so that there is no such row if none was found.
     package func firstTokenLine() throws(BroadsideError) -> (line: UInt64?, isComplete: Bool) {
         var survey = ListSurvey()
         var rows = try RowCursor(self, endsOnSignals: true)
@@ -94,7 +95,8 @@ extension TokenList {
                 + (try keyAdvice(for: column).map { ": \($0)" } ?? ": name another column"))
     }
 
-    /// Which keys a JSON Lines list has where none is the one that is wanted; nil for other lists.
+    /// Returns advice about the keys of a JSON Lines list without the wanted key; nil for other
+    /// lists.
     package func keyAdvice(for wanted: String) throws(BroadsideError) -> String? {
         guard format == .jsonl else { return nil }
         var keys: [String] = []
@@ -113,11 +115,11 @@ extension TokenList {
 }
 
 extension ListSurvey.Counts {
-    /// Whether a row has the token's column.
+    /// Whether any row has the token's column.
     var hasColumn: Bool { rows > withoutColumn }
 }
 
-/// The names of a list's columns, as a message shows them: none moves a cursor, none is a whole token.
+/// Formats the names of a list's columns for a message: without control characters or whole tokens.
 package func shownColumns(_ columns: [String]) -> String {
     let limit = 24
     let shown = columns.prefix(limit).map(shownColumn)
@@ -129,12 +131,12 @@ package func shownColumns(_ columns: [String]) -> String {
 package func shownColumn(_ column: String) -> String {
     let isSecret =
         resemblesToken(column) || column.pieces(at: ".").contains { resemblesToken(String($0)) }
-    // Digits in a row are shortened in any text.
+    // // Long sequences of digits are shortened in any text.
     let shown = isSecret ? printable(column, limit: 8) : tokenExcerpt(column.utf8)
     return shown.hasSuffix("…") || !isSecret ? shown : shown + "…"
 }
 
-/// Whether a name in a header is a device's token rather than a column's name.
+/// Whether a name in a header is a device token rather than a column's name.
 func resemblesToken(_ name: String) -> Bool {
     let bytes = Array(name.utf8)
     if bytes.count >= 16, TokenText.isToken(bytes) { return true }

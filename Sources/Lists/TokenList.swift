@@ -1,38 +1,38 @@
 package import BroadsideRows
 package import BroadsideSupport
 
-/// A token list as it lies before us: its bytes, their number, how they are written and where each
-/// row has its token. Known in full before anything is sent.
+/// Opened token list: its bytes, their number, its format and the column of its tokens. All of it
+/// is known before anything is sent.
 package final class TokenList: Sendable {
-    /// Its bytes, decoded.
+    /// Its decoded bytes.
     package let bytes: ListBytes
-    /// Where each row has its token: field 0.
+    /// Layout of its rows; the token is field 0.
     package let layout: RowLayout
-    /// How it ends its lines.
+    /// Its line ends.
     private let lineEnds: LineEnds
     /// Whether it is a copy of standard input.
     let isSpooled: Bool
-    /// Its file, for commands that make another list of it.
+    /// Its file, for advice on commands that make another list of it.
     package let command: ListCommand
 
     package var format: ListFormat { layout.format }
 
-    /// The name of the token's column where none is given.
+    /// Default name of the token's column.
     package static let defaultTokenColumn = "token"
 
     /// Opens a list and reads its header.
     ///
     /// - Parameters:
-    ///   - tokens: Where it lies; a file `-` is standard input.
-    ///   - format: How it is written; nil: as its name and its first bytes say.
-    ///   - tokenColumn: The column that holds the token; nil: `token`.
-    ///   - otherColumns: Columns that are wanted besides: fields 1 and up.
-    ///   - wanted: Columns that a campaign fills in, after those, and who asks for each; the token's
-    ///     may be among them.
-    ///   - option: The option that names it, for messages.
-    ///   - isReadAgain: Whether one pass over it is not enough.
-    ///   - isSpooled: Whether it is what a ledger keeps of standard input.
-    ///   - isInspected: Whether tokens of another kind are refused; a list that was sent is not asked.
+    /// - tokens: Source of the tokens; the file `-` is standard input.
+    /// - format: Format of the list; nil to detect it from its name and its first bytes.
+    /// - tokenColumn: The column with the token; nil: `token`.
+    /// - otherColumns: Further columns to read: fields 1 and up.
+    /// - wanted: Columns that a campaign fills in, after those, each with the source of the
+    ///   requirement; the token's may be among them.
+    /// - option: The option with its name, for messages.
+    /// - isReadAgain: Whether it has to be read more than once.
+    /// - isSpooled: Whether it is a ledger's copy of standard input.
+    /// - isInspected: Whether tokens of another kind are refused; false for a list that was sent.
     package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, location: String)] = [],
@@ -56,7 +56,7 @@ package final class TokenList: Sendable {
                 ? try ListBytes(spoolingAside: ()) : try ListBytes(opening: file, option: option)
             let lineEnds = try LineEnds(of: bytes)
             let header = ListHeader(
-                // What is spooled has no name of its own.
+                // // A spooled list has no name of its own.
                 fileName: isSpooled || isAside ? "" : file, bytes: bytes, lineEnds: lineEnds,
                 tokenColumn: tokenColumn, wanted: wanted)
             let layout = try header.layout(format: format, otherColumns: allColumns)
@@ -71,7 +71,7 @@ package final class TokenList: Sendable {
         }
     }
 
-    /// A list in memory: one device, or the deterministic simulation's.
+    /// Creates a list in memory, for one device or the deterministic simulation.
     package convenience init(lines: [UInt8], layout: RowLayout = .lines) {
         self.init(
             bytes: ListBytes(lines), lineEnds: .lineFeeds, layout: layout, isSpooled: false,
@@ -89,64 +89,64 @@ package final class TokenList: Sendable {
         self.isSpooled = isSpooled
     }
 
-    /// How messages call it.
+    /// Name for messages.
     package var name: InputName { isSpooled ? .standardInput : bytes.name }
 
-    /// Where it was read, absolute; nil where it is not a file of the user's.
+    /// Absolute path; nil if it is not a file of the user's.
     package var path: String? { isSpooled ? nil : bytes.path }
 
-    /// Bytes of the decoded list; nil where nobody knows before its end was reached.
+    /// Bytes of the decoded list; nil if unknown until its end is reached.
     package var byteCount: UInt64? { bytes.byteCount }
 
-    /// Which file it is, whatever names it has; nil where it is none.
+    /// Identity of the file, independent of its name; nil if it is not a file.
     package var identity: FileIdentity? { bytes.identity }
 
-    /// Reads bytes from a place on, with line feeds at the ends of lines; 0 only at the end.
+    /// Reads bytes from an offset on, with line feeds as line ends; 0 only at the end.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
-        // SAFETY: the caller's buffer is passed on as it is.
+        // // SAFETY: the caller's buffer is passed on unchanged.
         try unsafe lineEnds.read(bytes, at: offset, into: buffer)
     }
 
-    /// The same, into memory that knows how much of it is set.
+    /// Reads bytes with line feeds as line ends into memory that records how much of it is set.
     @discardableResult
     package func read(
         at offset: UInt64, into buffer: inout ReadBuffer
     ) throws(BroadsideError) -> Int {
-        // SAFETY: `read` sets bytes from the beginning of the room that it is given, and says how
+        // // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how
         // many.
         try unsafe buffer.fill(limit: .max) { (room) throws(BroadsideError) in
             unsafe try read(at: offset, into: room)
         }
     }
 
-    /// Whether what is read has line feeds where the list has carriage returns.
+    /// Whether reads return line feeds in place of the list's carriage returns.
     package var hasReplacedLineEnds: Bool { lineEnds.areReturns }
 
-    /// Puts line feeds at the ends of lines into what was read as it is in the list.
+    /// Replaces the line ends of a text that was read unchanged by line feeds.
     ///
-    /// - Parameter next: Where the list goes on behind the text.
+    /// - Parameter next: Offset in the list of the end of the text.
     func replaceLineEnds(in text: inout [UInt8], next: UInt64) throws(BroadsideError) {
         try lineEnds.replace(&text, bytes, next: next)
     }
 
-    /// Reads bytes as they are in the list, for what is copied; 0 only at the end.
+    /// Reads the list's bytes unchanged, for copying; 0 only at the end.
     package func readOriginal(
         at offset: UInt64, into buffer: inout ReadBuffer
     ) throws(BroadsideError) -> Int {
         try bytes.read(at: offset, into: &buffer)
     }
 
-    /// The same.
+    /// Reads the list's bytes unchanged, for copying; 0 only at the end.
     func readOriginal(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
-        // SAFETY: the caller's buffer is passed on as it is.
+        // // SAFETY: the caller's buffer is passed on unchanged.
         try unsafe bytes.read(at: offset, into: buffer)
     }
 
-    /// That it can't be read on.
+    /// Returns the error for a fault after which the list can't be read.
     package func refusal(_ fault: ListFault) -> BroadsideError {
         .faultyList(name, ": \(fault.message)")
     }

@@ -1,7 +1,7 @@
-/// Where the device tokens come from.
+/// Source of the device tokens.
 public enum TokenSource: Sendable, Equatable {
-    /// A list in a file; `-` is standard input.
+    /// List in a file; `-` is standard input.
     case file(String)
-    /// One device: its token.
+    /// Token of a single device.
     case single(String)
 }

@@ -1,7 +1,8 @@
 package import BroadsideSupport
 
 extension BroadsideError {
-    /// A column of times of which none can be read: what it decides would be chance.
+    /// Error for a registration column without a readable time, because its decisions would be
+    /// arbitrary.
     ///
     /// - Parameters:
     ///   - column: its name.
