@@ -42,11 +42,11 @@ public struct BlockReader: ~Copyable {
 
     /// Creates a reader without a segment.
     public init() {
-        // // SAFETY: `windowCount` is 0, so none of it counts as set.
+        // SAFETY: `windowCount` is 0, so none of it counts as set.
         unsafe buffer = .allocate(byteCount: BlockReader.bufferByteCount, alignment: 16)
     }
 
-    // // SAFETY: allocated in `init`, and accessed only through this value.
+    // SAFETY: allocated in `init`, and accessed only through this value.
     deinit {
         unsafe buffer.deallocate()
     }
@@ -147,7 +147,7 @@ public struct BlockReader: ~Copyable {
         windowStart = offset
         windowCount = 0
         while windowCount < BlockReader.bufferByteCount {
-            // // SAFETY: `windowCount` is below the buffer's count; the number of bytes read is
+            // SAFETY: `windowCount` is below the buffer's count; the number of bytes read is
             // checked against the rest.
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[windowCount...])
             let read = try unsafe bytes.read(at: offset + UInt64(windowCount), into: rest)
@@ -160,8 +160,7 @@ public struct BlockReader: ~Copyable {
 
     private func bufferWord(at index: Int) -> UInt64 {
         precondition(index >= 0 && index + 8 <= windowCount)
-        // // SAFETY: the precondition ensures that the bytes are set, and any bits are a valid
-        // UInt64.
+        // SAFETY: the precondition ensures that the bytes are set, and any bits are a valid UInt64.
         let word = unsafe buffer.loadUnaligned(fromByteOffset: index, as: UInt64.self)
         return UInt64(littleEndian: word)
     }
@@ -178,7 +177,7 @@ public struct BlockReader: ~Copyable {
         let start = Int(blockOffset - windowStart)
         let bytes = (start + range.lowerBound)..<(start + range.upperBound)
         precondition(bytes.upperBound <= windowCount)
-        // // SAFETY: the range is checked to be within the bytes that are set; they are copied.
+        // SAFETY: the range is checked to be within the bytes that are set; they are copied.
         unsafe output.append(contentsOf: buffer[bytes])
     }
 

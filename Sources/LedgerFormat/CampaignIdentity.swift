@@ -30,24 +30,24 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
 
     /// Bytes of the decoded list; nil if unknown at the start.
     public var listByteCount: UInt64?
-    /// `lines`, `csv`, `tsv` or `jsonl`.
+    /// Format of the list: `lines`, `csv`, `tsv` or `jsonl`.
     public var listFormat: String
     /// Columns in use, starting with the token's.
     public var columns: [String]
     /// SHA-256 of the payload, or of all payload files in an order that the caller chooses;
     /// hexadecimal.
     var payloadSHA256: String
-    /// The apns-topic.
+    /// Value of apns-topic.
     public var topic: String?
-    /// The apns-push-type.
+    /// Value of apns-push-type.
     var pushType: String
-    /// The apns-priority.
+    /// Value of apns-priority.
     var priority: Int
     /// The apns-expiration as given, such as `+2h`.
     var expiration: String?
-    /// The apns-collapse-id.
+    /// Value of apns-collapse-id.
     var collapseID: String?
-    /// `production` or `development`.
+    /// Environment: `production` or `development`.
     public var environment: String
     /// Shard of the list; nil for all of it.
     public var shard: Shard?
@@ -118,8 +118,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             return own == others
                 ? nil : "\(name) was \(describe(own)), now it is \(describe(others))"
         }
-        // // Each part has its own list: the part's number explains more than the difference of
-        // lists.
+        // Each part has its own list: the part's number explains more than the difference of lists.
         if let difference = differ("the campaign id", \.campaignID) ?? differ("the part", \.part) {
             return difference
         }
@@ -134,7 +133,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         }
         if payloadSHA256 != other.payloadSHA256 { return "the payload is another one" }
         if suppressSHA256 != other.suppressSHA256 { return "the list of opt-outs is another one" }
-        // // The filter's columns are in use as well, but a different filter is the more exact
+        // The filter's columns are in use as well, but a different filter is the more exact
         // explanation.
         if filter != other.filter {
             func description(_ filter: [String]?) -> String {

@@ -34,7 +34,7 @@ public struct CampaignPart: Codable, Hashable, Sendable {
         self.init(index: index, count: count)
     }
 
-    /// `K/N`.
+    /// Text of the part: `K/N`.
     public var text: String { "\(index)/\(count)" }
 
     /// First part of the same campaign, for comparing the identities of several parts.

@@ -106,8 +106,7 @@ public struct ChunkVerdicts: ~Copyable {
             rows[index] = RowVerdict()
             rows[index].isOpen = true
             rows[index].state = .inDoubt
-            // // Attempts of a reopened row count from 0 again; those of a remaining row
-            // accumulate.
+            // Attempts of a reopened row count from 0 again; those of a remaining row accumulate.
             rows[index].attempts = isReopened ? 0 : attempts
         }
     }

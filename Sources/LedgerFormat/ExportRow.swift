@@ -20,7 +20,7 @@ public struct ExportRow: Sendable {
     public var timestamp: UInt64?
     /// Number of attempts.
     public var attempts: UInt16 = 0
-    /// The apns-id.
+    /// The row's apns-id.
     public var notificationID: [UInt8] = []
     /// Time of the verdict in milliseconds since 1970; nil while open.
     public var settledAtMilliseconds: UInt64?
@@ -171,8 +171,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         }
         output.append(0x22)
         let string = String(decoding: text, as: UTF8.self)
-        // // Control characters beyond ASCII and bidirectional marks are valid in RFC 8259 but
-        // unsafe on a terminal.
+        // Control characters beyond ASCII and bidirectional marks are valid in RFC 8259 but unsafe
+        // on a terminal.
         if text.contains(where: { $0 >= 0x80 }),
             string.unicodeScalars.contains(where: ForeignText.isInvisible)
         {

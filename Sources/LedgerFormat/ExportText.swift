@@ -25,11 +25,11 @@ internal import BroadsideSupport
 
     init(_ pieces: consuming ExportPieces) {
         self.pieces = pieces
-        // // SAFETY: `count` is 0, so none of it counts as set.
+        // SAFETY: `count` is 0, so none of it counts as set.
         unsafe memory = .allocate(byteCount: ExportText.byteCountMax, alignment: 64)
     }
 
-    // // SAFETY: allocated in `init`, and accessed only through this value.
+    // SAFETY: allocated in `init`, and accessed only through this value.
     deinit { unsafe memory.deallocate() }
 
     /// Whether there is room for any row.
@@ -38,7 +38,7 @@ internal import BroadsideSupport
     /// The rows' text.
     var bytes: RawSpan {
         @_lifetime(borrow self) get {
-            // // SAFETY: `count` bytes are set; they change only with this value.
+            // SAFETY: `count` bytes are set; they change only with this value.
             let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
@@ -73,7 +73,7 @@ internal import BroadsideSupport
         let verdict = if let rowIndex { verdicts.rows[rowIndex] } else { RowVerdict() }
         guard verdict.reasonText.isEmpty, pieces.hasReason(verdict.reason) else { return false }
         precondition(hasRoom)
-        // // SAFETY: the cursor begins behind the bytes that are set, ends with the memory, and is
+        // SAFETY: the cursor begins behind the bytes that are set, ends with the memory, and is
         // used in this function only.
         let end = unsafe memory.baseAddress! + ExportText.byteCountMax
         var cursor = unsafe TextCursor(memory.baseAddress! + count, end: end)

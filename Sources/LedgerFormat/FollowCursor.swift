@@ -82,7 +82,7 @@ package struct FollowCursor: Codable, Equatable {
     package func encoded() -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
-        // // Strings and integers can always be encoded.
+        // Strings and integers can always be encoded.
         return Array(try! encoder.encode(self)) + [0x0A]
     }
 }

@@ -54,7 +54,7 @@ public struct LedgerMemory: LedgerBytes, Sendable {
     ) throws(LedgerError) -> Int {
         guard offset < byteCount else { return 0 }
         let count = min(buffer.count, bytes.count - Int(offset))
-        // // SAFETY: `count` bytes are within both, and the buffer is the caller's memory.
+        // SAFETY: `count` bytes are within both, and the buffer is the caller's memory.
         unsafe bytes.withUnsafeBytes { source in
             unsafe buffer.baseAddress?.copyMemory(
                 from: source.baseAddress! + Int(offset), byteCount: count)

@@ -20,7 +20,7 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
         case missingTail
         /// A segment that the manifest names is missing.
         case missingSegment
-        /// A segment that no epoch of the manifest accounts for.
+        /// A segment belongs to no epoch of the manifest.
         case strangeSegment
         /// Two reservations of one epoch cover the same row.
         case overlappingReservations

@@ -93,7 +93,7 @@ public struct LedgerExport: ~Copyable {
     /// Appends rows of one chunk, or of one range of the list that was never reserved, as many as
     /// there is room for.
     ///
-    /// - Parameter list: the list, or `NoLedgerList`.
+    /// - Parameter list: The list, or `NoLedgerList`.
     /// - Returns: Whether there may be more rows. The caller writes and removes the text before it
     ///   requests more than fits.
     /// - Throws: Errors of reading the ledger or the list.
@@ -141,7 +141,7 @@ public struct LedgerExport: ~Copyable {
         if !gapIsDone {
             gapIsDone = true
             let previous = nextChunk > 0 ? verdicts.index.chunk(nextChunk - 1) : nil
-            // // A row that no run reserved has no reason.
+            // A row that no run reserved has no reason.
             let wantsGaps = wants(.remaining) && list.isAvailable && reasons.areAll
             gap =
                 wantsGaps ? verdicts.index.rows.open(after: previous, before: chunk) : nil
@@ -258,7 +258,7 @@ struct WantedReasons {
     func contain(_ state: RowState, code: UInt8, text: [UInt8]?) -> Bool {
         if areAll { return true }
         if let text { return texts.contains(text) }
-        // // For accepted rows and those without a verdict, a reason is not missing.
+        // For accepted rows and those without a verdict, a reason is not missing.
         if code == 0, !state.isSettled || state == .accepted { return false }
         return codes[Int(code)]
     }

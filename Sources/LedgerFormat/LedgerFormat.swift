@@ -143,7 +143,7 @@ extension LedgerFormat {
         version: UInt16 = LedgerFormat.version, campaign: UInt64, epoch: UInt32, reactor: UInt16
     ) -> (UInt64, UInt64, UInt64, UInt64) {
         let second = UInt64(version) | UInt64(reactor) << 16 | UInt64(epoch) << 32
-        // // Four zero bytes precede the checksum and are covered by it.
+        // Four zero bytes precede the checksum and are covered by it.
         let words: InlineArray<4, UInt64> = [
             magic.littleEndian, second.littleEndian, campaign.littleEndian, 0,
         ]
@@ -166,7 +166,7 @@ extension LedgerFormat {
     /// - block: The block with its header, whose first four bytes are skipped.
     @unsafe
     static func checksum(seed: UInt32, offset: UInt64, block: UnsafeRawBufferPointer) -> UInt32 {
-        // // SAFETY: an offset has eight bytes; the caller guarantees that the block begins with a
+        // SAFETY: an offset has eight bytes; the caller guarantees that the block begins with a
         // header of eight.
         let position = unsafe withUnsafeBytes(of: offset.littleEndian) { bytes in
             unsafe libdeflate_crc32(seed, bytes.baseAddress!, 8)

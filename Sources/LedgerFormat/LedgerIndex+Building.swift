@@ -28,7 +28,7 @@ extension LedgerIndex {
 
     /// Sorts reservations into chunks; each run may reserve a chunk once.
     mutating func tabulate(_ found: inout [LocatedReservation]) throws(LedgerError) {
-        // // Segments are sorted by epoch, so their index orders reservations of one chunk by run.
+        // Segments are sorted by epoch, so their index orders reservations of one chunk by run.
         found.sort {
             ($0.chunk.firstRow, $0.segment, $0.offset)
                 < ($1.chunk.firstRow, $1.segment, $1.offset)
@@ -79,7 +79,7 @@ extension LedgerIndex {
                 throw reader.changedFault
             case .block: break
             }
-            // // Rows of the chunk that was last recorded for this block.
+            // Rows of the chunk that was last recorded for this block.
             var noted: Range<UInt64> = 0..<0
             while true {
                 let rows: Range<UInt64>

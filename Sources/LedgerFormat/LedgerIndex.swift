@@ -65,7 +65,7 @@ public struct LedgerIndex {
     /// Limit on the bytes of other chunks' blocks within an extent: shorter gaps are read rather
     /// than indexed.
     static let extentGapByteCountMax: UInt64 = 65_536
-    /// Limit on a chunk's extents in one segment; the last one then grows over all gaps.
+    /// Number of a chunk's extents in one segment from which on the last one grows over any gap.
     static let extentsPerSegmentMax: UInt32 = 64
 
     var segments: [ValidatedSegment] = []
@@ -85,7 +85,7 @@ public struct LedgerIndex {
     /// Returns the chunk at an index, with empty `reopens`. Chunks are in list order and do not
     /// overlap.
     ///
-    /// - Parameter index: 0 to `chunkCount` - 1.
+    /// - Parameter index: Index from 0 to `chunkCount` - 1.
     public func chunk(_ index: Int) -> ChunkReservation {
         let chunk = chunkTable[index]
         return ChunkReservation(

@@ -34,7 +34,7 @@ public struct NoLedgerList: LedgerListReader, Sendable {
     /// Creates a missing list.
     public init() {}
 
-    /// False.
+    /// Always false.
     public var isAvailable: Bool { false }
 
     /// Never called.

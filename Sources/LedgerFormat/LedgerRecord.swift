@@ -164,7 +164,7 @@ extension BlockReader {
         guard chunk.rowCount > 0, chunk.rowCount <= LedgerFormat.rowsPerChunkMax,
             chunk.rows.upperBound <= LedgerFormat.rowLimit
         else { throw malformed("row count") }
-        // // Each is at most half of the maximum, so that sums do not overflow.
+        // Each is at most half of the maximum, so that sums do not overflow.
         let limit = LedgerFormat.positionMax / 2
         guard chunk.byteOffset <= limit, chunk.byteCount <= limit, chunk.firstLine <= limit else {
             throw malformed("its place in the list")

@@ -91,7 +91,7 @@ extension LedgerSalvage {
             epochs.append(epoch)
         }
         repaired.replaceEpochs(epochs, isFinished: isFinished && manifest.isFinished)
-        // // Reservations now cover all rows, not only those of a canary.
+        // Reservations now cover all rows, not only those of a canary.
         if !repaired.canaryPassed { repaired.canaryRowCount = nil }
         return repaired
     }
@@ -144,7 +144,7 @@ extension LedgerWriter {
             }
             var text: [UInt8] = []
             reader.copy(record.reasonText, to: &text)
-            // // A reason with a code has no text: an empty span.
+            // A reason with a code has no text: an empty span.
             let words = text.rawSpan
             settled(
                 row: record.row, state: record.state, status: record.status, reason: record.reason,

@@ -87,8 +87,8 @@ public struct LedgerSalvage {
     ) throws(LedgerError) {
         self.manifest = manifest
         self.durable = durable
-        // // The campaign's own limit does not apply to runs, because it is unknown how far each
-        // run read.
+        // The campaign's own limit does not apply to runs, because it is unknown how far each run
+        // read.
         rows = CampaignRows(part: manifest.rows.part, selection: manifest.rows.selection)
         let isOnlyRun = manifest.epochs.count == 1
         for epoch in manifest.epochs {
@@ -107,7 +107,7 @@ public struct LedgerSalvage {
         for segment in given.sorted(by: { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }) {
             try add(segment, &reader)
         }
-        // // A claim may name a run that the manifest lacks, if the ledger is an older copy.
+        // A claim may name a run that the manifest lacks, if the ledger is an older copy.
         for position in durable where !runs.contains(where: { $0.number == position.epoch }) {
             _ = addRun(position.epoch)
         }
@@ -155,7 +155,7 @@ public struct LedgerSalvage {
         }
         self.lastRowEnd = lastRowEnd
         found.reservations = reservations
-        // // Bytes that were durable and are cut off may have reserved rows that were sent.
+        // Bytes that were durable and are cut off may have reserved rows that were sent.
         let known = max(recorded ?? 0, durable?.position ?? 0)
         if found.end < known { found.losses.append(found.end..<known) }
         if found.isHeaderDamaged {
@@ -232,7 +232,7 @@ extension LedgerSalvage {
     /// Whether reservations of a run may be lost.
     func mayLackReservations(_ run: Run) -> Bool {
         if isSound { return false }
-        // // If a run did not end orderly, the end of its segments is unknown, and losses elsewhere
+        // If a run did not end orderly, the end of its segments is unknown, and losses elsewhere
         // show that this disk or copy loses data.
         return !run.isRecorded || run.lacksSegment
             || run.segments.contains { !segments[$0].losses.isEmpty }
@@ -247,7 +247,7 @@ extension LedgerSalvage {
         guard reliesOnOrder, run.isInListOrder, run.isRecorded, !run.lacksSegment else {
             return [all]
         }
-        // // Each segment's reservations are in list order, so lost ones are between the last one
+        // Each segment's reservations are in list order, so lost ones are between the last one
         // before the loss and the first one after it.
         var ranges: [Range<UInt64>] = []
         for segment in run.segments.map({ segments[$0] }) {
@@ -271,7 +271,7 @@ extension LedgerSalvage {
     /// Returns the states that a run may have reopened.
     private func reopens(of run: Run) -> ReopenedStates {
         guard run.number != runs.first?.number else { return [] }
-        // // A run reopens the same states in all chunks that earlier runs reserved.
+        // A run reopens the same states in all chunks that earlier runs reserved.
         for segment in run.segments {
             for (chunk, _) in segments[segment].reservations {
                 if chunks[index(of: chunk)].runs[0] < run.number { return chunk.reopens }
@@ -306,7 +306,7 @@ extension LedgerSalvage {
             let next = index < chunks.count ? chunks[index].chunk : nil
             guard var gap = rows.open(after: previous, before: next) else { continue }
             if gap.endRow == nil, let rowCount = manifest.rowCount, manifest.rowsLimit == nil {
-                // // The list is known to end here.
+                // The list is known to end here.
                 if rowCount <= gap.firstRow { continue }
             }
             let touching = ranges.filter {

@@ -83,7 +83,8 @@ public struct LedgerSearch {
         }
     }
 
-    /// Whether the ledger's data matches; with a list, whether the list has to be checked.
+    /// Whether the row may match: with certainty if the ledger has its token, otherwise if there is
+    /// a list to check.
     private func mayBe(
         _ verdicts: borrowing ChunkVerdicts, _ rowIndex: Int, _ number: UInt64,
         _ list: some LedgerListReader

@@ -6,7 +6,7 @@ public struct LedgerVerification: Sendable {
     public var summary: LedgerSummary
     /// Torn tails: remains of a kill or a power cut.
     public var tornTails: [LedgerLocation]
-    /// Whether the manifest records that all rows are settled, which was checked.
+    /// Whether all rows are settled according to the manifest, as verified.
     var isFinished: Bool
 
     /// Reads and checks a whole ledger: every checksum; that every row is settled at most once per

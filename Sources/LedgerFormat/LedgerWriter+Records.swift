@@ -223,7 +223,7 @@ extension LedgerWriter {
 
     /// Converts eight digits to four bytes, the first in the lowest.
     private static func packed(_ digits: UInt64) -> UInt64 {
-        // // Bit 6 marks a letter, whose lower bits count from 1 and whose value counts from 10.
+        // Bit 6 marks a letter, whose lower bits count from 1 and whose value counts from 10.
         let letters = digits >> 6 & 0x0101_0101_0101_0101
         let values = digits & 0x0F0F_0F0F_0F0F_0F0F &+ letters &* 9
         var pairs = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF

@@ -22,7 +22,7 @@ public struct LedgerWriter: ~Copyable {
     static let initialWordCount = 2 * blockWordCountMax + 2
 
     /// Buffer being filled. Words are stored little-endian.
-    // // SAFETY: `wordCapacity` words of this value's own, freed when they grow and in `deinit`.
+    // SAFETY: `wordCapacity` words of this value's own, freed when they grow and in `deinit`.
     // `cursor` and `blockLimit` are at most that: a block is opened only if there is room for the
     // longest.
     @usableFromInline var words: UnsafeMutablePointer<UInt64>
@@ -40,8 +40,8 @@ public struct LedgerWriter: ~Copyable {
     var fillOffset: UInt64
 
     /// Buffer that the caller is writing: its total bytes, and those already written.
-    // // SAFETY: `flightWordCapacity` words of this value's own, of which `flightByteCount` bytes
-    // are set; they are unchanged from `nextWrite` to `writeCompleted`. Freed in `deinit`.
+    // SAFETY: `flightWordCapacity` words of this value's own, of which `flightByteCount` bytes are
+    // set; they are unchanged from `nextWrite` to `writeCompleted`. Freed in `deinit`.
     var flightWords: UnsafeMutablePointer<UInt64>
     var flightWordCapacity: Int
     var flightByteCount = 0
@@ -81,7 +81,7 @@ public struct LedgerWriter: ~Copyable {
         syncedPosition = startOffset
         markedPosition = startOffset
         guard startOffset == 0 else {
-            // // A reader's clock at this offset is unknown here, so that a new one is needed.
+            // A reader's clock at this offset is unknown here, so that a new one is needed.
             clockMilliseconds = 1 << 63
             return
         }
@@ -92,7 +92,7 @@ public struct LedgerWriter: ~Copyable {
         cursor = 4
     }
 
-    // // SAFETY: allocated in `init` or by `grow`; the caller of `nextWrite` keeps this value until
+    // SAFETY: allocated in `init` or by `grow`; the caller of `nextWrite` keeps this value until
     // the write has ended.
     deinit {
         unsafe words.deallocate()
@@ -123,8 +123,8 @@ public struct LedgerWriter: ~Copyable {
         if flightDoneCount == flightByteCount {
             if cursor == 0 { return nil }
             sealBlock()
-            // // SAFETY: nothing is in flight, so the buffers may be swapped; all `cursor` words
-            // are set once the block is sealed, and `flightDoneCount` is at most `flightByteCount`.
+            // SAFETY: nothing is in flight, so the buffers may be swapped; all `cursor` words are
+            // set once the block is sealed, and `flightDoneCount` is at most `flightByteCount`.
             unsafe swap(&words, &flightWords)
             swap(&wordCapacity, &flightWordCapacity)
             flightByteCount = cursor * 8
@@ -226,7 +226,7 @@ extension LedgerWriter {
     ///
     /// - Returns: The record's time, in milliseconds after the clock.
     mutating func makeRoom(slots: Int, _ nowMilliseconds: UInt64) -> UInt64 {
-        // // Includes room for a clock slot that may have to precede the record.
+        // Includes room for a clock slot that may have to precede the record.
         if blockLimit == 0 || cursor + 2 * (slots + 1) > blockLimit {
             sealBlock()
             openBlock()
@@ -259,8 +259,8 @@ extension LedgerWriter {
         let slotCount = (cursor - blockStart - 1) / 2
         precondition(slotCount > 0 && slotCount <= LedgerFormat.slotsPerBlockMax)
         let header = UInt64(slotCount) << 32 | LedgerFormat.blockMarker << 48
-        // // SAFETY: the block is within the buffer; its header is set here, and `append` has set
-        // all behind it up to `cursor`, at least one slot.
+        // SAFETY: the block is within the buffer; its header is set here, and `append` has set all
+        // behind it up to `cursor`, at least one slot.
         unsafe words[blockStart] = header.littleEndian
         let block = unsafe UnsafeRawBufferPointer(
             start: words + blockStart, count: (cursor - blockStart) * 8)
@@ -278,8 +278,8 @@ extension LedgerWriter {
             capacity * 8 <= LedgerWriter.backlogByteCountMax,
             "the caller continued to send while the ledger could not be written")
         let larger = UnsafeMutablePointer<UInt64>.allocate(capacity: capacity)
-        // // SAFETY: no block is open, so that all `cursor` words are set; the new memory is
-        // larger, and the old one has no other users and is not in flight.
+        // SAFETY: no block is open, so that all `cursor` words are set; the new memory is larger,
+        // and the old one has no other users and is not in flight.
         unsafe larger.update(from: words, count: cursor)
         unsafe words.deallocate()
         unsafe words = larger

@@ -276,7 +276,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         var copy = self
         copy.checksum = 0
         let bytes = copy.json(isPretty: false)
-        // // SAFETY: JSON is never empty, and exactly its bytes are read.
+        // SAFETY: JSON is never empty, and exactly its bytes are read.
         return unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe libdeflate_crc32(0, buffer.baseAddress!, buffer.count)
         }
@@ -288,7 +288,7 @@ public struct Manifest: Codable, Hashable, Sendable {
             isPretty
             ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
             : [.sortedKeys, .withoutEscapingSlashes]
-        // // Strings, integers and booleans can always be encoded.
+        // Strings, integers and booleans can always be encoded.
         return Array(try! encoder.encode(self))
     }
 }

@@ -35,7 +35,7 @@ public struct PartSet: Sendable {
             if let known = positions.updateValue(position, forKey: part.index) {
                 throw .samePart(known, position)
             }
-            // // A list without rows may occur twice; one with rows would have been sent twice.
+            // A list without rows may occur twice; one with rows would have been sent twice.
             guard let hash = manifest.listHash, manifest.rowCount ?? 0 > 0 else { continue }
             if let known = lists.updateValue(position, forKey: hash) {
                 throw .sameList(known, position)
@@ -72,7 +72,7 @@ extension Manifest {
     public init(mergingParts parts: [Manifest], names: [String]) {
         self.init(campaign: parts[0].campaignNumber, merging: parts, names: names)
         identity.part = nil
-        // // Each part has its own.
+        // Each part has its own.
         identity.listByteCount = nil
         listPath = nil
         rowCount = nil

@@ -102,7 +102,7 @@ public struct ResumePlan: ~Copyable {
 
     private func disposition(of row: RowVerdict, number: UInt64) -> RowDisposition {
         guard index.rows.selection.contains(number) else { return .settled }
-        // // A failed row may have been processed before the failure.
+        // A failed row may have been processed before the failure.
         let isDoubtful =
             row.state == .failed && Reason(rawValue: row.reason)?.leavesDoubt == true
         guard number < index.rows.end else {

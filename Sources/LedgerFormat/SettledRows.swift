@@ -114,7 +114,7 @@ package struct SettledRows: ~Copyable {
     package mutating func complete(from list: inout some LedgerListReader) throws(LedgerError) {
         guard list.isAvailable, !batch.isEmpty else { return }
         sortChunks()
-        // In list order: a compressed list can only be read forward.
+        // In list order, because a compressed list can only be read forward.
         let order = batch.indices.sorted { batch[$0].row < batch[$1].row }
         var current: LoadedChunk?
         for index in order {

@@ -84,14 +84,14 @@ extension Manifest {
             firstStartedAtMilliseconds: shards.map(\.firstStartedAtMilliseconds).min() ?? 0,
             expirationSeconds: shards[0].expirationSeconds, listPath: shards[0].listPath)
         self.shards = names
-        // // Labels that all shards share.
+        // Labels that all shards share.
         labels = shards[0].labels?.filter { label in
             shards.allSatisfy { $0.labels?[label.key] == label.value }
         }
         canaryPassed = shards.allSatisfy(\.canaryPassed)
         finish(shards.allSatisfy(\.isFinished))
         let counts = shards.map(\.rowCount)
-        // // If shards have their own limits, their rows are not all before the last one.
+        // If shards have their own limits, their rows are not all before the last one.
         let isWhole = shards.allSatisfy { $0.rowsLimit == nil }
         if isWhole, !counts.contains(nil) { rowCount = counts.compactMap(\.self).max() }
         for shard in shards {

@@ -3,7 +3,7 @@ public import BroadsidePolicy
 
 /// Stored form of a `StopCause`: flat, so that a later version's cause is preserved.
 public struct StopRecord: Codable, Hashable, Sendable {
-    /// `signal`, `gave-up`, `refused`, ...
+    /// Kind of the cause: `signal`, `gave-up`, `refused`, ...
     public var kind: String
     /// Status of a refusal's response; 0 for a GOAWAY.
     public var status: UInt16?

@@ -26,7 +26,7 @@ struct TextPiece {
 /// Position for the next bytes of a text, with the end of its room. For use within one function,
 /// between two updates of the count of bytes that are set.
 @safe struct TextCursor {
-    // // SAFETY: memory of the code that made this value, up to `end`, valid while it is used. Each
+    // SAFETY: memory of the code that made this value, up to `end`, valid while it is used. Each
     // function checks what it sets against the remaining room.
     private(set) var position: UnsafeMutableRawPointer
     private let end: UnsafeMutableRawPointer
@@ -34,7 +34,7 @@ struct TextPiece {
     /// - Parameters:
     /// - position: Start of the room.
     /// - end: End of the room, in the same memory, which outlives this value.
-    // // SAFETY: the caller guarantees what is stated above.
+    // SAFETY: the caller guarantees what is stated above.
     @unsafe init(_ position: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
         unsafe self.position = position
         unsafe self.end = end
@@ -75,11 +75,11 @@ struct TextPiece {
     mutating func put(_ bytes: RawSpan) {
         let count = bytes.byteCount
         precondition(room >= count)
-        // // SAFETY: there is room for them, and they do not overlap it: they are another value's.
+        // SAFETY: there is room for them, and they do not overlap it: they are another value's.
         unsafe bytes.withUnsafeBytes { source in
             guard let start = source.baseAddress else { return }
             if count == 64 {
-                // // The length of nearly all tokens.
+                // The length of nearly all tokens.
                 unsafe position.copyMemory(from: start, byteCount: 64)
             } else {
                 unsafe position.copyMemory(from: start, byteCount: count)

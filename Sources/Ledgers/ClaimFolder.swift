@@ -47,7 +47,7 @@ final class ClaimFolder {
 
     /// Returns the numbers of all claims on the ledger in this folder.
     func numbers() throws(BroadsideError) -> [UInt32] {
-        // // Uses the descriptor, because the path may have changed since.
+        // Uses the descriptor, because the path may have changed since.
         guard let names = SystemCall.names(inDirectory: "/proc/self/fd/\(descriptor)") else {
             throw BroadsideError(
                 option: "ledger",
@@ -94,13 +94,13 @@ final class ClaimFolder {
             name(number), in: descriptor, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             0o600)
         guard file >= 0 else { return -errno }
-        // // Written in full now, so that a disk that is full later does not prevent recording
+        // Written in full now, so that a disk that is full later does not prevent recording
         // positions.
         var bytes = [UInt8](repeating: 0, count: DurablePosition.claimByteCount)
         let text = Array("\(nonce) \(ledger)\n".utf8.prefix(DurablePosition.start))
         bytes.replaceSubrange(..<text.count, with: text)
         let written = SystemCall.write(file, bytes.rawSpan)
-        // // Independent of the umask, because a claim without permissions counts as removed.
+        // Independent of the umask, because a claim without permissions counts as removed.
         fchmod(file, 0o600)
         guard written == bytes.count, fsync(file) == 0, syncNames(in: descriptor) else {
             let code = written >= 0 && written < bytes.count ? ENOSPC : errno
@@ -173,16 +173,16 @@ package final class HeldClaim {
             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else {
             let number = errno
-            // // A newer attempt removes all permissions from a claim before it removes the claim.
+            // A newer attempt removes all permissions from a claim before it removes the claim.
             let isClosed =
                 number == EACCES && FileIdentity(descriptor: descriptor)?.permissions == 0
-            // // Too many open files, or a failing disk, do not indicate other attempts.
+            // Too many open files, or a failing disk, do not indicate other attempts.
             return number == ENOENT || number == ELOOP || isClosed ? .replaced : .unknown(number)
         }
         defer { close(file) }
         guard let found = SystemCall.status(of: file) else { return .unknown(errno) }
         guard let own = SystemCall.status(of: descriptor) else {
-            // // ESTALE: removed on the NFS server, by another machine.
+            // ESTALE: removed on the NFS server, by another machine.
             return errno == ESTALE ? .replaced : .unknown(errno)
         }
         return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino) ? .newest : .replaced

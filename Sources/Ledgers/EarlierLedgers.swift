@@ -66,7 +66,7 @@ package struct EarlierLedgers {
                 return try read(campaign, without: leftOut)
             } catch {
                 guard let path = error.ledger, !leftOut.contains(path) else { throw error.error }
-                // // Half of its data would be wrong: read all ledgers again without it.
+                // Half of its data would be wrong: read all ledgers again without it.
                 leftOut.insert(path)
                 standardErrorLine(
                     "broadside: warning: \(error.error.message): it does not count as an earlier ledger"
@@ -151,7 +151,7 @@ package struct EarlierLedgers {
                 + "dead there is sent to here")
     }
 
-    // // MARK: Selection of ledgers
+    // MARK: Selection of ledgers
 
     /// Returns the ledgers in the directories, each with its questions.
     private func paths() throws(BroadsideError) -> [(path: String, questions: EarlierQuestions)] {
@@ -196,7 +196,7 @@ package struct EarlierLedgers {
             }
             for ledger in opened {
                 let manifest = ledger.manifest
-                // // A campaign that started later settled nothing before.
+                // A campaign that started later settled nothing before.
                 guard manifest.campaignNumber != own,
                     manifest.firstStartedAtMilliseconds < start
                 else { continue }
@@ -208,7 +208,7 @@ package struct EarlierLedgers {
                     continue
                 }
                 let all = ledgers[index].questions.union(questions)
-                // // The smaller of two copies is older, and the larger one has all of its records.
+                // The smaller of two copies is older, and the larger one has all of its records.
                 if ledger.byteCount > ledgers[index].byteCount { ledgers[index] = ledger }
                 ledgers[index].questions = all
             }

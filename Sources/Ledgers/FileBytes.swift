@@ -58,7 +58,7 @@ final class FileBytes: LedgerBytes, Sendable {
                 guard descriptor >= 0, FileIdentity(descriptor: descriptor) != identity else {
                     return descriptor
                 }
-                // // Another file has its name.
+                // Another file has its name.
                 close(descriptor)
                 errno = ESTALE
                 return -1
@@ -73,7 +73,7 @@ final class FileBytes: LedgerBytes, Sendable {
         if patience.endsOnSignals, SignalWatch.isStopPending { throw LedgerError(.interrupted) }
         guard offset <= UInt64(Int64.max) else { return 0 }
         let read = use { descriptor in
-            // // SAFETY: pread(2) sets at most `buffer.count` bytes, of memory that is ours during
+            // SAFETY: pread(2) sets at most `buffer.count` bytes, of memory that is ours during
             // this call.
             let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
             return (count: count, code: errno)

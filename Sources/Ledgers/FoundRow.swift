@@ -39,7 +39,7 @@ public struct FoundRow: Sendable {
     public var json: String {
         var bytes: [UInt8] = []
         ExportFormat.jsonl.append(row, to: &bytes)
-        // // Without its opening brace and its line end.
+        // Without its opening brace and its line end.
         let columns = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
         var line = JSONLine()
         line.add("ledger", ledger)
@@ -107,7 +107,7 @@ extension LedgerReader {
             for: wanted, acceptsBySilence: identity.acceptsBySilence,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
             appendNotificationID: { row, bytes in
-                // // Only requests to the provider API have one.
+                // Only requests to the provider API have one.
                 guard identity.wireProtocol == nil else { return }
                 bytes += notificationIDText(
                     campaign: campaign, part: identity.partNumber, row: row)
@@ -122,8 +122,8 @@ extension LedgerReader {
                 do throws(LedgerError) {
                     return try search.run(index, rowCount: rowCount, list: &reader)
                 } catch {
-                    // // Another list under the same path would give wrong results; the ledger
-                    // alone does not.
+                    // Another list under the same path would give wrong results; the ledger alone
+                    // does not.
                     guard tokens == nil, error.code == .badList || error.code == .faultyList
                     else { throw error }
                     standardError(

@@ -94,7 +94,7 @@ public struct LedgerCollection {
                 others.append(path)
             }
         }
-        // // If there is nothing else, their reader reports why they can't be read.
+        // If there is nothing else, their reader reports why they can't be read.
         if ledgers.isEmpty, !shut.isEmpty { return shut }
         guard !ledgers.isEmpty || mayBeEmpty else {
             throw refusal(

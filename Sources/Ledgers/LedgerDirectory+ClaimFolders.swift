@@ -2,7 +2,7 @@ internal import BroadsideLedgerFormat
 import BroadsideSupport
 internal import Glibc
 
-// // Locations of the claims on a ledger. A folder that can't be read does not count as one without
+// Locations of the claims on a ledger. A folder that can't be read does not count as one without
 // claims, which would let an old copy of the ledger continue.
 
 extension LedgerDirectory {

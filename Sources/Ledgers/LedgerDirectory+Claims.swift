@@ -3,7 +3,8 @@ package import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-// A ledger belongs to one attempt at a time: docs/decisions/0012-a-ledger-belongs-to-one-attempt.md.
+// A ledger belongs to one attempt at a time, see
+// docs/decisions/0012-a-ledger-belongs-to-one-attempt.md.
 
 extension LedgerDirectory {
     /// Name of the ledger's own record of its attempts.
@@ -44,7 +45,7 @@ extension LedgerDirectory {
             try newestClaim(folder, own, manifest)
         }
         let inHere = try newestClaim(here, own, manifest)
-        // // The ledger's previous folder has no claims: another file system, or no longer in use.
+        // The ledger's previous folder has no claims: another file system, or no longer in use.
         if inBefore == 0 { before = nil }
         let newest = max(inHere, inBefore ?? 0)
         var warning: String?
@@ -56,8 +57,8 @@ extension LedgerDirectory {
                 + "original is continued as well, rows are sent twice"
         }
         let next = max(own?.claimed ?? 0, newest) + 1
-        // // Keeps the previous claim's folder until the new claim is in it, so that the ledger
-        // checks that folder again after a crash.
+        // Keeps the previous claim's folder until the new claim is in it, so that the ledger checks
+        // that folder again after a crash.
         var record = AttemptRecord(
             confirmed: own?.confirmed ?? 0, claimed: next, nonce: hexadecimal(randomBytes(8)),
             parent: own?.parent ?? here.path)
@@ -78,7 +79,7 @@ extension LedgerDirectory {
         let held = HeldClaim(made, in: here, number: next)
         try step(.claimed)
         if let folder = before {
-            // // A copy that remained at the ledger's previous location has to notice, too.
+            // A copy that remained at the ledger's previous location has to notice, too.
             let more = folder.make(next, nonce: record.nonce, ledger: absolutePath(path))
             if more >= 0 { close(more) }
             if more < 0 {
@@ -90,7 +91,7 @@ extension LedgerDirectory {
             }
         }
         try step(.claimedBefore)
-        // // A process that claimed a newer attempt meanwhile has removed older claims.
+        // A process that claimed a newer attempt meanwhile has removed older claims.
         for folder in [here, before].compactMap({ $0 }) {
             let newer = try folder.newest()
             if newer > next { throw oldCopy(folder, newer) }
@@ -98,10 +99,10 @@ extension LedgerDirectory {
         record.confirmed = next
         record.parent = here.path
         try replace(Self.epochName, with: record.encoded)
-        // // The new claim has no positions of segments yet.
+        // The new claim has no positions of segments yet.
         removeFile(Self.repairedName)
         try step(.confirmed)
-        // // Segments are read only after this: an older attempt that still finds its claim has
+        // Segments are read only after this: an older attempt that still finds its claim has
         // reserved the rows that it sends before that.
         for folder in [here, before].compactMap({ $0 }) {
             let code = try folder.remove(below: next)
@@ -213,7 +214,7 @@ extension LedgerDirectory {
         _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
     ) throws(BroadsideError) {
         guard try !fileExists("\(path)/\(Self.repairedName)") else { return }
-        // // In these runs a segment that is missing or without a header was lost, which its reader
+        // In these runs a segment that is missing or without a header was lost, which its reader
         // reports.
         let made = Set(manifest.epochs.filter { !$0.hasReservedNothing }.map(\.number))
         let header = UInt64(LedgerFormat.segmentHeaderByteCount)

@@ -2,14 +2,14 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// // Identification of a directory by contents that no other program writes: the text of its lock,
-// its manifest, its segments. A file name alone does not identify a ledger: `tokens` is a common
-// name for lists.
+// Identification of a directory by contents that no other program writes: the text of its lock, its
+// manifest, its segments. A file name alone does not identify a ledger: `tokens` is a common name
+// for lists.
 //
 //     nothing ──lock, with its text──> preparation ──manifest──> ledger, recorded in the lock
 //
-// // Therefore a lock that records a started campaign, without a manifest beside it, is a ledger
-// whose manifest was lost.
+// Therefore a lock that records a started campaign, without a manifest beside it, is a ledger whose
+// manifest was lost.
 
 extension LedgerDirectory {
     /// Contents of a directory.
@@ -55,11 +55,10 @@ extension LedgerDirectory {
         guard !names.isEmpty else { return .nothing }
         let text = names.contains(Self.lockName) ? try lockText() : .missing
         let hasSegments = names.contains { LedgerFormat.parseSegmentName($0) != nil }
-        // // Checked after the lock was read, because the manifest exists before the lock records
-        // it.
+        // Checked after the lock was read, because the manifest exists before the lock records it.
         if try hasManifest {
-            // // With an empty lock it may be a damaged ledger of an earlier version; a run can't
-            // use it then.
+            // With an empty lock it may be a damaged ledger of an earlier version; a run can't use
+            // it then.
             guard text == .missing || text == .foreign, !hasSegments else { return .ledger }
             return try isManifestOfLedger() ? .ledger : .foreign
         }
@@ -74,7 +73,7 @@ extension LedgerDirectory {
     }
 
     private func lockText() throws(BroadsideError) -> LockText {
-        // // Another start whose campaign did not begin may be removing it.
+        // Another start whose campaign did not begin may be removing it.
         guard let descriptor = try openFileUnlessMissing(Self.lockName) else { return .missing }
         defer { close(descriptor) }
         var room = [UInt8](repeating: 0, count: Self.lockTextLimit)
@@ -113,7 +112,7 @@ extension LedgerDirectory {
             return content != .nothing && content != .foreign
         } catch {
             guard error.exitCode != ExitCode.disk else { throw error }
-            // // A ledger of another user.
+            // A ledger of another user.
             return names.contains(manifestName) && names.contains(lockName)
         }
     }
@@ -142,7 +141,7 @@ extension LedgerDirectory {
                 return try openToRead(path).check(begins: begins)
             } catch {
                 guard begins, error.exitCode == ExitCode.badRequest else { throw error }
-                // // While another start creates or removes the directory, its contents may look
+                // While another start creates or removes the directory, its contents may look
                 // arbitrary.
                 guard try fileExists(path) else { return }
                 refusal = error

@@ -2,7 +2,7 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// // A merged ledger contains copies of ledgers. A run in a copy and one in its original would send
+// A merged ledger contains copies of ledgers. A run in a copy and one in its original would send
 // the same rows.
 
 extension LedgerDirectory {

@@ -1,9 +1,9 @@
 import BroadsideSupport
 internal import Glibc
 
-// // A ledger's directory is created, then locked, and its contents are checked after that: of
-// several concurrent starts one uses it, and the others report that it is in use, whatever has been
-// written by then.
+// A ledger's directory is created, then locked, and its contents are checked after that: of several
+// concurrent starts one uses it, and the others report that it is in use, whatever has been written
+// by then.
 
 extension LedgerDirectory {
     /// Number of retries if a directory may be in the course of removal or creation, and the pause
@@ -32,7 +32,7 @@ extension LedgerDirectory {
         do throws(BroadsideError) {
             guard try takeLock() else { throw inUse }
         } catch {
-            // // Fails if another start has locked it meanwhile, because it is not empty then.
+            // Fails if another start has locked it meanwhile, because it is not empty then.
             SystemCall.rmdir(path)
             throw error
         }
@@ -57,7 +57,7 @@ extension LedgerDirectory {
                 refusal = nil
             } catch {
                 guard error.exitCode == ExitCode.badRequest else { throw error }
-                // // While another start creates or removes the directory, its contents may look
+                // While another start creates or removes the directory, its contents may look
                 // arbitrary.
                 refusal = error
                 usleep(openingPauseMicroseconds)
@@ -73,7 +73,7 @@ extension LedgerDirectory {
         let names = try openToRead(path).names()
         if names.isEmpty { return true }
         if try isLedger(path) { return true }
-        // // While a ledger is being created, the list of names may be outdated and lack its first
+        // While a ledger is being created, the list of names may be outdated and lack its first
         // file.
         return try fileExists("\(path)/\(lockName)")
     }
@@ -116,7 +116,7 @@ extension LedgerDirectory {
         }
         guard code != EWOULDBLOCK else { throw inUse }
         guard code == 0 else {
-            // // No other start can have locked it.
+            // No other start can have locked it.
             if isNew { SystemCall.unlink(Self.lockName, in: folder) }
             throw cannotLock(code)
         }
@@ -128,7 +128,7 @@ extension LedgerDirectory {
     private func lockToRead() throws(BroadsideError) {
         lockDescriptor = SystemCall.open(
             Self.lockName, in: folder, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        // // A machine with write access may have locked it. If locks don't work, none has.
+        // A machine with write access may have locked it. If locks don't work, none has.
         guard lockDescriptor >= 0, flock(lockDescriptor, LOCK_SH | LOCK_NB) != 0,
             errno == EWOULDBLOCK
         else { return }

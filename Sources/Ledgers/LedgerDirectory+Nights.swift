@@ -2,8 +2,8 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// // Operations of a nightly campaign on the ledgers of its nights: a page in each, and the removal
-// of old ones.
+// Operations of a nightly campaign on the ledgers of its nights: a page in each, and the removal of
+// old ones.
 
 extension LedgerDirectory {
     /// Name of the page about a ledger, in its directory.
@@ -74,7 +74,7 @@ extension LedgerDirectory {
             if error.exitCode == ExitCode.badRequest { return .foreign }
             throw error
         }
-        // // A run may have continued it before it was locked.
+        // A run may have continued it before it was locked.
         guard try directory.readManifest().isFinished else { return .unfinished }
         guard SystemCall.rename(path, hidden) == 0, syncFolder("\(hidden)/..") else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: ExitCode.disk)

@@ -2,7 +2,7 @@ package import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// // Reads from a ledger's directory, through its descriptor. No run creates a symbolic link there,
+// Reads from a ledger's directory, through its descriptor. No run creates a symbolic link there,
 // and its target may belong to anyone.
 
 extension LedgerDirectory {
@@ -82,7 +82,7 @@ extension LedgerDirectory {
         knownTo manifest: Manifest
     ) throws(BroadsideError) -> (manifest: Manifest, segments: [LedgerSegment]) {
         var manifest = manifest
-        // // Before the segments are listed, which grow during a run.
+        // Before the segments are listed, which grow during a run.
         let durable = durablePositions(manifest)
         var segments = try segments()
         for _ in 0..<Self.newerManifestsLimit {
@@ -91,7 +91,7 @@ extension LedgerDirectory {
             let newer = try readManifest()
             guard newer != manifest, newer.campaign == manifest.campaign else { break }
             manifest = newer
-            // // The segments that it records as created exist.
+            // The segments that it records as created exist.
             segments = try self.segments()
         }
         for position in durable {
@@ -124,7 +124,7 @@ extension LedgerDirectory {
     /// Returns the path of a list that was spooled from standard input; nil if there is none.
     func spool() throws(BroadsideError) -> String? {
         guard try hasSpool else { return nil }
-        // // Opened again by its path: a process that can replace it meanwhile could write to it as
+        // Opened again by its path: a process that can replace it meanwhile could write to it as
         // well.
         close(try openFile(Self.spoolName))
         return spoolPath
@@ -145,7 +145,7 @@ extension LedgerDirectory {
     package var isInUse: Bool {
         guard let descriptor = try? openFile(Self.lockName) else { return false }
         defer { close(descriptor) }
-        // // A brief shared lock, so that readers don't appear as runs to each other.
+        // A brief shared lock, so that readers don't appear as runs to each other.
         guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
         flock(descriptor, LOCK_UN)
         return false

@@ -10,7 +10,7 @@ extension LedgerDirectory {
         let directory = try openToRead(path)
         let names = [manifestName, manifestCopyName, ".\(manifestName).new"]
         var newer: BroadsideError?
-        // // Whatever happened to the ledger, an earlier manifest is still true of its own time.
+        // Whatever happened to the ledger, an earlier manifest is still true of its own time.
         for name in names where try fileExists("\(path)/\(name)") {
             guard let bytes = try? directory.readSmallFile(name, limit: manifestLimit) else {
                 continue
@@ -19,7 +19,7 @@ extension LedgerDirectory {
             do {
                 manifest = try Manifest(decoding: bytes)
             } catch {
-                // // A damaged byte may look like a newer version, too.
+                // A damaged byte may look like a newer version, too.
                 newer = newer ?? newerVersion(error, path)
                 continue
             }
@@ -28,7 +28,7 @@ extension LedgerDirectory {
             return (directory, manifest)
         }
         if let newer { throw newer }
-        // // Throws the specific error: not a ledger, or one without a sound manifest.
+        // Throws the specific error: not a ledger, or one without a sound manifest.
         let lost = try directory.lostManifest()
         guard try directory.hasManifest || lost != nil else {
             _ = try directory.readManifest()
@@ -75,8 +75,8 @@ private struct DamagedBytes: LedgerBytes {
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(LedgerError) -> Int {
-        // // SAFETY: the buffer is the caller's; at most a sector of it is read again or set to
-        // zeros, never more than it has.
+        // SAFETY: the buffer is the caller's; at most a sector of it is read again or set to zeros,
+        // never more than it has.
         do throws(LedgerError) {
             return try unsafe bytes.read(at: offset, into: buffer)
         } catch {

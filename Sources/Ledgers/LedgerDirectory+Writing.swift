@@ -2,7 +2,7 @@ package import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// // Creation of files in a ledger's directory, through its descriptor.
+// Creation of files in a ledger's directory, through its descriptor.
 
 extension LedgerDirectory {
     /// Opens the directory itself. Only its user may have write access: anyone else could make a
@@ -47,8 +47,7 @@ extension LedgerDirectory {
         try checkClaim()
         try replace(Self.manifestName, with: manifest.encoded())
         try markBegun()
-        // // Without the copy a damaged manifest would make the ledger unusable. No run depends on
-        // it.
+        // Without the copy a damaged manifest would make the ledger unusable. No run depends on it.
         try? replace(Self.manifestCopyName, with: manifest.encoded())
     }
 
@@ -146,7 +145,7 @@ extension LedgerWriter {
     /// - Returns: false if that fails, with errno.
     package mutating func writePending(to descriptor: Int32) -> Bool {
         assert(descriptor >= 0, "only an open file is written to")
-        // // SAFETY: the bytes are unchanged until `writeCompleted`.
+        // SAFETY: the bytes are unchanged until `writeCompleted`.
         while let next = unsafe nextWrite() {
             let written = unsafe pwrite(
                 descriptor, next.bytes.baseAddress, next.bytes.count, off_t(next.offset))

@@ -84,10 +84,10 @@ package final class LedgerDirectory {
         _ path: String, resumes: Bool, begins: Bool = true
     ) throws(BroadsideError) -> LedgerDirectory {
         guard resumes else { return try create(path) }
-        // // If there is no ledger, the directory is left untouched.
+        // If there is no ledger, the directory is left untouched.
         if !begins { try checkForRun(path, begins: false) }
         let directory = try takeUp(path, mayBegin: begins)
-        // // Another process may have started a campaign here, or removed its preparations.
+        // Another process may have started a campaign here, or removed its preparations.
         try directory.check(begins: begins)
         if try !directory.hasManifest { try directory.prepare() }
         return directory

@@ -88,7 +88,7 @@ public final class LedgerFollower {
         rows = SettledRows(
             states: states, reasons: Set(request.reasons), format: request.format,
             segmentNumber: manifest.segmentNumber,
-            // // Only requests to the provider API have one.
+            // Only requests to the provider API have one.
             campaign: identity.wireProtocol == nil ? manifest.campaignNumber : nil,
             part: identity.partNumber, acceptsBySilence: identity.acceptsBySilence,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
@@ -176,7 +176,7 @@ public final class LedgerFollower {
         cursor.output = try output.flush()
         guard let path = request.cursor else { return }
         for tail in tails { cursor.segments[tail.name] = tail.emitted }
-        // // A fixed name, so that the next follower replaces the file of one that is killed here.
+        // A fixed name, so that the next follower replaces the file of one that is killed here.
         let folder = OutputRule.parent(of: path)
         let temporary = "\(folder)/.\(path.parts(atLast: "/")?.1 ?? path[...]).new"
         func failure() -> BroadsideError {
@@ -196,7 +196,7 @@ public final class LedgerFollower {
 
     /// Writes rows until the run has ended.
     public func run() throws(BroadsideError) -> Ending {
-        // // Without a writer, a second pass emits the rows that the first one found and synced.
+        // Without a writer, a second pass emits the rows that the first one found and synced.
         var looksAtRest = 0
         while looksAtRest < 2 {
             let isRunning = directory.isInUse
@@ -265,7 +265,7 @@ public final class LedgerFollower {
             } catch {
                 throw reader.unreadable(error, directory, tokens: request.tokens)
             }
-            // // Only part of the block is known to be durable.
+            // Only part of the block is known to be durable.
             guard isRead else { return }
             try writeBatch()
         }

@@ -36,7 +36,7 @@ public enum LedgerMerge {
             where identity != nil && FileIdentity(path: other) == identity {
                 throw .request("\(other) and \(path) are the same ledger: name each ledger once")
             }
-            // // Locked, because an active run would write during the copy.
+            // Locked, because an active run would write during the copy.
             let directory = try LedgerDirectory.openLedgerLocked(path)
             defer { directory.release() }
             for (ledger, manifest) in try directory.ledgers() {
@@ -71,7 +71,7 @@ public enum LedgerMerge {
                 let source = ledgers[ledgerIndex]
                 try whileLocked(source) { () throws(BroadsideError) in
                     try source.directory.copyLedger(to: copy)
-                    // // A part keeps the list that it was sent from.
+                    // A part keeps the list that it was sent from.
                     guard areParts, try source.directory.hasSpool else { return }
                     try source.directory.copyFile(LedgerDirectory.spoolName, to: copy)
                     try LedgerDirectory.unlocked(copy).syncDirectory()
@@ -151,7 +151,7 @@ public enum LedgerMerge {
                 }
             }
             guard let other else { return }
-            // // Another file has replaced the list, which none of them was sent from.
+            // Another file has replaced the list, which none of them was sent from.
             guard isOfAny || tokens != nil else { continue }
             throw .request(
                 "\(other.path) is of another list than \(ledgerIndex): \(other.detail): name the ledgers "
@@ -268,7 +268,7 @@ extension LedgerDirectory {
 
     /// Copies the files of a ledger into a new directory and makes them durable.
     func copyLedger(to target: String) throws(BroadsideError) {
-        // // The marker is created before the lock, so that no campaign can start in a copy whose
+        // The marker is created before the lock, so that no campaign can start in a copy whose
         // process is killed.
         let copy = try LedgerDirectory.create(target, marker: LedgerDirectory.originName)
         try copy.markAsCopy(of: self)
@@ -296,7 +296,7 @@ extension LedgerDirectory {
             let count: Int
             do throws(LedgerError) {
                 let left = (byteCount ?? .max) - offset
-                // // SAFETY: `read` stays within the room that it is given, and keeps no pointer to
+                // SAFETY: `read` stays within the room that it is given, and keeps no pointer to
                 // it.
                 count = try unsafe buffer.fill(limit: Int(clamping: left)) {
                     (room) throws(LedgerError) in

@@ -149,7 +149,7 @@ public struct LedgerReader {
                 of: try index(ledger), states: wanted.isEmpty ? nil : wanted,
                 reasons: Set(reasons), format: format, isPart: true,
                 notesRows: ledgers.count > 1,
-                // // Only requests to the provider API have one.
+                // Only requests to the provider API have one.
                 campaign: identity.wireProtocol == nil ? ledger.manifest.campaignNumber : nil,
                 part: identity.partNumber,
                 acceptsBySilence: identity.acceptsBySilence,
@@ -196,7 +196,7 @@ public struct LedgerReader {
     func openList(
         _ tokens: String?, of ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> TokenList? {
-        // // Shards share one list, which the merged ledger knows.
+        // Shards share one list, which the merged ledger knows.
         let (directory, manifest) = manifest.holdsParts ? ledger : (self.directory, self.manifest)
         if let tokens { return try manifest.openList(at: tokens) }
         let spool = try directory.spool()
@@ -204,7 +204,7 @@ public struct LedgerReader {
             return nil
         }
         let list = try manifest.openList(at: path)
-        // // Another list under the same path would give wrong results.
+        // Another list under the same path would give wrong results.
         if let count = manifest.identity.listByteCount, let found = list.byteCount, count != found {
             standardErrorLine(
                 "broadside: warning: \(path) is not as long as when it was sent: "
@@ -236,7 +236,7 @@ public struct LedgerReader {
         _ error: LedgerError, _ directory: LedgerDirectory
     ) -> BroadsideError {
         if error.code == .interrupted { return SignalWatch.stopped }
-        // // The error names the list.
+        // The error names the list.
         if error.code == .faultyList { return .request(error.detail) }
         if let newer = LedgerDirectory.newerVersion(error, directory.path) { return newer }
         let advice = error.code.isDamage ? ": \(directory.repairAdvice)" : ""

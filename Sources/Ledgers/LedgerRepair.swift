@@ -35,7 +35,7 @@ public enum LedgerRepair {
         do throws(BroadsideError) {
             return try repair.write(salvage, unreadable: unreadable)
         } catch {
-            // // A run did not reserve in list order after all, so its order proves nothing.
+            // A run did not reserve in list order after all, so its order proves nothing.
             guard error.exitCode == Repair.disorder, salvage.reliesOnOrder else { throw error }
             salvage.reliesOnOrder = false
             return try repair.write(salvage, unreadable: unreadable)
@@ -96,7 +96,7 @@ private struct Repair {
                 manifest = salvage.repairedManifest(lengths: lengths, isFinished: true)
                 _ = try check(manifest, in: target, relies: salvage.reliesOnOrder)
             }
-            // // Written before the manifest, without which no run can continue the ledger.
+            // Written before the manifest, without which no run can continue the ledger.
             try target.replace(
                 LedgerDirectory.repairedName, with: Array("by ledger repair\n".utf8))
             try target.save(manifest)
@@ -137,7 +137,7 @@ private struct Repair {
                 row = chunk.end.row
                 cursor.giveBack(chunk)
             }
-            // // The list ends, or the next chunk begins, at the row in the ledger.
+            // The list ends, or the next chunk begins, at the row in the ledger.
             if let end = gap.endRow, row != end, gap.endByteOffset != nil {
                 throw otherList(
                     list,
@@ -263,7 +263,7 @@ private struct Repair {
         }
     }
 
-    // // MARK: Messages
+    // MARK: Messages
 
     private func text(
         _ salvage: LedgerSalvage, _ summary: LedgerSummary, undatedCount: UInt64, others: [String]

@@ -56,7 +56,7 @@ final class UnfinishedLedger {
     /// - Parameter error: The reason why it could not be finished.
     /// - Returns: The same error, with the final path.
     func discard(_ error: BroadsideError) -> BroadsideError {
-        // // It may have been whole already, and its remains must not look like a ledger that lost
+        // It may have been whole already, and its remains must not look like a ledger that lost
         // files.
         try? mark()
         Self.remove(directory.path)

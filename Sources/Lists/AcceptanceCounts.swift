@@ -7,7 +7,7 @@ internal import Glibc
 /// memory.
 ///
 ///     accepted rows ──▶ a buffer for each bucket of fingerprints ──▶ the bucket's table
-///                                                            └──▶ a file, where tables have no more room
+///                                                            └──▶ a file, beyond `memoryLimit`
 ///
 /// A bucket has the fingerprints with the same upper 10 bits. Its table fits a processor's cache,
 /// and serves many fingerprints at once. If the tables of all buckets would exceed `memoryLimit`, a
@@ -156,7 +156,7 @@ struct AcceptanceCounts: ~Copyable {
         precondition((1...Self.countLimit).contains(least), "a count that is kept")
         for (number, bucket) in buckets.enumerated() {
             assert(fills[number] == 0, "nothing waits any more")
-            // // Entries have the lower 56 bits.
+            // Entries have the lower 56 bits.
             let upper = (UInt64(number) >> (Self.bucketBits - 8)) << 56
             if bucket.isOnDisk {
                 let table = try readBack(bucket)
@@ -226,8 +226,7 @@ private struct CountTable: ~Copyable {
         assert(hasRoom(for: range.count), "there is room for each")
         for start in stride(from: range.lowerBound, to: range.upperBound, by: Self.aheadCount) {
             let group = start..<min(start + Self.aheadCount, range.upperBound)
-            // // These reads are independent, so that the processor waits for many at the same
-            // time.
+            // These reads are independent, so that the processor waits for many at the same time.
             var read: UInt64 = 0
             for index in group {
                 read |= slots[Int(truncatingIfNeeded: entries[index] >> 8)]

@@ -6,7 +6,7 @@ internal import Synchronization
 ///     asking ──all rows handed out──▶ holding ──all done, at most P percent refused──▶ passed
 ///        ▲                              │  │
 ///        │                              │  ├──more than P percent refused──▶ refused: exit 4
-///        └───some could not be sent─────┘  └──with those that were not answered more than P
+///        └───some could not be sent─────┘  └──with rows without a response more than P
 ///                                             percent──▶ unanswered: the run stops
 ///
 /// The list's source reports which rows belong to the canary, the reactors report their outcomes.
@@ -132,7 +132,7 @@ package final class CanaryGate: Sendable {
     }
 
     private func judge(_ state: State) -> Verdict {
-        // // If nothing was sent the list is at its end, and nothing is withheld.
+        // If nothing was sent the list is at its end, and nothing is withheld.
         if state.answered == 0 { return state.lost == 0 ? .passed : .unanswered }
         let isTooMany =
             Double(state.refused) * 100 > maximumRefusedPercent * Double(state.answered)

@@ -19,7 +19,7 @@ package struct EarlierQuestions: OptionSet, Sendable {
 /// Evidence in earlier ledgers about the tokens of a list: dead tokens, by the rule of `prune`, and
 /// the number of acceptances of each.
 ///
-///     each ledger ──▶ first reading: dead tokens ──▶ second reading: what says otherwise, and acceptances
+///     each ledger ──▶ first reading: dead tokens ──▶ second reading: rescues, acceptances
 ///
 /// Only verdicts from before the campaign's first start count, so that later readings give the same
 /// result. Memory is bounded: `DeadTokens.memoryLimit`, `AcceptanceCounts.memoryLimit`.
@@ -139,7 +139,7 @@ package final class EarlierVerdicts {
         try acceptances.finish()
     }
 
-    // // MARK: Queries
+    // MARK: Queries
 
     /// Whether any token is dead.
     var hasDead: Bool { dead.count > 0 }

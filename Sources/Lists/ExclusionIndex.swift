@@ -68,7 +68,7 @@ internal import Glibc
         var dispositions =
             chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
         assert(dispositions.count == chunk.rowCount, "each row has one disposition")
-        // // Without another reference, the array is changed in place.
+        // Without another reference, the array is changed in place.
         chunk.dispositions = nil
         defer { chunk.dispositions = dispositions }
         while next < count {
@@ -166,7 +166,7 @@ internal import Glibc
         mutating func finish(_ search: ExclusionScan) throws(BroadsideError) {
             try flush()
             let header: [UInt64] = [mark, search.code, count, hash]
-            // // SAFETY: the kernel reads the array's words, as many bytes as they have, during the
+            // SAFETY: the kernel reads the array's words, as many bytes as they have, during the
             // call only.
             let written = unsafe header.withUnsafeBytes { bytes in
                 unsafe pwrite(descriptor, bytes.baseAddress, bytes.count, 0)

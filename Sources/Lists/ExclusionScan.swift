@@ -85,7 +85,7 @@ package struct ExclusionScan {
             throw .usage("suppress", "-: opt-outs are read more than once: name a file")
         }
         if let tokenColumn, let list = try listWithColumn(tokenColumn, path) {
-            // // Each row of JSON Lines names its own keys.
+            // Each row of JSON Lines names its own keys.
             if list.format != .jsonl { return list }
             if try list.survey().hasColumn { return list }
         }
@@ -159,7 +159,7 @@ package struct ExclusionScan {
     ) throws(BroadsideError) {
         var filter = TokenFilter(bitCount: suppress == nil ? 0 : Self.filterBitCount)
         if let end {
-            // // Earlier ledgers are left to the scan of the whole list.
+            // Earlier ledgers are left to the scan of the whole list.
             _ = try collectRows(of: list, upTo: end, nil, into: &tokens, skipped: &rows) { token in
                 filter.insert(token.low)
                 return true
@@ -216,7 +216,7 @@ package struct ExclusionScan {
                 try tokens.append(
                     .row(row.number, token, isSendable: row.isSendable, row.reason))
             } else if let reason = row.reason {
-                // // No other reason can apply to it.
+                // No other reason can apply to it.
                 try rows.append(.skipped(row.number, reason))
             }
         }
@@ -390,7 +390,7 @@ private struct TokenVerdict {
                 cappedFingerprint = record.first
                 return nil
             }
-            // // The marks of a token are in the order of their reasons.
+            // The marks of a token are in the order of their reasons.
             mark = mark ?? SkipReason(rawValue: UInt8(record.fourth))
             return nil
         }
@@ -399,7 +399,7 @@ private struct TokenVerdict {
         let duplicate: SkipReason? = skipsDuplicates && hasSentRow ? .duplicate : nil
         let cap: SkipReason? = cappedFingerprint == record.first ? .frequencyCap : nil
         let reason = smaller(smaller(mark, cap), smaller(duplicate, own))
-        // // Only a row that can be sent makes later ones duplicates.
+        // Only a row that can be sent makes later ones duplicates.
         if mark == nil, own == nil, cap == nil, record.fourth & 1 == 1 { hasSentRow = true }
         return reason.map { (record.third - 1, $0) }
     }
@@ -411,7 +411,7 @@ private struct TokenVerdict {
     }
 }
 
-/// Bloom-style filter of tokens: passes all that were inserted, and few others.
+/// Approximate set of tokens, with one hash each: contains all that were inserted, and few others.
 private struct TokenFilter {
     private var words: [UInt64]
 

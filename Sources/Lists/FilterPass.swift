@@ -60,7 +60,7 @@ package struct FilterPass {
     private mutating func note(
         _ index: Int, _ row: RowReader.Row, _ field: RowReader.Field, _ reader: borrowing RowReader
     ) {
-        // // An empty text has no kind.
+        // An empty text has no kind.
         guard field.count > 0 else { return }
         if columns[index].incomparable == 0 {
             columns[index].firstLine = row.line

@@ -54,10 +54,10 @@ struct LineEnds: Sendable {
     func read(
         _ bytes: ListBytes, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
-        // // SAFETY: the caller's buffer is passed on unchanged.
+        // SAFETY: the caller's buffer is passed on unchanged.
         let count = try unsafe bytes.read(at: offset, into: buffer)
         if areReturns, count > 0 {
-            // // SAFETY: `count` bytes are set, and are set again.
+            // SAFETY: `count` bytes are set, and are set again.
             var text = unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             try replace(&text, bytes, next: offset + UInt64(count))
             assert(text.count == count, "line ends are replaced in place")

@@ -126,7 +126,7 @@ package final class ListBytes: Sendable {
         guard count == 0 else {
             throw .request(name, " is not a \(named.rawValue) file: name it as what it is")
         }
-        // // Even for an empty file, because reading it then reports that it is cut off.
+        // Even for an empty file, because reading it then reports that it is cut off.
         return named
     }
 
@@ -170,7 +170,7 @@ package final class ListBytes: Sendable {
     /// Estimated number of bytes. Digits compress to half their size.
     package var estimatedByteCount: UInt64 {
         if case .stream(let stream, _, let fileByteCount) = source {
-            // // The size of a pipe's contents is unknown: assume enough for a second core.
+            // The size of a pipe's contents is unknown: assume enough for a second core.
             return stream.decodedByteCount ?? (fileByteCount == 0 ? .max : fileByteCount * 2)
         }
         return byteCount ?? 0
@@ -211,7 +211,7 @@ package final class ListBytes: Sendable {
     func read(
         at offset: UInt64, into buffer: inout ReadBuffer, limit: Int = .max
     ) throws(BroadsideError) -> Int {
-        // // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how
+        // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how
         // many.
         try unsafe buffer.fill(limit: limit) { (room) throws(BroadsideError) in
             unsafe try read(at: offset, into: room)
@@ -227,7 +227,7 @@ package final class ListBytes: Sendable {
         case .memory(let bytes):
             guard offset < bytes.count else { return 0 }
             let piece = bytes[Int(offset)...].prefix(buffer.count)
-            // // SAFETY: the piece was cut to the buffer's count.
+            // SAFETY: the piece was cut to the buffer's count.
             unsafe buffer.copyBytes(from: piece)
             return piece.count
         case .file(let descriptor, let byteCount):
@@ -248,12 +248,12 @@ package final class ListBytes: Sendable {
             return count
         case .stream(let stream, _, _):
             do throws(BroadsideError) {
-                // // SAFETY: the caller's buffer is passed on unchanged.
+                // SAFETY: the caller's buffer is passed on unchanged.
                 let count = try unsafe stream.read(at: offset, into: buffer)
                 if count == 0, buffer.count > 0 { try checkUnchanged() }
                 return count
             } catch {
-                // // Apparent damage may be half of another file.
+                // Apparent damage may be half of another file.
                 if error.isDamage || error.exitCode == ExitCode.disk { try checkUnchanged() }
                 throw error
             }

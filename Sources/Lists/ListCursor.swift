@@ -15,8 +15,8 @@ package import BroadsideSupport
     /// Hash of the list from its start, as far as it was read in order; nil if not requested.
     private(set) var hash: ListHash?
 
-    // // SAFETY: `init` allocates `readSize` bytes, `deinit` frees them; the first `bufferCount`
-    // are set, and change only after `cut` has consumed them.
+    // SAFETY: `init` allocates `readSize` bytes, `deinit` frees them; the first `bufferCount` are
+    // set, and change only after `cut` has consumed them.
     private let buffer: UnsafeMutableRawBufferPointer
     private var bufferOffset: UInt64 = 0
     private var bufferCount = 0
@@ -55,7 +55,7 @@ package import BroadsideSupport
     /// Text of the header; known after the first chunk, or at the end of the list.
     var header: [UInt8]? { splitter.header }
 
-    // // MARK: Positioning
+    // MARK: Positioning
 
     /// Moves to the start of a gap.
     ///
@@ -87,7 +87,7 @@ package import BroadsideSupport
         assert(rowLimit > 0, "a chunk has rows")
         let left = rows.end - min(rows.end, position.row)
         guard left > 0 else { return nil }
-        // // Only one of `divisor` rows is wanted.
+        // Only one of `divisor` rows is wanted.
         let (wanted, overflow) = rowLimit.multipliedReportingOverflow(
             by: Int(rows.selection.divisor))
         splitter.rowLimit = max(1, Int(min(overflow ? UInt64(Int.max) : UInt64(wanted), left)))
@@ -100,16 +100,16 @@ package import BroadsideSupport
     /// - Returns: nil if the list has other bytes there.
     /// - Throws: Exit code 5 if the list can't be read.
     package func read(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
-        // // Rows are never empty.
+        // Rows are never empty.
         guard known.byteCount > 0 else { return nil }
         seek(known.start)
-        // // Avoids reading beyond it.
+        // Avoids reading beyond it.
         end = known.end.byteOffset
         splitter.endChunk(at: end, isExact: true)
         guard let chunk = try cut() else { return nil }
         guard chunk.hash == known.hash, chunk.rowCount == known.rowCount else {
             pool.giveBack(chunk)
-            // // Earlier versions continued after a fault.
+            // Earlier versions continued after a fault.
             if let fault = splitter.fault { throw list.refusal(fault) }
             return nil
         }
@@ -123,11 +123,11 @@ package import BroadsideSupport
     /// - Returns: nil if the list has other bytes there.
     /// - Throws: Exit code 5 if the list can't be read.
     package func readUncut(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
-        // // The start of the list is not a row, and only the splitter handles long rows.
+        // The start of the list is not a row, and only the splitter handles long rows.
         guard known.byteOffset > 0, known.byteCount <= UInt64(RowChunk.capacity) else {
             return try read(known)
         }
-        // // SAFETY: `list.read` gets the room for the call, and returns how many bytes it has set.
+        // SAFETY: `list.read` gets the room for the call, and returns how many bytes it has set.
         return try unsafe pool.read(known) { (offset, room) throws(BroadsideError) in
             unsafe try list.read(at: offset, into: room)
         }
@@ -145,8 +145,8 @@ package import BroadsideSupport
                 if let last = splitter.finish() { return last }
                 break
             }
-            // // SAFETY: `bufferCount` bytes are set, and nothing changes them during the lifetime
-            // of the span.
+            // SAFETY: `bufferCount` bytes are set, and nothing changes them during the lifetime of
+            // the span.
             assert(consumed <= bufferCount, "only what was read is consumed")
             let bytes = unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<bufferCount]))
@@ -166,11 +166,11 @@ package import BroadsideSupport
         assert(consumed == bufferCount, "what was read is consumed first")
         bufferOffset += UInt64(bufferCount)
         consumed = 0
-        // // If reading fails, previous bytes must not be mistaken for the next ones.
+        // If reading fails, previous bytes must not be mistaken for the next ones.
         bufferCount = 0
         let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
-        // // SAFETY: `room` is at most the buffer's size, and `read` returns how many bytes it has
-        // set from its start on: those that the span has, until they are consumed.
+        // SAFETY: `room` is at most the buffer's size, and `read` returns how many bytes it has set
+        // from its start on: those that the span has, until they are consumed.
         bufferCount = unsafe try list.read(
             at: bufferOffset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         assert(bufferCount >= 0 && bufferCount <= room, "so many bytes were not asked for")
@@ -184,7 +184,7 @@ package import BroadsideSupport
             known < bufferOffset + UInt64(bufferCount)
         else { return }
         let first = Int(known - bufferOffset)
-        // // SAFETY: `bufferCount` bytes of the buffer are set, and nothing changes them meanwhile.
+        // SAFETY: `bufferCount` bytes of the buffer are set, and nothing changes them meanwhile.
         hash?.append(
             unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[first..<bufferCount])))

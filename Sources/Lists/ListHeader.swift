@@ -41,7 +41,7 @@ struct ListHeader {
         try refuseTokensOnOneLine(beginning)
         var format = named ?? ListFormat.detect(firstBytes: beginning, tokenColumn: token)
         if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
-        // // A row without the token's column is invalid, unlike the list.
+        // A row without the token's column is invalid, unlike the list.
         if format.namesColumnsInEachRow, let layout = try? RowLayout(format: format, names: names) {
             return layout
         }
@@ -181,7 +181,7 @@ struct ListHeader {
 
     private func read(at offset: UInt64) throws(BroadsideError) -> [UInt8] {
         var buffer = ReadBuffer(byteCount: RowChunk.capacity)
-        // // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how
+        // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how
         // many.
         _ = try unsafe buffer.fill(limit: .max) { (room) throws(BroadsideError) in
             unsafe try lineEnds.read(bytes, at: offset, into: room)

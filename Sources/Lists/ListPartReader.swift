@@ -130,7 +130,7 @@ package struct ListPartReader: LedgerListReader {
     package mutating func loadNext(
         of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation? {
-        // // The rest of the latest gap starts at the cursor.
+        // The rest of the latest gap starts at the cursor.
         if self.gap != gap { cursor.begin(gap) }
         self.gap = nil
         let read: RowChunk?

@@ -22,7 +22,7 @@ package struct ListSelection: Sendable {
         try skips?.mark(chunk)
     }
 
-    /// Marks a new chunk so that only the shard's rows are sent.
+    /// Marks a chunk without dispositions so that only the shard's rows are sent.
     private func markShard(_ chunk: RowChunk) {
         var dispositions = [RowDisposition](repeating: .settled, count: chunk.rowCount)
         let divisor = rows.selection.divisor

@@ -97,13 +97,13 @@ extension ListSource {
     private func nextAtStop(
         in gap: ListExtent, _ canary: inout CanaryRows
     ) throws(BroadsideError) -> RowChunk? {
-        // // Offset of the sampling point within all open bytes.
+        // Offset of the sampling point within all open bytes.
         let share = canary.openByteCount / UInt64(canary.stopCount)
         let target = share * UInt64(canary.stop)
         let offset = target - min(target, canary.passedByteCount)
         guard offset <= byteCount(gap) else { return nil }
         if canary.rest == nil { canary.rest = cursor.begin(gap) }
-        // // Small steps stop closer to the sampling point, large ones cost less.
+        // Small steps stop closer to the sampling point, large ones cost less.
         let step = share > 1 << 19 ? Int.max : max(1, Int(share / 512))
         while cursor.position.byteOffset < gap.byteOffset + offset {
             guard let chunk = try cursor.cutRows(atMost: step) else { return nil }
@@ -112,7 +112,7 @@ extension ListSource {
         guard let chunk = try cursor.cutRows(atMost: Int(canary.rowsAtStop)) else { return nil }
         keepRest(upTo: chunk.start, &canary)
         canary.rest = chunk.end
-        // // In a shard by row numbers, only one of `rows.selection.divisor` rows is sent.
+        // In a shard by row numbers, only one of `rows.selection.divisor` rows is sent.
         let own = rows.selection.count(in: chunk.start.row..<chunk.end.row)
         canary.rowsLeft -= own
         canary.rowsAtStop -= own
@@ -136,7 +136,7 @@ extension ListSource {
     private func endGap(_ gap: ListExtent, _ canary: inout CanaryRows) {
         assert(canary.gaps.first == gap, "gaps end in their order")
         let left = canary.rest.map { gap.rest(from: $0) } ?? gap
-        // // The last gap is kept even without rows, because the count of the list's rows reads
+        // The last gap is kept even without rows, because the count of the list's rows reads
         // through it.
         if left.firstRow != left.endRow { canary.remains.append(left) }
         canary.rest = nil

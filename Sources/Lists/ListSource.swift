@@ -243,8 +243,7 @@ internal import Synchronization
                     + "\(known.firstLine) on has changed: resume with the list as it was",
                 exitCode: 2)
         }
-        // // Uses the plan's own arrays without a copy; most chunks have no row that was sent
-        // before.
+        // Uses the plan's own arrays without a copy; most chunks have no row that was sent before.
         chunk.dispositions = again.dispositions
         chunk.attempts = again.attempts.contains { $0 > 0 } ? again.attempts : nil
         chunk.reopens = known.reopens

@@ -55,8 +55,8 @@ internal import Glibc
         self.descriptor = descriptor
         self.name = name
         self.canRestart = canRestart
-        // // SAFETY: no byte is read before it is set: both ranges are empty. `readMore` sets
-        // `count` bytes of the input, of which the first are read.
+        // SAFETY: no byte is read before it is set: both ranges are empty. `readMore` sets `count`
+        // bytes of the input, of which the first are read.
         unsafe input = .allocate(byteCount: Self.inputByteCount, alignment: 4_096)
         unsafe window = .allocate(byteCount: Self.windowByteCount, alignment: 4_096)
         var found = given
@@ -77,7 +77,7 @@ internal import Glibc
     }
 
     deinit {
-        // // SAFETY: allocated in `init`, and accessed only through this object.
+        // SAFETY: allocated in `init`, and accessed only through this object.
         unsafe input.deallocate()
         unsafe window.deallocate()
     }
@@ -95,7 +95,7 @@ internal import Glibc
             if offset < windowStart + UInt64(windowCount) {
                 let start = Int(offset - windowStart)
                 let count = min(windowCount - start, buffer.count)
-                // // SAFETY: both ranges are within their memory.
+                // SAFETY: both ranges are within their memory.
                 unsafe buffer.copyMemory(
                     from: UnsafeRawBufferPointer(rebasing: window[start..<(start + count)]))
                 return count
@@ -128,7 +128,7 @@ internal import Glibc
         assert(windowCount <= Self.windowByteCount, "the window holds what it has room for")
         if windowCount == Self.windowByteCount {
             let half = Self.windowByteCount / 2
-            // // SAFETY: both halves are within the window.
+            // SAFETY: both halves are within the window.
             unsafe window.baseAddress.unsafelyUnwrapped.copyMemory(
                 from: window.baseAddress.unsafelyUnwrapped + half, byteCount: half)
             windowStart += UInt64(half)
@@ -142,7 +142,7 @@ internal import Glibc
             inputOffset += UInt64(count)
             isInputAtEnd = count == 0
         }
-        // // SAFETY: `inputRange` is set and inside the input, `windowCount` at most the window's
+        // SAFETY: `inputRange` is set and inside the input, `windowCount` at most the window's
         // size. The decompressor reads and writes inside what it is given, and returns how much.
         let source = unsafe UnsafeRawBufferPointer(rebasing: input[inputRange])
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: window[windowCount...])
@@ -209,8 +209,8 @@ internal import Glibc
         _ descriptor: Int32, _ name: InputName, _ offset: UInt64?,
         _ buffer: UnsafeMutableRawBufferPointer, from start: Int
     ) throws(BroadsideError) -> Int {
-        // // SAFETY: the range traps if `start` is behind the buffer's end; the system sets at most
-        // as many bytes as there is room for.
+        // SAFETY: the range traps if `start` is behind the buffer's end; the system sets at most as
+        // many bytes as there is room for.
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
         if offset == nil { try awaitInput(descriptor) }
         while true {
@@ -232,8 +232,8 @@ internal import Glibc
         "after \(windowStart + UInt64(windowCount)) bytes of the list"
     }
 
-    // // Before a run, a wrong file is a usage error. A run that finds it later reports an error
-    // while running, whatever the exit code here.
+    // Before a run, a wrong file is a usage error. A run that finds it later reports an error while
+    // running, whatever the exit code here.
 
     private var cutOff: BroadsideError {
         .damaged(

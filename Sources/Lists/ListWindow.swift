@@ -28,8 +28,8 @@ package import BroadsideSupport
     }
 
     deinit {
-        // // SAFETY: the window can't be copied, and users of its `bytes` use them until `consume`
-        // or `fill` only.
+        // SAFETY: the window can't be copied, and users of its `bytes` use them until `consume` or
+        // `fill` only.
         unsafe memory.deallocate()
     }
 
@@ -44,14 +44,14 @@ package import BroadsideSupport
     @_lifetime(borrow self)
     package func first(_ count: Int) -> RawSpan {
         precondition(count <= filled)
-        // // SAFETY: `count` bytes are set, and they are unchanged until the window moves.
+        // SAFETY: `count` bytes are set, and they are unchanged until the window moves.
         let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
     /// Returns the contents of the window, with line feeds as line ends.
     package func withLineFeeds() throws(BroadsideError) -> [UInt8] {
-        // // SAFETY: `filled` bytes are set, and they are copied.
+        // SAFETY: `filled` bytes are set, and they are copied.
         var text = unsafe [UInt8](bytes)
         try list.replaceLineEnds(in: &text, next: offset + UInt64(filled))
         return text
@@ -60,7 +60,7 @@ package import BroadsideSupport
     /// Reads until the window is full or the list ends; false if nothing is left.
     package mutating func fill() throws(BroadsideError) -> Bool {
         if isLast { return false }
-        // // SAFETY: `read` returns how many bytes it has set from the start of the room that it is
+        // SAFETY: `read` returns how many bytes it has set from the start of the room that it is
         // given.
         while unsafe filled < memory.count {
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
@@ -95,7 +95,7 @@ package import BroadsideSupport
             unsafe memory.deallocate()
             unsafe memory = larger
         } else if rest > 0, count > 0 {
-            // // SAFETY: both ranges are within the window; `copyMemory` allows them to overlap.
+            // SAFETY: both ranges are within the window; `copyMemory` allows them to overlap.
             let start = unsafe memory.baseAddress.unsafelyUnwrapped
             unsafe start.copyMemory(from: start + count, byteCount: rest)
         }

@@ -69,7 +69,7 @@ struct OrderedValue: Sendable, Equatable {
             return VersionText.order(of: text, and: bytes.rawSpan)
         case .date(let own):
             guard let time = Self.date(text) else { return nil }
-            // // A time within the named day, minute or second neither precedes nor follows it.
+            // A time within the named day, minute or second neither precedes nor follows it.
             return time.first < own.first ? -1 : time.first > own.last ? 1 : 0
         }
     }
@@ -127,7 +127,7 @@ struct DecimalNumber: Sendable, Equatable {
             return
         }
         digits = first..<last
-        // // After the point, each 0 before the first digit lowers the power by one.
+        // After the point, each 0 before the first digit lowers the power by one.
         exponent = power + (first < wholeEnd ? wholeEnd - first : wholeEnd + 1 - first)
     }
 
@@ -220,7 +220,7 @@ enum VersionText {
         while offset < first.byteCount || otherOffset < second.byteCount {
             let part = part(of: first, at: &offset)
             let otherPart = self.part(of: second, at: &otherOffset)
-            // // Without leading zeros, the longer of two numbers is larger.
+            // Without leading zeros, the longer of two numbers is larger.
             if part.count != otherPart.count { return part.count - otherPart.count }
             for offset in 0..<part.count {
                 let digit = first.byte(at: part.lowerBound + offset)

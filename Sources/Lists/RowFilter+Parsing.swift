@@ -155,7 +155,7 @@ private struct ConditionReader {
                         + "a list of the rows that you want")
             }
             guard offset < text.count else { break }
-            // // A value ends with a comma or the end of the text.
+            // A value ends with a comma or the end of the text.
             offset += 1
         }
         texts.sort { RowFilter.order(of: $0.rawSpan, and: $1.rawSpan) < 0 }

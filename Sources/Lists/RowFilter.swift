@@ -71,7 +71,7 @@ extension RowFilter.Condition {
         assert(comparison.isOfSet == (bound == nil), "an order has a bound, a set has none")
         if field.form == .missing { return comparison == .notEqual ? .holds : .fails }
         guard field.isText else {
-            // // An array, an object, or a string that is not text: present, but equal to nothing.
+            // An array, an object, or a string that is not text: present, but equal to nothing.
             if comparison.isOfSet { return comparison == .notEqual ? .holds : .fails }
             return .incomparable
         }

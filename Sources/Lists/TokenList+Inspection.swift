@@ -23,8 +23,7 @@ extension TokenList {
     ) throws(BroadsideError) {
         var rows = try RowCursor(
             self, ListSelection(rows: CampaignRows(limit: UInt64(Self.firstCheckRows))))
-        // // An error that makes the list unreadable takes precedence over the contents of its
-        // rows.
+        // An error that makes the list unreadable takes precedence over the contents of its rows.
         while let row = try rows.next(), visit(row, rows.reader) {}
     }
 
@@ -47,7 +46,7 @@ extension TokenList {
         guard let kind = kinds.first else { return }
         let same = kinds.count { $0 == kind }
         guard same * 2 >= counts.firstBadRows.count else { return }
-        // // A table for several platforms may begin with rows of another one.
+        // A table for several platforms may begin with rows of another one.
         let found = try firstTokenLine()
         guard found.line == nil, found.isComplete else { return }
         throw refusal(of: kind, firstLine: first.line)
@@ -131,7 +130,7 @@ package func shownColumns(_ columns: [String]) -> String {
 package func shownColumn(_ column: String) -> String {
     let isSecret =
         resemblesToken(column) || column.pieces(at: ".").contains { resemblesToken(String($0)) }
-    // // Long sequences of digits are shortened in any text.
+    // Long sequences of digits are shortened in any text.
     let shown = isSecret ? printable(column, limit: 8) : tokenExcerpt(column.utf8)
     return shown.hasSuffix("…") || !isSecret ? shown : shown + "…"
 }

@@ -56,7 +56,7 @@ package final class TokenList: Sendable {
                 ? try ListBytes(spoolingAside: ()) : try ListBytes(opening: file, option: option)
             let lineEnds = try LineEnds(of: bytes)
             let header = ListHeader(
-                // // A spooled list has no name of its own.
+                // A spooled list has no name of its own.
                 fileName: isSpooled || isAside ? "" : file, bytes: bytes, lineEnds: lineEnds,
                 tokenColumn: tokenColumn, wanted: wanted)
             let layout = try header.layout(format: format, otherColumns: allColumns)
@@ -105,7 +105,7 @@ package final class TokenList: Sendable {
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
-        // // SAFETY: the caller's buffer is passed on unchanged.
+        // SAFETY: the caller's buffer is passed on unchanged.
         try unsafe lineEnds.read(bytes, at: offset, into: buffer)
     }
 
@@ -114,7 +114,7 @@ package final class TokenList: Sendable {
     package func read(
         at offset: UInt64, into buffer: inout ReadBuffer
     ) throws(BroadsideError) -> Int {
-        // // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how
+        // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how
         // many.
         try unsafe buffer.fill(limit: .max) { (room) throws(BroadsideError) in
             unsafe try read(at: offset, into: room)
@@ -142,7 +142,7 @@ package final class TokenList: Sendable {
     func readOriginal(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
-        // // SAFETY: the caller's buffer is passed on unchanged.
+        // SAFETY: the caller's buffer is passed on unchanged.
         try unsafe bytes.read(at: offset, into: buffer)
     }
 
