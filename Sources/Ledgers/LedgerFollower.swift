@@ -197,11 +197,11 @@ public final class LedgerFollower {
     /// Writes rows until the run has ended.
     public func run() throws(BroadsideError) -> Ending {
         // Without a writer, a second pass emits the rows that the first one found and synced.
-        var looksAtRest = 0
-        while looksAtRest < 2 {
+        var passesAtRest = 0
+        while passesAtRest < 2 {
             let isRunning = directory.isInUse
-            looksAtRest = isRunning ? 0 : looksAtRest + 1
-            try look(isRunning: isRunning)
+            passesAtRest = isRunning ? 0 : passesAtRest + 1
+            try pass(isRunning: isRunning)
             if isRunning { usleep(Self.pauseMicroseconds) }
         }
         if needsHeader { try writeBatch() }
@@ -213,7 +213,7 @@ public final class LedgerFollower {
     /// The rows that may be emitted are determined before the segments' lengths: a reactor may
     /// settle a row of a chunk that another one reserved, and that reservation is in its segment by
     /// then.
-    private func look(isRunning: Bool) throws(BroadsideError) {
+    private func pass(isRunning: Bool) throws(BroadsideError) {
         manifest = try directory.readManifest()
         guard manifest.campaign == cursor.campaign else {
             throw .usage(
@@ -222,8 +222,8 @@ public final class LedgerFollower {
         }
         let recorded = manifest.recordedLengths
         for position in directory.durablePositions(manifest) {
-            guard let place = place(position.epoch, position.reactor) else { continue }
-            tails[place].noteDurable(position.position)
+            guard let index = tailIndex(position.epoch, position.reactor) else { continue }
+            tails[index].noteDurable(position.position)
         }
         let known = Set(manifest.epochs.map(\.number))
         let segments = try directory.segments().filter { known.contains($0.epoch) }
@@ -241,25 +241,25 @@ public final class LedgerFollower {
         }
     }
 
-    private func place(_ epoch: UInt32, _ reactor: UInt16) -> Int? {
+    private func tailIndex(_ epoch: UInt32, _ reactor: UInt16) -> Int? {
         tails.firstIndex { $0.epoch == epoch && $0.reactor == reactor }
     }
 
     /// Writes the rows that are known to be durable, those of earlier runs first.
     private func emit(_ segments: [LedgerSegment]) throws(BroadsideError) {
         while let epoch = tails.first(where: \.hasRows)?.epoch {
-            let places = tails.indices.filter { tails[$0].epoch == epoch && tails[$0].hasRows }
-            let share = max(1, SettledRows.batchRecordsMax / places.count)
+            let indices = tails.indices.filter { tails[$0].epoch == epoch && tails[$0].hasRows }
+            let share = max(1, SettledRows.batchRecordsMax / indices.count)
             var isRead = false
             do throws(LedgerError) {
-                for place in places where !rows.isFull {
-                    let tail = tails[place]
+                for index in indices where !rows.isFull {
+                    let tail = tails[index]
                     let segment = segments.first {
                         $0.epoch == tail.epoch && $0.reactor == tail.reactor
                     }
                     guard let segment else { continue }
                     let isMore = try rows.read(
-                        &tails[place], segment, of: manifest.rows, atMost: share)
+                        &tails[index], segment, of: manifest.rows, atMost: share)
                     isRead = isMore || isRead
                 }
             } catch {
@@ -294,8 +294,8 @@ public final class LedgerFollower {
     private func scan(
         _ segment: LedgerSegment, _ recorded: [UInt32: [SegmentLength]], isRunning: Bool
     ) throws(LedgerError) {
-        let place = place(segment.epoch, segment.reactor) ?? tails.count
-        if place == tails.count {
+        let index = tailIndex(segment.epoch, segment.reactor) ?? tails.count
+        if index == tails.count {
             tails.append(
                 SegmentTail(
                     epoch: segment.epoch, reactor: segment.reactor,
@@ -307,11 +307,11 @@ public final class LedgerFollower {
         let length = recorded[segment.epoch].map { lengths in
             lengths.first { $0.reactor == segment.reactor }?.byteCount ?? 0
         }
-        if let length { tails[place].noteDurable(length) }
-        try rows.scan(&tails[place], segment, upTo: min(available, length ?? available))
-        if let damage = tails[place].damage(byteCount: available) { throw damage }
+        if let length { tails[index].noteDurable(length) }
+        try rows.scan(&tails[index], segment, upTo: min(available, length ?? available))
+        if let damage = tails[index].damage(byteCount: available) { throw damage }
         let now = ContinuousClock.now
-        guard tails[place].scanned > tails[place].durable else {
+        guard tails[index].scanned > tails[index].durable else {
             syncedAt[segment.name] = now
             return
         }
@@ -322,7 +322,7 @@ public final class LedgerFollower {
             throw LedgerError(
                 .inputOutput, segment: segment.name, detail: describe(errno: errno))
         }
-        tails[place].noteSynced()
+        tails[index].noteSynced()
         syncedAt[segment.name] = now
     }
 }

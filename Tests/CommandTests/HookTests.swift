@@ -66,7 +66,7 @@ struct HookTests {
         #expect(told[1]["report"] as? String == report)
         let written = try JSONSerialization.jsonObject(with: Data(text("summary.json").utf8))
         #expect(told[1]["summary"] as? NSDictionary == written as? NSDictionary)
-        // A finished run that is resumed sends nothing, and tells nobody.
+        // A finished run that is resumed sends nothing and runs no hook.
         let again = try campaign.send(to: server.endpoint, ["--resume"] + hook(Self.noting))
         #expect(again.exitCode == 0)
         #expect(try events().count == 2)
@@ -199,7 +199,7 @@ struct HookTests {
         #expect(text("environment").contains("BROADSIDE_EVENT=finished"))
         for hidden in ["APNS_KEY", "PRIVATE"] { #expect(!text("environment").contains(hidden)) }
         #expect(!text("open").contains("/ledger"), "\(text("open"))")
-        // What it left behind keeps nobody from the ledger.
+        // What it left behind does not lock the ledger.
         #expect(try campaign.send(to: server.endpoint, ["--resume"]).exitCode == 0)
     }
 

@@ -103,17 +103,17 @@ public enum ControlClient {
     }
 
     /// Error message of a response; nil if the request succeeded.
-    public static func error(in answer: String) -> String? {
-        let fields = Self.fields(of: answer)
+    public static func error(in response: String) -> String? {
+        let fields = Self.fields(of: response)
         if let message = fields.first(where: { $0.name == "error" }) { return message.value }
         let isRefused = fields.contains { $0.name == "ok" && $0.value == "no" }
         return isRefused ? "the request was refused" : nil
     }
 
     /// Formats a response for people: one line per field.
-    public static func text(of answer: String) -> String {
-        let fields = Self.fields(of: answer).filter { $0.name != "ok" }
-        guard !fields.isEmpty else { return ForeignText.escaped(answer) + "\n" }
+    public static func text(of response: String) -> String {
+        let fields = Self.fields(of: response).filter { $0.name != "ok" }
+        guard !fields.isEmpty else { return ForeignText.escaped(response) + "\n" }
         let width = min(30, fields.map(\.name.count).max() ?? 0) + 2
         var text = ""
         for field in fields {
@@ -124,8 +124,8 @@ public enum ControlClient {
     }
 
     /// Members of the response's objects in order; names of nested ones follow the outer name.
-    private static func fields(of answer: String) -> [(name: String, value: String)] {
-        let bytes = Array(answer.utf8)
+    private static func fields(of response: String) -> [(name: String, value: String)] {
+        let bytes = Array(response.utf8)
         var tokenizer = JSONTokenizer()
         var fields: [(name: String, value: String)] = []
         var path: [String] = []

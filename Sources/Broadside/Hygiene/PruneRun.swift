@@ -53,7 +53,9 @@ public enum PruneRun {
         _ counts: PruneCounts, _ options: PruneOptions, _ list: TokenList
     ) throws(BroadsideError) {
         guard let column = options.registeredColumn, counts.rows > 0 else { return }
-        guard counts.withRegistration > 0 else { throw try list.noRow(with: column, option: "registered-column") }
+        guard counts.withRegistration > 0 else {
+            throw try list.noRow(with: column, option: "registered-column")
+        }
         guard counts.unreadableRegistrations == 0 || counts.hasReadableRegistration else {
             throw .unreadableRegistrations(
                 column, in: list.name, firstLine: counts.firstUnreadableLine)

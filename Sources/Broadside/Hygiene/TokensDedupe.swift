@@ -142,7 +142,7 @@ public enum TokensDedupe {
             try tokens.append(
                 .init(
                     first: digest.high, second: digest.low, third: age,
-                    fourth: packed(rows.byteOffset(of: row), rows.reader.position - row.start)))
+                    fourth: bytesWord(rows.byteOffset(of: row), rows.reader.position - row.start)))
         }
         list.warn(of: survey.counts.lengths)
         result.rows = survey.counts.rows
@@ -154,7 +154,7 @@ public enum TokensDedupe {
 
     /// Encodes a row's byte range in one word that sorts in the list's order: a row with a token
     /// has at most 2^20 bytes and its line feed.
-    private static func packed(_ offset: UInt64, _ count: Int) -> UInt64 {
+    private static func bytesWord(_ offset: UInt64, _ count: Int) -> UInt64 {
         precondition(offset < 1 << (64 - countBits) && count < 1 << countBits)
         return offset << countBits | UInt64(count)
     }

@@ -21,13 +21,13 @@ extension Plan {
     var requestDescription: String {
         let priority = "priority \(headers.priority.rawValue)"
         guard options.wireProtocol == .binary else {
-            return "\(topicWords), push type "
+            return "\(topicDescription), push type "
                 + "\(headers.pushType.rawValue), \(priority)"
         }
         return "\(certificateTopics), \(priority)"
     }
 
-    private var topicWords: String {
+    private var topicDescription: String {
         guard namesTopics else { return headers.topic ?? credential.onlyTopic ?? "none" }
         return "\(options.topic ?? "") (each row's own, at most \(RowTopics.limit))"
     }

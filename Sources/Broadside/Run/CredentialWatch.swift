@@ -69,7 +69,7 @@ final class CredentialWatch {
     /// Performs the checks that are due.
     ///
     /// - Returns: True if the reactors have a new authorization to send with.
-    func look(_ now: Now) -> Bool {
+    func poll(_ now: Now) -> Bool {
         let version = coordinator.authorizationVersion
         take(now)
         takePrinted(now)

@@ -188,7 +188,7 @@ struct LiveRun {
                 for thread in threads { thread.wake() }
             }
             rememberCanary()
-            if credentialWatch.look(now) {
+            if credentialWatch.poll(now) {
                 for thread in threads { thread.wake() }
             }
             monitor.update(now)
@@ -278,10 +278,10 @@ struct LiveRun {
         if let message { standardErrorLine("broadside: \(message)") }
         if isDiscarded { session.directory.discardCampaign() }
         let code = conclusion.exitCode(summary)
-        let isTold = if case .success = untold { true } else { false }
+        let isReported = if case .success = untold { true } else { false }
         hook?.put(
             HookEvent(exitCode: code), summary: summary, hasLedger: !isDiscarded,
-            hasReport: isTold)
+            hasReport: isReported)
         hook?.finish(signals, isUrgent: coordinator.isStoppingAtOnce)
         if case .failure(let error) = untold {
             // Remaining rows and their cause are more important than a summary that could not be

@@ -29,7 +29,7 @@ final class RunMonitor {
     private var nextRetries: UInt64
     private var didReportStop = false
     /// Number of stopped topics that were reported.
-    private var topicsTold = 0
+    private var reportedTopics = 0
     /// Whether the current stall of the list's disk was reported.
     private var didWarnAboutList = false
     /// Whether the wait for a new provider token was reported.
@@ -196,7 +196,7 @@ final class RunMonitor {
                 session.manifest, coordinator, isAssumed: plan.options.assumesCanary), now: now)
         telemetry.take(sampler.snapshot, sampler.series, report)
         sampler.take(topics: coordinator.topicReports)
-        tellOfTopics(now)
+        reportStoppedTopics(now)
         // A rate set by the operator applies to this run only.
         if let ramp = coordinator.ramp, ramp.ramp == plan.options.rate?.ramp {
             telemetry.take(ramp)
@@ -315,10 +315,10 @@ final class RunMonitor {
     }
 
     /// Reports topics that a guard has stopped.
-    private func tellOfTopics(_ now: Now) {
+    private func reportStoppedTopics(_ now: Now) {
         let stopped = TopicReport.stopped(sampler.snapshot.topics)
-        guard stopped.count > topicsTold else { return }
-        topicsTold = stopped.count
+        guard stopped.count > reportedTopics else { return }
+        reportedTopics = stopped.count
         report(
             RunEvent(
                 .topicStopped, .warning,

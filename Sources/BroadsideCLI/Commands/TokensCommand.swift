@@ -132,7 +132,8 @@ enum TokensCommand {
     ) throws(BroadsideError) {
         let others =
             word == "check"
-            ? ["output", "registered-column", "by", "newest"] : ["campaign", "duplicates", "json", "max-invalid"]
+            ? ["output", "registered-column", "by", "newest"]
+            : ["campaign", "duplicates", "json", "max-invalid"]
         for name in others where arguments.has(name) {
             throw .usage(name, "is not an option of tokens \(word): remove it")
         }

@@ -9,7 +9,7 @@ package struct TopicReport: Sendable, Equatable {
     /// Responses of this process that accept, and others.
     package var accepted: UInt64
     package var refused: UInt64
-    /// Why nothing more is sent to it; nil while it goes on.
+    /// Why nothing more is sent to it; nil while it continues.
     package var stop: Stop?
 
     /// A guard that stopped it, and the response at which it did.
@@ -29,7 +29,7 @@ package struct TopicReport: Sendable, Equatable {
 /// The guards of a run whose rows name their topics: each topic has its own, and one that they stop stops
 /// no other.
 ///
-///     topic goes on --its guard strikes--> stopped: its rows remain, the run ends with exit code 4
+///     topic continues --its guard strikes--> stopped: its rows remain, the run ends with exit code 4
 struct TopicGuards {
     /// What one topic's responses say.
     private final class Topic {

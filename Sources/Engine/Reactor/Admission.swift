@@ -39,7 +39,7 @@ struct Admission {
         let count = UInt64(max(1, run.rateParticipants + (sharesRate ? 0 : 1)))
         risesAt = run.isPaused ? .max : run.rateRisesAt
         let share = run.isPaused ? 0 : run.milliRate.map { $0 / count }
-        // Set anew, a rate forgives no lateness: what a slow one does is too much for a faster one.
+        // Set again, a rate forgives no lateness: what a slow one does is too much for a faster one.
         if share != limiter.milliRate || run.isRampCounting {
             limiter.setRate(milliRate: share, now: now)
         }

@@ -89,7 +89,7 @@ package struct ResolutionFailure: Error, Sendable {
     }
 
     mutating func append(_ submission: ReactorSubmission) {
-        precondition(count < capacity, "the driver drains submissions every turn")
+        precondition(count < capacity, "the driver drains submissions every iteration")
         // SAFETY: the queue is not full, so that the element behind the last is uninitialized.
         unsafe (memory + (head + count) % capacity).initialize(to: submission)
         count += 1

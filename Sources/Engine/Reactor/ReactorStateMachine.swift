@@ -202,7 +202,7 @@ import BroadsideTLS
             ? .retry : .connecting
     }
 
-    /// Part of the time for which a connection that waited for its rate was no longer limited by
+    /// Part of the time for which a connection that waited for its rate was no longer bound by
     /// it: the reactor ran late, and the rate went unused. A delay that the rate limiter makes up
     /// for costs nothing.
     private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
