@@ -11,9 +11,9 @@ extension BlockReader {
     /// behind damage was written by this run at this offset.
     ///
     /// - Parameters:
-    /// - segment: The segment to read.
-    /// - seed: CRC of the expected header.
-    /// - end: Upper bound of the segment's end.
+    ///   - segment: The segment to read.
+    ///   - seed: CRC of the expected header.
+    ///   - end: Upper bound of the segment's end.
     /// - Returns: The ranges of bytes that are not good blocks.
     mutating func salvage(
         _ segment: LedgerSegment, seed: UInt32, end: UInt64,

@@ -54,10 +54,10 @@ public struct BlockReader: ~Copyable {
     /// Starts reading blocks of a segment, and discards what was buffered.
     ///
     /// - Parameters:
-    /// - segment: The segment to read.
-    /// - seed: CRC of its header.
-    /// - range: Offset of the first block, and upper bound of the last one's end.
-    /// - clock: The segment's clock at the start of the range.
+    ///   - segment: The segment to read.
+    ///   - seed: CRC of its header.
+    ///   - range: Offset of the first block, and upper bound of the last one's end.
+    ///   - clock: The segment's clock at the start of the range.
     public mutating func open(
         _ segment: LedgerSegment, seed: UInt32, range: Range<UInt64>, clock: UInt64
     ) {

@@ -15,8 +15,8 @@ public struct CampaignPart: Codable, Hashable, Sendable {
     /// Creates a part; nil unless 1 <= index <= count <= `countMax`.
     ///
     /// - Parameters:
-    /// - index: Number of the part, from 1.
-    /// - count: Number of parts.
+    ///   - index: Number of the part, from 1.
+    ///   - count: Number of parts.
     public init?(index: UInt16, count: UInt16) {
         guard index >= 1, index <= count, count <= Self.countMax else { return nil }
         (self.index, self.count) = (index, count)
@@ -58,8 +58,8 @@ extension Manifest {
     }
 
     /// - Parameters:
-    /// - campaign: The campaign's number.
-    /// - part: Its part, from 1; 0 for a campaign of one list.
+    ///   - campaign: The campaign's number.
+    ///   - part: Its part, from 1; 0 for a campaign of one list.
     /// - Returns: The campaign's number plus the part times an odd constant, which is unique per
     ///   part.
     public static func segmentNumber(campaign: UInt64, part: UInt16) -> UInt64 {

@@ -237,8 +237,8 @@ public struct ChunkVerdicts: ~Copyable {
     /// Appends nothing if the ledger has neither.
     ///
     /// - Parameters:
-    /// - index: Index of the row in the chunk.
-    /// - output: Buffer that grows by up to 200 bytes.
+    ///   - index: Index of the row in the chunk.
+    ///   - output: Buffer that grows by up to 200 bytes.
     public func appendToken(ofRow index: Int, to output: inout [UInt8]) {
         switch rows[index].token {
         case .none, .fingerprint: break

@@ -43,9 +43,9 @@ struct ExportPieces: ~Copyable {
     }
 
     /// - Parameters:
-    /// - campaign: Campaign of the rows' apns-ids; nil if rows have none.
-    /// - part: Part of the campaign; 0 for a campaign of one list.
-    /// - reasonText: Returns the text of a reason's stable code.
+    ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
+    ///   - part: Part of the campaign; 0 for a campaign of one list.
+    ///   - reasonText: Returns the text of a reason's stable code.
     init(
         _ format: ExportFormat, campaign: UInt64?, part: UInt16, acceptsBySilence: Bool,
         reasonText: @escaping (UInt8) -> String

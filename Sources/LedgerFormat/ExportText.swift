@@ -59,11 +59,11 @@ internal import BroadsideSupport
     /// Appends a row if all of its text can be copied unchanged.
     ///
     /// - Parameters:
-    /// - number: Number of the row.
-    /// - rowIndex: Its index in `verdicts`; nil if no run reserved it.
-    /// - verdicts: The loaded chunk.
-    /// - listIndex: Its index in `list`; nil if the list is unavailable.
-    /// - list: The loaded rows of the list.
+    ///   - number: Number of the row.
+    ///   - rowIndex: Its index in `verdicts`; nil if no run reserved it.
+    ///   - verdicts: The loaded chunk.
+    ///   - listIndex: Its index in `list`; nil if the list is unavailable.
+    ///   - list: The loaded rows of the list.
     /// - Returns: Whether the row was appended.
     @inline(__always)
     mutating func appendPlain(

@@ -20,8 +20,8 @@ package struct FollowCursor: Codable, Equatable {
         package static let tailByteCountMax = 4096
 
         /// - Parameters:
-        /// - byteCount: Bytes that are rows before the cursor.
-        /// - tail: The last of them.
+        ///   - byteCount: Bytes that are rows before the cursor.
+        ///   - tail: The last of them.
         package init(byteCount: UInt64, tail: [UInt8]) {
             assert(tail.count <= Self.tailByteCountMax, "only the last bytes are hashed")
             self.byteCount = byteCount

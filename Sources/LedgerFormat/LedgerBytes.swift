@@ -6,8 +6,8 @@ public protocol LedgerBytes {
     /// Reads bytes from `offset` on; fewer than requested only at the end or after a short read.
     ///
     /// - Parameters:
-    /// - offset: Offset of the first byte.
-    /// - buffer: Destination.
+    ///   - offset: Offset of the first byte.
+    ///   - buffer: Destination.
     /// - Returns: Number of bytes read; 0 only at the end.
     /// - Throws: `LedgerError` with code `inputOutput`, or `interrupted`.
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(LedgerError)

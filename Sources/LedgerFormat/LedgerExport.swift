@@ -39,17 +39,17 @@ public struct LedgerExport: ~Copyable {
     /// Creates an export.
     ///
     /// - Parameters:
-    /// - index: The ledger.
-    /// - states: States to export; nil for all settled ones. Rows that were never reserved are
-    ///   `remaining`, and are found only in the list.
-    /// - reasons: Reasons to export, with `ReasonCounts.noReason` for none; empty for all rows.
-    /// - format: Format of the output.
-    /// - isPart: Whether it continues another export and has no header.
-    /// - notesRows: Whether `rows` is recorded.
-    /// - campaign: Campaign of the rows' apns-ids; nil if rows have none.
-    /// - part: Part of the campaign, from 1; 0 for a campaign of one list.
-    /// - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
-    /// - reasonText: Returns the text of a reason's stable code.
+    ///   - index: The ledger.
+    ///   - states: States to export; nil for all settled ones. Rows that were never reserved are
+    ///     `remaining`, and are found only in the list.
+    ///   - reasons: Reasons to export, with `ReasonCounts.noReason` for none; empty for all rows.
+    ///   - format: Format of the output.
+    ///   - isPart: Whether it continues another export and has no header.
+    ///   - notesRows: Whether `rows` is recorded.
+    ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
+    ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
+    ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
+    ///   - reasonText: Returns the text of a reason's stable code.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],
         format: ExportFormat, isPart: Bool = false, notesRows: Bool = false, campaign: UInt64?,
@@ -252,9 +252,9 @@ struct WantedReasons {
     }
 
     /// - Parameters:
-    /// - state: State of the row.
-    /// - code: Stable code of its reason; 0 if there is none.
-    /// - text: Text of the reason if it has no code; otherwise nil.
+    ///   - state: State of the row.
+    ///   - code: Stable code of its reason; 0 if there is none.
+    ///   - text: Text of the reason if it has no code; otherwise nil.
     func contain(_ state: RowState, code: UInt8, text: [UInt8]?) -> Bool {
         if areAll { return true }
         if let text { return texts.contains(text) }

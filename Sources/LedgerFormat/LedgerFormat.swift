@@ -45,8 +45,8 @@ public enum LedgerFormat {
     /// Returns the file name of a segment: `segment-EEEE-RR`, both numbers decimal.
     ///
     /// - Parameters:
-    /// - epoch: Number of the run, from 1.
-    /// - reactor: Number of the reactor within the run, from 0.
+    ///   - epoch: Number of the run, from 1.
+    ///   - reactor: Number of the reactor within the run, from 0.
     public static func segmentName(epoch: UInt32, reactor: UInt16) -> String {
         func padded(_ number: some BinaryInteger, _ digits: Int) -> String {
             let text = String(number)
@@ -161,9 +161,9 @@ extension LedgerFormat {
     /// good only where it was written: after a lost, duplicated or swapped block none is good.
     ///
     /// - Parameters:
-    /// - seed: CRC of the segment's header.
-    /// - offset: Offset of the block in the segment.
-    /// - block: The block with its header, whose first four bytes are skipped.
+    ///   - seed: CRC of the segment's header.
+    ///   - offset: Offset of the block in the segment.
+    ///   - block: The block with its header, whose first four bytes are skipped.
     @unsafe
     static func checksum(seed: UInt32, offset: UInt64, block: UnsafeRawBufferPointer) -> UInt32 {
         // SAFETY: an offset has eight bytes; the caller guarantees that the block begins with a

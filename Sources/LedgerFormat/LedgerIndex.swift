@@ -117,12 +117,12 @@ public struct LedgerIndex {
     /// Reads all segments of a ledger.
     ///
     /// - Parameters:
-    /// - segments: All segments, in any order.
-    /// - campaign: The campaign that they must name.
-    /// - recordedLengths: Lengths of the segments of each run that ended or was resumed. Bytes
-    ///   beyond are not read; missing bytes are an error.
-    /// - headedRuns: Other runs whose segments certainly have their headers.
-    /// - rows: Rows that the campaign covers.
+    ///   - segments: All segments, in any order.
+    ///   - campaign: The campaign that they must name.
+    ///   - recordedLengths: Lengths of the segments of each run that ended or was resumed. Bytes
+    ///     beyond are not read; missing bytes are an error.
+    ///   - headedRuns: Other runs whose segments certainly have their headers.
+    ///   - rows: Rows that the campaign covers.
     /// - Throws: The first fault that makes the ledger unreadable as a whole.
     public init(
         segments: [LedgerSegment], campaign: UInt64,

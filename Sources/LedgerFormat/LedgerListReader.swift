@@ -11,8 +11,8 @@ public protocol LedgerListReader {
     /// Reads the rows of a chunk.
     ///
     /// - Parameters:
-    /// - chunk: The chunk, as recorded in the ledger.
-    /// - rows: Receives the chunk's rows, and no others.
+    ///   - chunk: The chunk, as recorded in the ledger.
+    ///   - rows: Receives the chunk's rows, and no others.
     /// - Throws: `badList` if the list differs from the one that was sent.
     mutating func load(
         _ chunk: ChunkReservation, into rows: inout ListRows
@@ -21,8 +21,8 @@ public protocol LedgerListReader {
     /// Reads any number of rows from the start of a gap.
     ///
     /// - Parameters:
-    /// - gap: The range to read.
-    /// - rows: Receives these rows, and no others.
+    ///   - gap: The range to read.
+    ///   - rows: Receives these rows, and no others.
     /// - Returns: The rows read, as a chunk; nil if the gap has no more rows.
     mutating func loadNext(
         of gap: ListExtent, into rows: inout ListRows

@@ -47,9 +47,9 @@ extension LedgerSalvage {
     /// Rewrites the good records of a segment.
     ///
     /// - Parameters:
-    /// - index: Index of the segment, from a part.
-    /// - writer: Writer of a new segment of the same run and reactor.
-    /// - flush: Called periodically to limit the memory in use.
+    ///   - index: Index of the segment, from a part.
+    ///   - writer: Writer of a new segment of the same run and reactor.
+    ///   - flush: Called periodically to limit the memory in use.
     /// - Returns: Number of verdicts whose time is lost: they get the time of the last record
     ///   before the loss.
     public func write(
@@ -75,8 +75,8 @@ extension LedgerSalvage {
     /// Returns the manifest of the repaired ledger.
     ///
     /// - Parameters:
-    /// - lengths: Lengths of its segments, by run.
-    /// - isFinished: Whether every row is settled.
+    ///   - lengths: Lengths of its segments, by run.
+    ///   - isFinished: Whether every row is settled.
     public func repairedManifest(
         lengths: [UInt32: [SegmentLength]], isFinished: Bool
     ) -> Manifest {

@@ -77,9 +77,9 @@ public struct LedgerSalvage {
     /// Reads all segments.
     ///
     /// - Parameters:
-    /// - given: The existing segments.
-    /// - manifest: A manifest of the campaign; it may be older than the segments.
-    /// - durable: Positions that were durable before rows were sent, from the ledger's claim.
+    ///   - given: The existing segments.
+    ///   - manifest: A manifest of the campaign; it may be older than the segments.
+    ///   - durable: Positions that were durable before rows were sent, from the ledger's claim.
     /// - Throws: `unsupportedVersion`, `inputOutput`, and `changedChunk` if reservations contradict
     ///   each other, which no damage of a disk does.
     package init(

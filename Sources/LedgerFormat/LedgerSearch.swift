@@ -17,10 +17,10 @@ public struct LedgerSearch {
     /// Creates a search.
     ///
     /// - Parameters:
-    /// - wanted: Subject of the search.
-    /// - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
-    /// - reasonText: Returns the text of a reason's stable code.
-    /// - appendNotificationID: Appends the apns-id of a row, by its number.
+    ///   - wanted: Subject of the search.
+    ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
+    ///   - reasonText: Returns the text of a reason's stable code.
+    ///   - appendNotificationID: Appends the apns-id of a row, by its number.
     public init(
         for wanted: Wanted, acceptsBySilence: Bool, reasonText: @escaping (UInt8) -> String,
         appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
@@ -34,8 +34,9 @@ public struct LedgerSearch {
     /// Returns the rows found, in list order, in the form of an export.
     ///
     /// - Parameters:
-    /// - rowCount: End of the rows, if known.
-    /// - list: The list, or `NoLedgerList`, without which rows that are not settled have no token.
+    ///   - rowCount: End of the rows, if known.
+    ///   - list: The list, or `NoLedgerList`, without which rows that are not settled have no
+    ///     token.
     /// - Throws: Errors of reading the ledger or the list.
     public func run(
         _ index: LedgerIndex, rowCount: UInt64?, list: inout some LedgerListReader

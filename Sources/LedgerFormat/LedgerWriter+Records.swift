@@ -6,10 +6,10 @@ extension LedgerWriter {
     /// Records a row that APNs accepted. The hot path: two stores.
     ///
     /// - Parameters:
-    /// - row: Number of the row, below `LedgerFormat.rowLimit`.
-    /// - fingerprint: Fingerprint of the row's token.
-    /// - attempts: Number of attempts, from 1.
-    /// - nowMilliseconds: Time of the response, since 1970.
+    ///   - row: Number of the row, below `LedgerFormat.rowLimit`.
+    ///   - fingerprint: Fingerprint of the row's token.
+    ///   - attempts: Number of attempts, from 1.
+    ///   - nowMilliseconds: Time of the response, since 1970.
     @inlinable
     public mutating func accepted(
         row: UInt64, fingerprint: UInt64, attempts: Int, nowMilliseconds: UInt64
@@ -63,17 +63,18 @@ extension LedgerWriter {
     /// Records a row that is settled in any other way.
     ///
     /// - Parameters:
-    /// - row: Number of the row.
-    /// - state: A settled state; an accepted row with its token is allowed as well.
-    /// - status: HTTP status; 0 if there was no response.
-    /// - reason: Stable code of the reason.
-    /// - reasonText: Text of a reason without a code, cut off after 64 bytes.
-    /// - attempts: Number of attempts, limited to 65,535; 0 if never sent.
-    /// - timestamp: Timestamp from APNs, in milliseconds since 1970.
-    /// - token: The token's hexadecimal digits, or the list's text that is not a token (cut off
-    ///   after 200 bytes); empty if there is none.
-    /// - tokenIsText: Whether `token` is not a token. An odd number of digits is kept as text, too.
-    /// - nowMilliseconds: Time of the verdict, since 1970.
+    ///   - row: Number of the row.
+    ///   - state: A settled state; an accepted row with its token is allowed as well.
+    ///   - status: HTTP status; 0 if there was no response.
+    ///   - reason: Stable code of the reason.
+    ///   - reasonText: Text of a reason without a code, cut off after 64 bytes.
+    ///   - attempts: Number of attempts, limited to 65,535; 0 if never sent.
+    ///   - timestamp: Timestamp from APNs, in milliseconds since 1970.
+    ///   - token: The token's hexadecimal digits, or the list's text that is not a token (cut off
+    ///     after 200 bytes); empty if there is none.
+    ///   - tokenIsText: Whether `token` is not a token. An odd number of digits is kept as text,
+    ///     too.
+    ///   - nowMilliseconds: Time of the verdict, since 1970.
     public mutating func settled(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, reasonText: RawSpan? = nil,
         attempts: Int, timestamp: UInt64? = nil, token: RawSpan, tokenIsText: Bool,
@@ -127,8 +128,8 @@ extension LedgerWriter {
     /// Reserves a chunk, whose rows may be sent once this is synced.
     ///
     /// - Parameters:
-    /// - chunk: The rows, which no other reservation of this run covers.
-    /// - nowMilliseconds: Current time, since 1970.
+    ///   - chunk: The rows, which no other reservation of this run covers.
+    ///   - nowMilliseconds: Current time, since 1970.
     /// - Returns: The position to wait for in `writtenPosition` or `syncedPosition`.
     @discardableResult
     public mutating func reserve(_ chunk: ChunkReservation, nowMilliseconds: UInt64) -> UInt64 {
@@ -152,10 +153,10 @@ extension LedgerWriter {
     /// row that another of its reactors will send.
     ///
     /// - Parameters:
-    /// - row: The first of them.
-    /// - count: Number of rows, all in one reservation.
-    /// - attempts: Number of attempts of each.
-    /// - nowMilliseconds: Current time, since 1970.
+    ///   - row: The first of them.
+    ///   - count: Number of rows, all in one reservation.
+    ///   - attempts: Number of attempts of each.
+    ///   - nowMilliseconds: Current time, since 1970.
     public mutating func release(
         row: UInt64, count: Int, attempts: Int, nowMilliseconds: UInt64
     ) {

@@ -62,11 +62,11 @@ public struct LedgerWriter: ~Copyable {
     /// Starts a segment, or continues one.
     ///
     /// - Parameters:
-    /// - campaign: The campaign's number.
-    /// - epoch: Number of the run, from 1.
-    /// - reactor: Number of the reactor within the run, from 0.
-    /// - startOffset: 0 for a new segment, which gets a header; otherwise the end of its sound
-    ///   part.
+    ///   - campaign: The campaign's number.
+    ///   - epoch: Number of the run, from 1.
+    ///   - reactor: Number of the reactor within the run, from 0.
+    ///   - startOffset: 0 for a new segment, which gets a header; otherwise the end of its sound
+    ///     part.
     public init(campaign: UInt64, epoch: UInt32, reactor: UInt16, startOffset: UInt64 = 0) {
         precondition(epoch > 0, "epochs count from 1")
         let header = LedgerFormat.segmentHeader(campaign: campaign, epoch: epoch, reactor: reactor)

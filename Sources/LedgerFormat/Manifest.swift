@@ -117,9 +117,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Starts a run.
     ///
     /// - Parameters:
-    /// - milliseconds: Current time, since 1970.
-    /// - lengths: Lengths of the previous run's segments, from
-    ///   `LedgerIndex.segmentLengths(epoch:)`; kept only if that run did not record them itself.
+    ///   - milliseconds: Current time, since 1970.
+    ///   - lengths: Lengths of the previous run's segments, from
+    ///     `LedgerIndex.segmentLengths(epoch:)`; kept only if that run did not record them itself.
     /// - Returns: Number of the run.
     public mutating func beginEpoch(
         atMilliseconds milliseconds: UInt64, previousLengths lengths: [SegmentLength] = []
@@ -138,9 +138,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Ends the latest run orderly, with its segments written and synced.
     ///
     /// - Parameters:
-    /// - lengths: Lengths of its segments.
-    /// - isFinished: Whether every row of the list is settled.
-    /// - stop: Cause of its end.
+    ///   - lengths: Lengths of its segments.
+    ///   - isFinished: Whether every row of the list is settled.
+    ///   - stop: Cause of its end.
     public mutating func endEpoch(
         lengths: [SegmentLength], isFinished: Bool, stop: StopRecord? = nil
     ) {
@@ -159,8 +159,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Returns the number of the campaign's rows.
     ///
     /// - Parameters:
-    /// - ledger: Summary of its ledger.
-    /// - end: End of the rows that were read; nil to use the manifest's.
+    ///   - ledger: Summary of its ledger.
+    ///   - end: End of the rows that were read; nil to use the manifest's.
     /// - Returns: nil if the end of the list is unknown.
     public func rowCount(with ledger: LedgerSummary, upTo end: UInt64? = nil) -> UInt64? {
         (end ?? rowCount).map { rows.count(upTo: $0) + ledger.beyondLimitCount }
@@ -179,8 +179,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Records the row order and number of segments of the run that starts.
     ///
     /// - Parameters:
-    /// - isInListOrder: Whether each of its segments reserves rows in list order.
-    /// - segmentCount: Number of segments that it creates.
+    ///   - isInListOrder: Whether each of its segments reserves rows in list order.
+    ///   - segmentCount: Number of segments that it creates.
     public mutating func recordRunShape(isInListOrder: Bool, segmentCount: Int) {
         guard let last = epochs.indices.last else { return }
         epochs[last].segmentCount = UInt16(clamping: segmentCount)
@@ -213,7 +213,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.isFinished = isFinished
     }
 
-    /// Sets whether every row is settled, if no run has reported it.
+    /// Sets whether every row is settled, for a ledger that is merged rather than written by a run.
     mutating func finish(_ isFinished: Bool) { self.isFinished = isFinished }
 
     /// Whether a run with this limit would read rows that the latest, finished one did not.

@@ -67,8 +67,8 @@ extension Manifest {
     /// Creates the manifest of merged parts of a campaign.
     ///
     /// - Parameters:
-    /// - parts: Manifests in the order of their parts.
-    /// - names: Their subdirectories, in the same order.
+    ///   - parts: Manifests in the order of their parts.
+    ///   - names: Their subdirectories, in the same order.
     public init(mergingParts parts: [Manifest], names: [String]) {
         self.init(campaign: parts[0].campaignNumber, merging: parts, names: names)
         identity.part = nil

@@ -44,10 +44,10 @@ public struct ResumePlan: ~Copyable {
     /// Plans the rest of a campaign.
     ///
     /// - Parameters:
-    /// - index: The ledger, with the rows that this run covers; none beyond their limit is sent.
-    /// - lostRows: Treatment of rows in doubt. If `reopens` has `unknown` they are sent again in
-    ///   any case, as if an earlier run had recorded them.
-    /// - reopens: States whose rows are sent again.
+    ///   - index: The ledger, with the rows that this run covers; none beyond their limit is sent.
+    ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown` they are sent again in
+    ///     any case, as if an earlier run had recorded them.
+    ///   - reopens: States whose rows are sent again.
     public init(index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates) {
         verdicts = ChunkVerdicts(of: index)
         self.lostRows = lostRows
@@ -119,8 +119,9 @@ public struct ResumePlan: ~Copyable {
         }
     }
 
-    /// Returns the disposition of rows beyond the limit, which are never sent. A reservation of
-    /// their chunk opens those in the states that it names; it must not leave them in doubt.
+    /// Returns the disposition of a row beyond the limit, which is never sent. A reservation of its
+    /// chunk opens rows in the states that it names; this disposition keeps them from being left in
+    /// doubt.
     private func dispositionBeyondLimit(
         of state: RowState, isDoubtful: Bool
     ) -> RowDisposition {

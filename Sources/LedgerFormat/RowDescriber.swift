@@ -14,8 +14,8 @@ struct RowDescriber {
     /// Describes a row of a loaded chunk.
     ///
     /// - Parameters:
-    /// - rowIndex: Index of the row in the chunk.
-    /// - listIndex: Its index in `list`; nil if the list is unavailable.
+    ///   - rowIndex: Index of the row in the chunk.
+    ///   - listIndex: Its index in `list`; nil if the list is unavailable.
     func describe(
         _ row: inout ExportRow, _ verdicts: borrowing ChunkVerdicts, at rowIndex: Int,
         listIndex: Int?, _ list: borrowing ListRows
@@ -68,9 +68,9 @@ struct RowDescriber {
     /// accepted row.
     ///
     /// - Parameters:
-    /// - row: Already has the reason's text if the reason has no code.
-    /// - record: The verdict.
-    /// - reader: The reader whose latest record this is.
+    ///   - row: Already has the reason's text if the reason has no code.
+    ///   - record: The verdict.
+    ///   - reader: The reader whose latest record this is.
     func describe(
         _ row: inout ExportRow, _ record: LedgerRecord, _ reader: borrowing BlockReader
     ) {

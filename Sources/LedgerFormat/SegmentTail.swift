@@ -52,11 +52,11 @@ package struct SegmentTail {
     /// Stops at an incomplete block, which is being written or remains from a kill.
     ///
     /// - Parameters:
-    /// - segment: The segment in its current state.
-    /// - end: Its recorded or current length.
-    /// - campaign: The campaign that it must name.
-    /// - reader: A reader whose buffer is used.
-    /// - note: Receives each reservation.
+    ///   - segment: The segment in its current state.
+    ///   - end: Its recorded or current length.
+    ///   - campaign: The campaign that it must name.
+    ///   - reader: A reader whose buffer is used.
+    ///   - note: Receives each reservation.
     package mutating func scan(
         _ segment: LedgerSegment, upTo end: UInt64, campaign: UInt64,
         with reader: inout BlockReader, _ note: (ChunkReservation) -> Void
@@ -91,11 +91,11 @@ package struct SegmentTail {
     /// Emits the records of durable blocks, whole blocks only.
     ///
     /// - Parameters:
-    /// - segment: The segment in its current state.
+    ///   - segment: The segment in its current state.
     ///   - campaign: The campaign that it names.
-    /// - limit: Number of records after whose block emission stops.
-    /// - reader: A reader whose buffer is used.
-    /// - take: Receives each record, with the reader positioned on it.
+    ///   - limit: Number of records after whose block emission stops.
+    ///   - reader: A reader whose buffer is used.
+    ///   - take: Receives each record, with the reader positioned on it.
     /// - Returns: Whether there was a block.
     package mutating func emit(
         _ segment: LedgerSegment, campaign: UInt64, atMost limit: Int,

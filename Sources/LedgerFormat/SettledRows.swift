@@ -37,14 +37,14 @@ package struct SettledRows: ~Copyable {
     }
 
     /// - Parameters:
-    /// - states: States to include; empty for all settled ones.
-    /// - reasons: Reasons to include; empty for all rows.
-    /// - format: Format of a row.
-    /// - segmentNumber: The number that segments have in their headers.
-    /// - campaign: Campaign of the rows' apns-ids; nil if rows have none.
-    /// - part: Part of the campaign, from 1; 0 for a campaign of one list.
-    /// - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
-    /// - reasonText: Returns the text of a reason's stable code.
+    ///   - states: States to include; empty for all settled ones.
+    ///   - reasons: Reasons to include; empty for all rows.
+    ///   - format: Format of a row.
+    ///   - segmentNumber: The number that segments have in their headers.
+    ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
+    ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
+    ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
+    ///   - reasonText: Returns the text of a reason's stable code.
     package init(
         states: Set<RowState>, reasons: Set<String>, format: ExportFormat, segmentNumber: UInt64,
         campaign: UInt64?, part: UInt16, acceptsBySilence: Bool,
@@ -84,8 +84,8 @@ package struct SettledRows: ~Copyable {
     /// Adds durable rows of a segment to the batch.
     ///
     /// - Parameters:
-    /// - rows: The rows that the campaign covers.
-    /// - limit: Number of records after whose block reading stops.
+    ///   - rows: The rows that the campaign covers.
+    ///   - limit: Number of records after whose block reading stops.
     /// - Returns: Whether there was a block.
     package mutating func read(
         _ tail: inout SegmentTail, _ segment: LedgerSegment, of rows: CampaignRows,

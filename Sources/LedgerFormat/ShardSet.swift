@@ -72,8 +72,8 @@ extension Manifest {
     /// Creates the manifest of merged shards.
     ///
     /// - Parameters:
-    /// - shards: Manifests in the order of their shards.
-    /// - names: Their subdirectories, in the same order.
+    ///   - shards: Manifests in the order of their shards.
+    ///   - names: Their subdirectories, in the same order.
     public init(campaign: UInt64, merging shards: [Manifest], names: [String]) {
         precondition(!shards.isEmpty && shards.count == names.count, "a name a shard")
         var identity = shards[0].identity

@@ -32,8 +32,8 @@ struct TextPiece {
     private let end: UnsafeMutableRawPointer
 
     /// - Parameters:
-    /// - position: Start of the room.
-    /// - end: End of the room, in the same memory, which outlives this value.
+    ///   - position: Start of the room.
+    ///   - end: End of the room, in the same memory, which outlives this value.
     // SAFETY: the caller guarantees what is stated above.
     @unsafe init(_ position: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
         unsafe self.position = position

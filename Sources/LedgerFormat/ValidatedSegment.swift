@@ -27,12 +27,12 @@ public struct ValidatedSegment {
     /// durable.
     ///
     /// - Parameters:
-    /// - segment: The segment to check.
-    /// - campaign: The campaign that it must name.
-    /// - recordedByteCount: Its length in the manifest; nil for a run that did not end orderly.
-    /// - skipsAccepted: Whether `body` does not need records of accepted rows.
-    /// - reader: A reader whose buffer is used.
-    /// - body: Receives each record, with the reader positioned on it.
+    ///   - segment: The segment to check.
+    ///   - campaign: The campaign that it must name.
+    ///   - recordedByteCount: Its length in the manifest; nil for a run that did not end orderly.
+    ///   - skipsAccepted: Whether `body` does not need records of accepted rows.
+    ///   - reader: A reader whose buffer is used.
+    ///   - body: Receives each record, with the reader positioned on it.
     public init(
         checking segment: LedgerSegment, campaign: UInt64, recordedByteCount: UInt64?,
         hasHeader: Bool = false, skipsAccepted: Bool = false, with reader: inout BlockReader,
@@ -141,8 +141,8 @@ extension LedgerSegment {
     /// Checks the bytes that are known to have been durable.
     ///
     /// - Parameters:
-    /// - byteCount: Offset up to which to check, the end of a block.
-    /// - campaign: The campaign that the segment must name.
+    ///   - byteCount: Offset up to which to check, the end of a block.
+    ///   - campaign: The campaign that the segment must name.
     /// - Throws: The first fault before that offset.
     package func checkDurable(_ byteCount: UInt64, campaign: UInt64) throws(LedgerError) {
         var reader = BlockReader()

@@ -24,9 +24,9 @@ final class ClaimFolder {
     let prefix: String
 
     /// - Parameters:
-    /// - descriptor: The open folder, which is closed with this value.
-    /// - path: The folder's path.
-    /// - manifest: Manifest of the ledger.
+    ///   - descriptor: The open folder, which is closed with this value.
+    ///   - path: The folder's path.
+    ///   - manifest: Manifest of the ledger.
     init(_ descriptor: Int32, path: String, manifest: Manifest) {
         assert(descriptor >= 0 && path.hasPrefix("/"), "claims are in an open folder")
         self.descriptor = descriptor
@@ -143,9 +143,9 @@ package final class HeldClaim {
     let number: UInt32
 
     /// - Parameters:
-    /// - descriptor: The open claim, which is closed with this value.
-    /// - folder: The folder that contains it.
-    /// - number: Its number.
+    ///   - descriptor: The open claim, which is closed with this value.
+    ///   - folder: The folder that contains it.
+    ///   - number: Its number.
     init(_ descriptor: Int32, in folder: ClaimFolder, number: UInt32) {
         assert(descriptor >= 0 && number > 0, "a held claim is an open file")
         self.descriptor = descriptor

@@ -40,8 +40,8 @@ package struct EarlierLedgers {
     private let own: String?
 
     /// - Parameters:
-    /// - directories: Directories of each option.
-    /// - own: The running campaign's ledger; nil if there is none.
+    ///   - directories: Directories of each option.
+    ///   - own: The running campaign's ledger; nil if there is none.
     package init(
         _ rules: EarlierVerdicts.Rules, _ directories: [Directories], own: String?
     ) {
@@ -182,8 +182,8 @@ package struct EarlierLedgers {
     /// several copies of a ledger is read.
     ///
     /// - Parameters:
-    /// - own: The running campaign's number.
-    /// - leftOut: Paths of ledgers that can't be read.
+    ///   - own: The running campaign's number.
+    ///   - leftOut: Paths of ledgers that can't be read.
     private func ledgers(
         own: UInt64?, before start: UInt64, without leftOut: Set<String>
     ) throws(Unreadable) -> [Ledger] {

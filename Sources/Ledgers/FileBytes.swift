@@ -24,8 +24,8 @@ final class FileBytes: LedgerBytes, Sendable {
     let byteCount: UInt64
 
     /// - Parameters:
-    /// - descriptor: Descriptor of the file, owned by this value.
-    /// - path: Path for opening it again and for messages.
+    ///   - descriptor: Descriptor of the file, owned by this value.
+    ///   - path: Path for opening it again and for messages.
     /// - Throws: An error if its size is unknown, because it may contain rows that were sent.
     init(
         _ descriptor: Int32, path: String, _ patience: ReadingPatience,

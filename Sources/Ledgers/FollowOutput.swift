@@ -18,8 +18,8 @@ final class FollowOutput {
     /// Opens an output.
     ///
     /// - Parameters:
-    /// - path: Path of the output; nil or `-` for standard output.
-    /// - cursor: The cursor's record of the output; nil if there is no cursor yet.
+    ///   - path: Path of the output; nil or `-` for standard output.
+    ///   - cursor: The cursor's record of the output; nil if there is no cursor yet.
     /// - Throws: Exit code 2 if the path has another file, or one with rows from elsewhere; 7 if
     ///   another follower has it.
     init(_ path: String?, cursor: FollowCursor?) throws(BroadsideError) {

@@ -52,10 +52,10 @@ extension LedgerReader {
     /// Returns the rows with an apns-id or a token.
     ///
     /// - Parameters:
-    /// - notificationID: An apns-id as text; nil: any.
-    /// - token: A device token as text; nil: any.
-    /// - tokens: Path of the list that was sent; nil: the path from which the run read it, if it
-    ///   exists.
+    ///   - notificationID: An apns-id as text; nil: any.
+    ///   - token: A device token as text; nil: any.
+    ///   - tokens: Path of the list that was sent; nil: the path from which the run read it, if it
+    ///     exists.
     public func find(
         notificationID: String?, token: String?, tokens: String?
     ) throws(BroadsideError) -> [FoundRow] {

@@ -17,9 +17,9 @@ public struct LedgerCollection {
     private static let namedLimit = 5
 
     /// - Parameters:
-    /// - directories: Directories that the user named.
-    /// - option: The option with these directories, for messages; nil: the command itself.
-    /// - mayBeEmpty: Whether a directory may contain no ledger or be missing.
+    ///   - directories: Directories that the user named.
+    ///   - option: The option with these directories, for messages; nil: the command itself.
+    ///   - mayBeEmpty: Whether a directory may contain no ledger or be missing.
     /// - Throws: Exit code 2 if one of them contains no ledger, or if there are too many.
     public init(
         _ directories: [String], option: String?, mayBeEmpty: Bool = false

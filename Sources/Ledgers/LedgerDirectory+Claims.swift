@@ -23,8 +23,8 @@ extension LedgerDirectory {
     /// Claims the next attempt for this copy of the ledger, before its segments are read.
     ///
     /// - Parameters:
-    /// - manifest: Manifest of the ledger.
-    /// - step: Called after each step.
+    ///   - manifest: Manifest of the ledger.
+    ///   - step: Called after each step.
     /// - Returns: A warning; nil if this is known to be the newest copy, or a new ledger.
     /// - Throws: Exit code 7 if this is not the newest copy, or if that is unknown for a part.
     package func claimAttempt(

@@ -122,10 +122,10 @@ extension LedgerDirectory {
     /// Checks that a run may use a directory, without changing anything.
     ///
     /// - Parameters:
-    /// - path: The directory.
-    /// - resumes: Whether the run continues a campaign that was started there; otherwise the path
-    ///   must not exist.
-    /// - begins: Whether the run starts a campaign if none was started there.
+    ///   - path: The directory.
+    ///   - resumes: Whether the run continues a campaign that was started there; otherwise the path
+    ///     must not exist.
+    ///   - begins: Whether the run starts a campaign if none was started there.
     /// - Throws: Exit code 2 if there is no ledger to resume; 5 if a part of it is lost.
     package static func checkForRun(
         _ path: String, resumes: Bool = true, begins: Bool

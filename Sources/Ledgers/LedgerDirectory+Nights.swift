@@ -55,8 +55,8 @@ extension LedgerDirectory {
     /// A power cut leaves it whole, under one of the two names.
     ///
     /// - Parameters:
-    /// - path: The ledger's directory.
-    /// - hidden: Its new path, in the same folder.
+    ///   - path: The ledger's directory.
+    ///   - hidden: Its new path, in the same folder.
     /// - Returns: The reason why it was not hidden; nil if it was.
     package static func hideFinished(
         _ path: String, as hidden: String

@@ -38,9 +38,9 @@ package final class LedgerDirectory {
     /// Creates a directory for a new campaign, and locks it.
     ///
     /// - Parameters:
-    /// - canResume: Whether the command that needs it has a `--resume`.
-    /// - marker: Name of a file to create in it before the lock, whose text allows a campaign to
-    ///   start there; nil for none.
+    ///   - canResume: Whether the command that needs it has a `--resume`.
+    ///   - marker: Name of a file to create in it before the lock, whose text allows a campaign to
+    ///     start there; nil for none.
     package static func create(
         _ path: String, canResume: Bool = true, marker: String? = nil
     ) throws(BroadsideError) -> LedgerDirectory {
@@ -75,10 +75,10 @@ package final class LedgerDirectory {
     /// A directory that is neither empty nor a ledger is left untouched.
     ///
     /// - Parameters:
-    /// - path: The directory.
-    /// - resumes: Whether the run continues a campaign that was started there; otherwise the path
-    ///   must not exist.
-    /// - begins: Whether the run starts a campaign if none was started there.
+    ///   - path: The directory.
+    ///   - resumes: Whether the run continues a campaign that was started there; otherwise the path
+    ///     must not exist.
+    ///   - begins: Whether the run starts a campaign if none was started there.
     /// - Throws: Exit code 2 if the path does not match.
     package static func openForRun(
         _ path: String, resumes: Bool, begins: Bool = true

@@ -8,8 +8,8 @@ package struct LedgerLocation: Sendable {
     private let inode: UInt64
 
     /// - Parameters:
-    /// - path: Path of the directory.
-    /// - descriptor: Descriptor of the open directory.
+    ///   - path: Path of the directory.
+    ///   - descriptor: Descriptor of the open directory.
     init(path: String, descriptor: Int32) {
         self.path = path
         let own = SystemCall.status(of: descriptor)

@@ -20,8 +20,8 @@ public enum LedgerMerge {
     ///
     /// - Parameters:
     ///   - output: The new directory.
-    /// - paths: The directories of the ledgers.
-    /// - tokens: Path of the list that was sent; nil: the paths from which the runs read it.
+    ///   - paths: The directories of the ledgers.
+    ///   - tokens: Path of the list that was sent; nil: the paths from which the runs read it.
     /// - Returns: A description of the result, for people.
     public static func run(
         output: String, ledgers paths: [String], tokens: String? = nil

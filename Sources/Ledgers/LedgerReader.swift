@@ -86,11 +86,11 @@ public struct LedgerReader {
     /// Writes rows in list order; for a merged ledger of parts, one part after the other.
     ///
     /// - Parameters:
-    /// - tokens: Path of the list; nil: the path from which the run read it, if it still exists.
-    /// - format: Format of a row.
-    /// - states: Names of the states to write; empty for all settled ones.
-    /// - reasons: Reasons to write; empty for all rows.
-    /// - output: Receives successive pieces of the text.
+    ///   - tokens: Path of the list; nil: the path from which the run read it, if it still exists.
+    ///   - format: Format of a row.
+    ///   - states: Names of the states to write; empty for all settled ones.
+    ///   - reasons: Reasons to write; empty for all rows.
+    ///   - output: Receives successive pieces of the text.
     public func export(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String] = [],
         output: ([UInt8]) throws(BroadsideError) -> Void

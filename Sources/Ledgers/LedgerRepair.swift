@@ -10,9 +10,9 @@ public enum LedgerRepair {
     /// Reads a ledger with any damage, and writes what is left into a new directory.
     ///
     /// - Parameters:
-    /// - path: The damaged ledger's directory, which is not changed.
-    /// - output: The new directory.
-    /// - tokens: Path of the list that was sent; nil: the path from which the run read it.
+    ///   - path: The damaged ledger's directory, which is not changed.
+    ///   - output: The new directory.
+    ///   - tokens: Path of the list that was sent; nil: the path from which the run read it.
     /// - Returns: A description of what was kept and what was lost, for people.
     public static func run(
         _ path: String, output: String, tokens: String?

@@ -51,9 +51,9 @@ final class OpenFiles: Sendable {
     /// Opens a file for the duration of a call.
     ///
     /// - Parameters:
-    /// - file: The file.
-    /// - open: Opens it again; negative with errno on failure.
-    /// - body: Uses the descriptor.
+    ///   - file: The file.
+    ///   - open: Opens it again; negative with errno on failure.
+    ///   - body: Uses the descriptor.
     /// - Returns: The result of `body`; nil with errno if the file can't be opened.
     func use<Value>(
         _ file: ObjectIdentifier, open: () -> Int32, _ body: (Int32) -> Value

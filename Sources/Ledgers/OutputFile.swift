@@ -33,9 +33,9 @@ public final class OutputFile {
     private static let stretch = 32 << 20
 
     /// - Parameters:
-    /// - path: Path of the output; nil or `-` for standard output.
-    /// - option: The option with the path, for messages.
-    /// - permissions: Permissions of the file; nil for the default.
+    ///   - path: Path of the output; nil or `-` for standard output.
+    ///   - option: The option with the path, for messages.
+    ///   - permissions: Permissions of the file; nil for the default.
     /// - Throws: Exit code 2 if it can't be written there.
     public init(
         _ path: String?, option: String = "output", permissions: UInt32? = nil

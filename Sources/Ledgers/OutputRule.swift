@@ -32,8 +32,8 @@ public struct OutputRule {
     private static let readSuffixes = [".json", ".pem", ".key", ".p8", ".p12", ".pfx"]
 
     /// - Parameters:
-    /// - inputs: Files and directories that the command reads.
-    /// - ledgers: Directories of ledgers that it reads or writes.
+    ///   - inputs: Files and directories that the command reads.
+    ///   - ledgers: Directories of ledgers that it reads or writes.
     public init(inputs: [Input], ledgers: [String]) {
         self.inputs = inputs
         self.ledgers = ledgers

@@ -49,8 +49,8 @@ struct AcceptanceCounts: ~Copyable {
     private(set) var failure: BroadsideError?
 
     /// - Parameters:
-    /// - directory: Directory for the file, which is created only if needed.
-    /// - memoryLimit: Limit on the bytes of all tables.
+    ///   - directory: Directory for the file, which is created only if needed.
+    ///   - memoryLimit: Limit on the bytes of all tables.
     init(directory: String, memoryLimit: Int = AcceptanceCounts.memoryLimit) {
         self.directory = directory
         self.memoryLimit = memoryLimit

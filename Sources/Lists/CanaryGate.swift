@@ -47,10 +47,10 @@ package final class CanaryGate: Sendable {
     private let holding = Atomic<Bool>(false)
 
     /// - Parameters:
-    /// - rows: Value of `--canary`.
-    /// - maximumRefusedPercent: Value of `--canary-max-rejected`, 0 to 100.
-    /// - answered: Number of responses in earlier runs of the same canary.
-    /// - refused: Number of refusals among them, except 410.
+    ///   - rows: Value of `--canary`.
+    ///   - maximumRefusedPercent: Value of `--canary-max-rejected`, 0 to 100.
+    ///   - answered: Number of responses in earlier runs of the same canary.
+    ///   - refused: Number of refusals among them, except 410.
     package init(
         rows: UInt64, maximumRefusedPercent: Double, answered: UInt64 = 0, refused: UInt64 = 0
     ) {
@@ -104,10 +104,10 @@ package final class CanaryGate: Sendable {
     /// Records outcomes of rows, and decides once all are done.
     ///
     /// - Parameters:
-    /// - done: Number of rows that are settled, or not sent again in this run.
-    /// - answered: Number of them with a final response from APNs.
-    /// - refused: Number of these that APNs refused, except with 410.
-    /// - lost: Number of rows that were sent without a final response.
+    ///   - done: Number of rows that are settled, or not sent again in this run.
+    ///   - answered: Number of them with a final response from APNs.
+    ///   - refused: Number of these that APNs refused, except with 410.
+    ///   - lost: Number of rows that were sent without a final response.
     package func note(done: UInt64, answered: UInt64, refused: UInt64, lost: UInt64) -> Verdict {
         state.withLock { state in
             state.done += done

@@ -148,9 +148,9 @@ package final class EarlierVerdicts {
     /// at an unreadable time.
     ///
     /// - Parameters:
-    /// - digits: Lower-case digits of the row's token.
-    /// - fingerprint: Its fingerprint.
-    /// - registered: Index of the field with the registration time; nil if there is none.
+    ///   - digits: Lower-case digits of the row's token.
+    ///   - fingerprint: Its fingerprint.
+    ///   - registered: Index of the field with the registration time; nil if there is none.
     func isDead(
         _ digits: RawSpan, _ fingerprint: UInt64, _ row: RowReader.Row,
         of reader: borrowing RowReader,

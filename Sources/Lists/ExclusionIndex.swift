@@ -33,8 +33,8 @@ internal import Glibc
     /// Opens a file that was written before.
     ///
     /// - Parameters:
-    /// - descriptor: Descriptor of the file, owned by this value.
-    /// - search: The scan that the file must come from.
+    ///   - descriptor: Descriptor of the file, owned by this value.
+    ///   - search: The scan that the file must come from.
     /// - Returns: nil if the file is invalid, damaged, or from another scan.
     package init?(descriptor: Int32, name: String, search: ExclusionScan) throws(BroadsideError) {
         self.descriptor = descriptor

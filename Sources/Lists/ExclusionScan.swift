@@ -9,10 +9,10 @@ internal import Glibc
 /// Rows that a run does not send: tokens of a suppression list, later copies of a token, rows that
 /// a filter excludes, and tokens that earlier ledgers report as dead or as accepted often enough.
 ///
-///     opt-outs ──▶ digests ──┐
-///                            ├──▶ sorted by token ──▶ skipped rows ──▶ sorted by row ──▶ ExclusionIndex
-///     list ──▶ digests, rows ┘                             ▲
-///      └──▶ rows that are left out for themselves alone ───┘
+///     suppressions ▶ digests ─┐
+///                             ├─▶ sorted by token ▶ skipped rows ▶ sorted by row ▶ ExclusionIndex
+///     list ▶ digests, rows ───┘                          ▲
+///      └─▶ rows excluded regardless of their tokens ─────┘
 ///
 /// Memory is bounded, because both sorts spill to disk. Tokens are compared by 128 bits of hash,
 /// with accepted ones in earlier ledgers by the 64 bits stored there, and with dead ones digit by
@@ -92,8 +92,8 @@ package struct ExclusionScan {
         return try TokenList(.file(path), format: nil, tokenColumn: nil, option: "suppress")
     }
 
-    /// Opens the list with this token column; nil if it can't be read with it. Throws if the file
-    /// can't be read at all.
+    /// Opens the list with this token column; nil if that fails. Throws if the list has a fault,
+    /// which any other token column would meet as well.
     private static func listWithColumn(
         _ tokenColumn: String, _ path: String
     ) throws(BroadsideError) -> TokenList? {
@@ -259,10 +259,10 @@ package struct ExclusionScan {
     /// Passes each row that has a token or is excluded by the filter to `visit`.
     ///
     /// - Parameters:
-    /// - payloads: Payloads for checking whether rows can be sent; nil to skip that check.
-    /// - filter: Filter of the rows; nil to exclude none.
-    /// - verdicts: Evidence about dead tokens; nil if there is none.
-    /// - registered: Index of the field with the registration time; nil if there is none.
+    ///   - payloads: Payloads for checking whether rows can be sent; nil to skip that check.
+    ///   - filter: Filter of the rows; nil to exclude none.
+    ///   - verdicts: Evidence about dead tokens; nil if there is none.
+    ///   - registered: Index of the field with the registration time; nil if there is none.
     private static func read(
         _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, filter: RowFilter?,
         verdicts: EarlierVerdicts?, registered: Int?,
@@ -353,8 +353,8 @@ extension RecordSorter.Record {
     /// Record of a row in the list, sorted by token, then by number.
     ///
     /// - Parameters:
-    /// - isSendable: Whether a payload can be rendered for it.
-    /// - reason: Reason that applies to this row regardless of its token.
+    ///   - isSendable: Whether a payload can be rendered for it.
+    ///   - reason: Reason that applies to this row regardless of its token.
     fileprivate static func row(
         _ row: UInt64, _ token: TokenDigest, isSendable: Bool, _ reason: SkipReason?
     ) -> Self {

@@ -28,10 +28,10 @@ package import BroadsideSupport
     /// Creates a cursor at the start of the list.
     ///
     /// - Parameters:
-    /// - list: The list to read.
-    /// - pool: Pool of chunks; by default one for a single reader.
-    /// - rows: Rows that are wanted; by default all.
-    /// - isHashed: Whether bytes that are read in order from the start of the list are hashed.
+    ///   - list: The list to read.
+    ///   - pool: Pool of chunks; by default one for a single reader.
+    ///   - rows: Rows that are wanted; by default all.
+    ///   - isHashed: Whether bytes that are read in order from the start of the list are hashed.
     package init(
         _ list: TokenList, pool: ChunkPool = ChunkPool(limit: ChunkPool.oneReader),
         rows: CampaignRows = CampaignRows(), isHashed: Bool = false

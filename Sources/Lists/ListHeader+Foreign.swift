@@ -5,9 +5,9 @@ extension ListHeader {
     /// Refuses a file that is not a list of rows, and names its kind.
     ///
     /// - Parameters:
-    /// - beginning: The start of the list.
-    /// - format: The format according to its name or an option.
-    /// - token: The token column.
+    ///   - beginning: The start of the list.
+    ///   - format: The format according to its name or an option.
+    ///   - token: The token column.
     func refuseForeign(
         _ beginning: [UInt8], format: ListFormat?, token: String
     ) throws(BroadsideError) {

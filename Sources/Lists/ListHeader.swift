@@ -116,7 +116,8 @@ struct ListHeader {
         return named.count == 1 ? named[0] : nil
     }
 
-    /// Returns the source of a column's requirement, and the list.
+    /// Returns the start of a message about a column: the source of its requirement, if known, and
+    /// the list.
     private func location(of column: String, token: String) -> String {
         guard let wanted = wanted.first(where: { $0.name == column && column != token }) else {
             return "\(name) has"

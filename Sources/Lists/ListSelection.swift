@@ -41,8 +41,8 @@ extension CampaignRows {
     /// Creates the selection of a new run.
     ///
     /// - Parameters:
-    /// - part: The shard's range of the list, if the list is divided by bytes.
-    /// - limit: Limit on rows of the shard; nil if unlimited.
+    ///   - part: The shard's range of the list, if the list is divided by bytes.
+    ///   - limit: Limit on rows of the shard; nil if unlimited.
     package init(of list: TokenList, part: ListExtent, shard: ListShard?, limit: UInt64?) {
         self.init(
             part: part, selection: shard?.identity(of: list).selection ?? .all,

@@ -35,8 +35,8 @@ extension ListSource {
     /// Returns the next chunk of the canary; nil once all its rows are handed out.
     ///
     /// Rows that earlier runs reserved and did not settle come first. The others are sampled at
-    /// points spread over what was never reserved: the rows between are skipped, which numbers
-    /// them, and are handed out once the canary has passed.
+    /// points spread over what was never reserved. The rows between are read, which numbers them,
+    /// and are handed out once the canary has passed.
     func nextOfCanary(_ canary: inout CanaryRows) throws(BroadsideError) -> RowChunk? {
         if canary.isOut { goOn(&canary) }
         while canary.rowsLeft > 0, !canary.isPlanRead {

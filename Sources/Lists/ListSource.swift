@@ -53,11 +53,11 @@ internal import Synchronization
     /// Creates a source for a run's reactors.
     ///
     /// - Parameters:
-    /// - plan: Remaining work of an earlier run; nil for all of `rows`.
-    /// - rows: Rows that are handed out for sending.
-    /// - skips: Rows that are settled without being sent.
-    /// - canary: Gate that withholds all but its own rows until it is decided; nil for none.
-    /// - isHashed: Whether the list's hash is needed at its end.
+    ///   - plan: Remaining work of an earlier run; nil for all of `rows`.
+    ///   - rows: Rows that are handed out for sending.
+    ///   - skips: Rows that are settled without being sent.
+    ///   - canary: Gate that withholds all but its own rows until it is decided; nil for none.
+    ///   - isHashed: Whether the list's hash is needed at its end.
     package init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rows: CampaignRows,
         skips: ExclusionIndex?, canary: CanaryGate? = nil, isHashed: Bool = false
@@ -230,8 +230,8 @@ internal import Synchronization
         }
     }
 
-    /// Whether a canary's rows can be sampled from the whole list: its size is known, and rows
-    /// before a sampling point can be skipped.
+    /// Whether a canary's rows can be sampled from the whole list: its size is known, and the rows
+    /// before a sampling point can be read first.
     var canSpreadCanary: Bool { rows.limit == nil && list.byteCount != nil }
 
     /// Reads a chunk of an earlier run. Throws if the list has other bytes at its offset.

@@ -43,10 +43,11 @@ internal import Glibc
     private var failure: BroadsideError?
 
     /// - Parameters:
-    /// - descriptor: Descriptor owned by the caller, which keeps it open while this value is used.
-    /// - canRestart: Whether it is a file that can be read at any offset.
-    /// - compression: Compression of the bytes; nil to detect it from the first bytes.
-    /// - fileByteCount: Size of the file; nil for a pipe.
+    ///   - descriptor: Descriptor owned by the caller, which keeps it open while this value is
+    ///     used.
+    ///   - canRestart: Whether it is a file that can be read at any offset.
+    ///   - compression: Compression of the bytes; nil to detect it from the first bytes.
+    ///   - fileByteCount: Size of the file; nil for a pipe.
     init(
         descriptor: Int32, name: InputName, canRestart: Bool, compression given: ListCompression?,
         fileByteCount: UInt64? = nil

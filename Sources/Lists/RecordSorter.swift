@@ -44,8 +44,8 @@ package struct RecordSorter: ~Copyable {
     private var runEnds: [Int] = []
 
     /// - Parameters:
-    /// - directory: Directory for spilling, accessed only if needed.
-    /// - limit: Limit on records in memory.
+    ///   - directory: Directory for spilling, accessed only if needed.
+    ///   - limit: Limit on records in memory.
     package init(directory: String, limit: Int = RecordSorter.defaultLimit) {
         self.directory = directory
         self.limit = limit

@@ -22,13 +22,13 @@ package struct RowCursor: ~Copyable {
     /// Creates a cursor before the first row.
     ///
     /// - Parameters:
-    /// - selection: Rows to return: those in the run, even if they are skipped.
-    /// - layout: Columns to read; nil for the list's.
-    /// - rowsAtOnce: Limit on the rows that are read ahead of the first one's use; a fault of the
-    ///   list after them is found later.
-    /// - endsOnSignals: Whether a stop signal ends it, for work that reads all of a list before a
-    ///   run. Short work is completed.
-    /// - showsProgress: Whether the reading progress is shown on a terminal.
+    ///   - selection: Rows to return: those in the run, even if they are skipped.
+    ///   - layout: Columns to read; nil for the list's.
+    ///   - rowsAtOnce: Limit on the rows that are read ahead of the first one's use; a fault of the
+    ///     list after them is found later.
+    ///   - endsOnSignals: Whether a stop signal ends it, for work that reads all of a list before a
+    ///     run. Short work is completed.
+    ///   - showsProgress: Whether the reading progress is shown on a terminal.
     package init(
         _ list: TokenList, _ selection: ListSelection = ListSelection(),
         layout: RowLayout? = nil, rowsAtOnce: Int = .max, endsOnSignals: Bool = false,

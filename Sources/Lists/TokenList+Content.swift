@@ -9,8 +9,8 @@ extension TokenList {
     /// Returns the hash of the whole decoded list.
     ///
     /// - Parameters:
-    /// - hash: Hash of the start of the list, if that was read before.
-    /// - isCancelled: Called periodically; true ends the reading.
+    ///   - hash: Hash of the start of the list, if that was read before.
+    ///   - isCancelled: Called periodically; true ends the reading.
     /// - Returns: 16 hexadecimal digits; nil if it was cancelled.
     func contentHash(
         from hash: ListHash = ListHash(), isCancelled: () throws(BroadsideError) -> Bool

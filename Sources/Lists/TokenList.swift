@@ -23,16 +23,16 @@ package final class TokenList: Sendable {
     /// Opens a list and reads its header.
     ///
     /// - Parameters:
-    /// - tokens: Source of the tokens; the file `-` is standard input.
-    /// - format: Format of the list; nil to detect it from its name and its first bytes.
-    /// - tokenColumn: The column with the token; nil: `token`.
-    /// - otherColumns: Further columns to read: fields 1 and up.
-    /// - wanted: Columns that a campaign fills in, after those, each with the source of the
-    ///   requirement; the token's may be among them.
-    /// - option: The option with its name, for messages.
-    /// - isReadAgain: Whether it has to be read more than once.
-    /// - isSpooled: Whether it is a ledger's copy of standard input.
-    /// - isInspected: Whether tokens of another kind are refused; false for a list that was sent.
+    ///   - tokens: Source of the tokens; the file `-` is standard input.
+    ///   - format: Format of the list; nil to detect it from its name and its first bytes.
+    ///   - tokenColumn: The column with the token; nil: `token`.
+    ///   - otherColumns: Further columns to read: fields 1 and up.
+    ///   - wanted: Columns that a campaign fills in, after those, each with the source of the
+    ///     requirement; the token's may be among them.
+    ///   - option: The option with its name, for messages.
+    ///   - isReadAgain: Whether it has to be read more than once.
+    ///   - isSpooled: Whether it is a ledger's copy of standard input.
+    ///   - isInspected: Whether tokens of another kind are refused; false for a list that was sent.
     package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, location: String)] = [],

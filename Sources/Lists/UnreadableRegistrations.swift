@@ -5,10 +5,10 @@ extension BroadsideError {
     /// arbitrary.
     ///
     /// - Parameters:
-    ///   - column: its name.
-    ///   - option: the option that names it.
-    ///   - list: the list.
-    ///   - firstLine: where a time is that had to be read.
+    ///   - column: Its name.
+    ///   - option: The option that names it.
+    ///   - list: The list.
+    ///   - firstLine: Line of a time that had to be read.
     package static func unreadableRegistrations(
         _ column: String, option: String = "registered-column", in list: InputName,
         firstLine: UInt64?
