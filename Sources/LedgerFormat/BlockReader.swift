@@ -5,7 +5,7 @@ public struct BlockReader: ~Copyable {
     public enum Step {
         /// The block is good; its records can be read.
         case block
-        /// The end of the range to read.
+        /// The end of the range is reached.
         case end
         /// The bytes at `position` are not a whole, good block.
         case bad

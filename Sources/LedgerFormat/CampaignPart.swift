@@ -60,8 +60,8 @@ extension Manifest {
     /// - Parameters:
     ///   - campaign: The campaign's number.
     ///   - part: Its part, from 1; 0 for a campaign of one list.
-    /// - Returns: The campaign's number plus the part times an odd constant, which is unique per
-    ///   part.
+    /// - Returns: The campaign's number plus the part times an odd constant: a different number for
+    ///   each part.
     public static func segmentNumber(campaign: UInt64, part: UInt16) -> UInt64 {
         campaign &+ UInt64(part) &* 0x9E37_79B9_7F4A_7C15
     }

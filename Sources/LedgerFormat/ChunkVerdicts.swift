@@ -28,7 +28,7 @@ public struct RowVerdict: Sendable {
     public internal(set) var settledAtMilliseconds: UInt64 = 0
     /// Timestamp from APNs, in milliseconds since 1970.
     public internal(set) var timestamp: UInt64?
-    /// The token, or its substitute.
+    /// Token of the row, or its fingerprint or text.
     public internal(set) var token: Token = .none
     /// Text of a reason without a code, in the storage of `ChunkVerdicts`; empty if there is none.
     var reasonText: Range<Int> = 0..<0
@@ -45,8 +45,8 @@ public struct ChunkVerdicts: ~Copyable {
     public private(set) var rows: ContiguousArray<RowVerdict> = []
     /// Number of the chunk's first row.
     public private(set) var firstRow: UInt64 = 0
-    /// First row that a run settled twice, or settled without having opened it. In the first case
-    /// the run's first verdict counts, in the second none.
+    /// First fault: a row that a run settled twice, or settled without having opened it. In the
+    /// first case the run's first verdict counts, in the second none.
     public private(set) var firstFault: LedgerError?
 
     /// Index of the ledger.

@@ -1,9 +1,10 @@
-/// Durable length of a segment before the rows that it reserves were sent: 16 bytes in the claim of
-/// the attempt that wrote it, behind the claim's text, one entry per reactor.
+/// Length of a segment that was durable before the rows reserved in it were sent. The claim of the
+/// attempt that wrote the segment has 16 bytes for it after the claim's text, one entry per
+/// reactor:
 ///
 ///     position u64 | epoch u32 | reactor u16 | 0 u16, little-endian; zeros: none
 ///
-/// A copy of the ledger with a shorter segment is older than that.
+/// A copy of the ledger in which the segment is shorter is older than the claim.
 package struct DurablePosition: Equatable {
     package let epoch: UInt32
     package let reactor: UInt16

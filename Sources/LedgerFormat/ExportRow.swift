@@ -37,9 +37,9 @@ public struct ExportRow: Sendable {
 
 /// Format of an export.
 public enum ExportFormat: String, CaseIterable, Sendable {
-    /// A header, then one line per row. Fields are quoted as in RFC 4180 if necessary, and lines
-    /// end with LF. Always UTF-8: invalid bytes become U+FFFD. A reason, or a list's text that is
-    /// not a token, gets an apostrophe prefix if a spreadsheet would treat it as a formula.
+    /// A header, then one line per row, each ending with LF. Fields are quoted as in RFC 4180 if
+    /// necessary. Always UTF-8: invalid bytes become U+FFFD. An apostrophe precedes a reason, or a
+    /// list's text that is not a token, if a spreadsheet would treat it as a formula.
     case csv
     /// One JSON object per line, with null for absent values.
     case jsonl

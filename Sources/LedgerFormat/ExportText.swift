@@ -4,9 +4,9 @@ internal import BroadsideSupport
 
 /// Text of an export's rows, in memory of a fixed size, until it is written.
 ///
-/// The text between values, states and reasons is made once, so that a row is a dozen copies. A row
-/// whose text may need quotes, escapes or repair is left to `ExportFormat.append`, the only
-/// definition of a row's format.
+/// The text between values, states and reasons is made once, so that writing a row takes a dozen
+/// copies. A row whose text may need quotes, escapes or repair is left to `ExportFormat.append`,
+/// the only definition of a row's format.
 @safe struct ExportText: ~Copyable {
     /// Bytes of the memory: rows of several chunks.
     static let byteCountMax = 1 << 18

@@ -221,8 +221,8 @@ public struct LedgerExport: ~Copyable {
 
 /// Selection of rows by their reasons.
 struct WantedReasons {
-    /// The first bytes of each reason, as many as a ledger keeps; an empty one selects rows without
-    /// a reason.
+    /// First bytes of each reason, as many as a ledger keeps; an empty one selects rows without a
+    /// reason.
     private let texts: Set<[UInt8]>
     /// Whether the reason with a code is selected, by code.
     private let codes: [Bool]
@@ -258,7 +258,8 @@ struct WantedReasons {
     func contain(_ state: RowState, code: UInt8, text: [UInt8]?) -> Bool {
         if areAll { return true }
         if let text { return texts.contains(text) }
-        // For accepted rows and those without a verdict, a reason is not missing.
+        // For accepted rows and those without a verdict, the absence of a reason is not a
+        // selectable reason.
         if code == 0, !state.isSettled || state == .accepted { return false }
         return codes[Int(code)]
     }

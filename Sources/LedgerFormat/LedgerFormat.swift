@@ -163,7 +163,7 @@ extension LedgerFormat {
     /// - Parameters:
     ///   - seed: CRC of the segment's header.
     ///   - offset: Offset of the block in the segment.
-    ///   - block: The block with its header, whose first four bytes are skipped.
+    ///   - block: The block with its header; the first four bytes, its checksum, are skipped.
     @unsafe
     static func checksum(seed: UInt32, offset: UInt64, block: UnsafeRawBufferPointer) -> UInt32 {
         // SAFETY: an offset has eight bytes; the caller guarantees that the block begins with a

@@ -3,9 +3,9 @@ public import BroadsideRows
 /// Recovery of a damaged ledger: keeps what can be proven, and leaves all else in doubt.
 ///
 /// A run whose segments may have lost a block may have lost a reservation too, and may have sent
-/// any row without a final verdict. Therefore it gets a reservation of each chunk that it may have
-/// reserved. When replayed, such a row is in doubt unless a surviving verdict settles it, so that
-/// readers need no knowledge of repairs.
+/// any row without a final verdict. Therefore the repaired ledger gets a reservation for each chunk
+/// that the run may have reserved. In a replay, such a row is in doubt unless a surviving verdict
+/// settles it, so that readers need not know about repairs.
 ///
 ///     segment, run 2     | good | lost | good |   -->   | good | good |  its records, rewritten
 ///                                                       | reservations |  a segment of its own
@@ -238,9 +238,9 @@ extension LedgerSalvage {
             || run.segments.contains { !segments[$0].losses.isEmpty }
     }
 
-    /// Returns the rows that lost reservations of a run may have covered. Its limit applies only to
-    /// chunks that it created itself, not to those of earlier runs that it resumed, which may reach
-    /// beyond.
+    /// Returns the rows that lost reservations of a run may have covered. The run's limit does not
+    /// bound them: it applies to chunks that the run created itself, and chunks of earlier runs
+    /// that it resumed may reach beyond.
     private func doubtfulRows(of run: Run) -> [Range<UInt64>] {
         let end = rows.part.endRow ?? .max
         let all = min(rows.part.firstRow, end)..<end
@@ -353,7 +353,7 @@ extension LedgerSalvage {
     /// All chunks with a surviving reservation, in list order.
     public var knownChunks: [ChunkReservation] { chunks.map(\.chunk) }
 
-    /// Whether rows are reports of a feedback service: there is no list, and nothing is sent.
+    /// Whether rows are reports of a feedback service, without a list and without sending.
     public var isOfFeedback: Bool {
         manifest.identity.wireProtocol == CampaignIdentity.feedbackProtocol
     }

@@ -99,9 +99,9 @@ public struct LedgerWriter: ~Copyable {
         unsafe flightWords.deallocate()
     }
 
-    /// Offset after the last appended record. Once `writtenPosition` reaches the value that this
-    /// had after a `reserve`, that reservation is in the file; once `syncedPosition` does, it
-    /// survives a power cut.
+    /// Offset after the last appended record. The value after a `reserve` is the position to wait
+    /// for: once `writtenPosition` reaches it, the reservation is in the file; once
+    /// `syncedPosition` does, it survives a power cut.
     public var appendedPosition: UInt64 { fillOffset + UInt64(cursor * 8) }
 
     /// Appended bytes that are not yet written, including those in flight.
@@ -157,8 +157,8 @@ public struct LedgerWriter: ~Copyable {
 
     /// Records that a sync of the file has completed.
     ///
-    /// The next records state this in the ledger itself: if bytes before this position turn out bad
-    /// later, that is damage and not the torn tail of a power cut.
+    /// The next records include this position: if bytes before it turn out bad later, that is
+    /// damage and not the torn tail of a power cut.
     ///
     /// - Parameter position: `writtenPosition` at the start of the sync.
     public mutating func syncCompleted(upTo position: UInt64) {

@@ -1,8 +1,8 @@
 internal import BroadsideRows
 internal import FoundationEssentials
 
-/// Limits on the values of a manifest. Its checksum proves only that they are unchanged: for
-/// any writer, sums must not overflow and names must not lead out of the folder.
+/// Limits on the values of a manifest. Its checksum proves only that they are unchanged, not that
+/// sums can't overflow or that names can't lead out of the folder.
 extension Manifest {
     /// Limit on a count, so that the sum over all parts of a campaign fits 64 bits.
     private static let countMax: UInt64 = 1 << 48

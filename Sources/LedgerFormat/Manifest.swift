@@ -7,8 +7,7 @@ internal import FoundationEssentials
 ///
 /// Replaced by a rename: before a run's first segment is created, once all of them are synced and
 /// before any reservation, and when the run ends. A resume syncs the segments that it found and
-/// records their lengths before it acts on what it read, so that no later loss of that goes
-/// unnoticed.
+/// records their lengths before it acts on them, so that a later loss is noticed.
 public struct Manifest: Codable, Hashable, Sendable {
     /// Version of the format that this code writes. It rises with each added field, because a
     /// version that does not know the field could not verify the checksum.
@@ -300,8 +299,8 @@ extension Manifest.Epoch {
     /// Whether it did not end orderly, and each of its segments must exist with its header.
     var mustHaveSegments: Bool { segments == nil && segmentsAreMade == true }
 
-    /// Returns the reactors of a run that did not end orderly whose segments are missing. Versions
-    /// that do not record when all segments exist create them before they write the first byte to
+    /// Returns the reactors whose segments are missing, in a run that did not end orderly. Versions
+    /// that do not record `segmentsAreMade` create all segments before they write the first byte to
     /// any.
     func missingReactors(among all: [LedgerSegment]) -> [UInt16] {
         guard segments == nil, !hasReservedNothing, let segmentCount else { return [] }

@@ -119,9 +119,8 @@ public struct ResumePlan: ~Copyable {
         }
     }
 
-    /// Returns the disposition of a row beyond the limit, which is never sent. A reservation of its
-    /// chunk opens rows in the states that it names; this disposition keeps them from being left in
-    /// doubt.
+    /// Returns the disposition of a row beyond the limit, which is never sent. If a reservation of
+    /// its chunk reopens the row's state, this disposition keeps the row from being left in doubt.
     private func dispositionBeyondLimit(
         of state: RowState, isDoubtful: Bool
     ) -> RowDisposition {

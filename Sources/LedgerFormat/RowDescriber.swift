@@ -68,7 +68,7 @@ struct RowDescriber {
     /// accepted row.
     ///
     /// - Parameters:
-    ///   - row: Already has the reason's text if the reason has no code.
+    ///   - row: Row to fill; already has the text of a reason without a code in this record.
     ///   - record: The verdict.
     ///   - reader: The reader whose latest record this is.
     func describe(

@@ -23,8 +23,8 @@ public struct ShardSet: Sendable {
 
     /// Checks that manifests belong to all shards of one campaign.
     ///
-    /// The campaign's number differs between shards, because it is drawn when a run starts; the
-    /// comparison of a resume decides instead.
+    /// The campaign's number differs between shards, because it is drawn when a run starts. The
+    /// identities are compared instead, as for a resume.
     public init(_ manifests: [Manifest]) throws(Problem) {
         var positions: [UInt32: Int] = [:]
         var first: CampaignIdentity?

@@ -12,7 +12,7 @@ final class ClaimFolder {
         case claim(nonce: String, ledger: String, [DurablePosition])
         /// The attempt that made it ended before it was written; it read and sent nothing.
         case unfinished
-        /// A file that is not a claim has its name.
+        /// The name belongs to a file that is not a claim.
         case foreign
         /// Unreadable; the errno.
         case unreadable(Int32)
@@ -112,8 +112,8 @@ final class ClaimFolder {
     }
 
     /// Removes the claims that a newer one replaces, so that their owners notice. If a process of
-    /// the same machine has a file open, NFS keeps it under another name: without any permission,
-    /// and empty until that process records a position.
+    /// the same machine has a claim open, NFS keeps the file under another name; it then has no
+    /// permissions, and is empty until that process records a position.
     ///
     /// - Returns: 0 or the errno.
     func remove(below number: UInt32) throws(BroadsideError) -> Int32 {
@@ -159,7 +159,7 @@ package final class HeldClaim {
     enum Standing: Equatable {
         /// The claim still has its name.
         case newest
-        /// A newer attempt started, or the claim was removed by hand.
+        /// The claim was replaced by a newer attempt, or removed by hand.
         case replaced
         /// The check failed; the errno.
         case unknown(Int32)

@@ -24,7 +24,7 @@ package struct EarlierLedgers {
         }
     }
 
-    /// Ledger with the questions that it has to decide.
+    /// Ledger with the questions for which it is read.
     private struct Ledger {
         /// Path under which it was found.
         var path: String
@@ -66,7 +66,8 @@ package struct EarlierLedgers {
                 return try read(campaign, without: leftOut)
             } catch {
                 guard let path = error.ledger, !leftOut.contains(path) else { throw error.error }
-                // Half of its data would be wrong: read all ledgers again without it.
+                // Half of the ledger's data would distort the result: read all ledgers again
+                // without it.
                 leftOut.insert(path)
                 standardErrorLine(
                     "broadside: warning: \(error.error.message): it does not count as an earlier ledger"
@@ -78,7 +79,7 @@ package struct EarlierLedgers {
     /// Failure to read the ledgers.
     private struct Unreadable: Error {
         let error: BroadsideError
-        /// The ledger in a default directory that is skipped for this reason; nil: the run ends.
+        /// The ledger to skip for this reason, from a default directory; nil: the run ends.
         var ledger: String?
     }
 

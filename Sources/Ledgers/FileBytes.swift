@@ -3,8 +3,8 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Whether reads end on a pending stop signal. They do while only a preparation or a count depends
-/// on them: reading a ledger of hundreds of millions of rows takes half a minute.
+/// Whether reads end on a pending stop signal, as they do while only a preparation or a count
+/// depends on them: reading a ledger of hundreds of millions of rows takes half a minute.
 package final class ReadingPatience: Sendable {
     private let ends = Atomic<Bool>(false)
 

@@ -208,7 +208,7 @@ extension LedgerDirectory {
     }
 
     /// Checks that the segments have the bytes that were durable before the last attempt sent rows,
-    /// and that these are sound. A copy of the ledger that was made during sending has fewer, a
+    /// and that these are sound. A copy of the ledger from during the sending has fewer bytes, a
     /// damaged one has others, and both would send rows again.
     private func checkSegments(
         _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest

@@ -2,9 +2,9 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// Identification of a directory by contents that no other program writes: the text of its lock, its
-// manifest, its segments. A file name alone does not identify a ledger: `tokens` is a common name
-// for lists.
+// Contents by which a directory is recognized as a ledger, because no other program writes them:
+// the text of its lock, its manifest, its segments. File names alone do not suffice: `tokens` is a
+// common name for lists.
 //
 //     nothing ──lock, with its text──> preparation ──manifest──> ledger, recorded in the lock
 //

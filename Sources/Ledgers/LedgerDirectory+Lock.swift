@@ -1,9 +1,9 @@
 import BroadsideSupport
 internal import Glibc
 
-// A ledger's directory is created, then locked, and its contents are checked after that: of several
-// concurrent starts one uses it, and the others report that it is in use, whatever has been written
-// by then.
+// A ledger's directory is created, then locked, and only then are its contents checked: of several
+// concurrent starts one uses it, and the others report that it is in use, whatever it contains by
+// then.
 
 extension LedgerDirectory {
     /// Number of retries if a directory may be in the course of removal or creation, and the pause

@@ -16,8 +16,9 @@ extension LedgerDirectory {
         try directory.replace(pageName, with: bytes)
     }
 
-    /// Removes the group's write permission from a ledger's directory if its group was set by the
-    /// system, as Kubernetes does for each directory of a volume when a pod starts (`fsGroup`).
+    /// Removes the group's write permission from a ledger's directory if the setgid bit shows that
+    /// its group was set for it, as Kubernetes does with each directory of a volume when a pod
+    /// starts (`fsGroup`).
     ///
     /// - Returns: Whether it was removed.
     package static func closeToGroup(_ path: String) throws(BroadsideError) -> Bool {
@@ -42,7 +43,7 @@ extension LedgerDirectory {
     package enum RemovalRefusal: Equatable, Sendable {
         /// Not a ledger, incomplete, another user's, or merged.
         case foreign
-        /// It has remaining rows.
+        /// Some of its rows remain.
         case unfinished
         /// A run or a reader is using it.
         case inUse

@@ -70,11 +70,10 @@ extension LedgerDirectory {
     private static let newerManifestsLimit = 8
 
     /// Returns all segments in the directory, and a manifest that includes them. A run adds itself
-    /// to the manifest before it creates its segments, so a manifest that was read before that is
-    /// older than they are.
+    /// to the manifest before it creates its segments, so a manifest without a segment's run is
+    /// outdated, and is read again.
     ///
-    /// Each segment has its durable length from before rows were sent, if the claim beside the
-    /// ledger has it.
+    /// Each segment gets its `durableByteCount`, if the claim beside the ledger has it.
     ///
     /// - Parameter manifest: Manifest of the ledger, as read earlier.
     /// - Returns: The same manifest, unless a newer one includes more of the segments.

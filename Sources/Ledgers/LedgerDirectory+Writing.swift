@@ -5,8 +5,8 @@ internal import Glibc
 // Creation of files in a ledger's directory, through its descriptor.
 
 extension LedgerDirectory {
-    /// Opens the directory itself. Only its user may have write access: anyone else could make a
-    /// run replace any file of that user, or read which tokens were sent what.
+    /// Opens the directory itself. Only its owner may have write access: anyone else could make a
+    /// run replace any file of that user, or learn which tokens were sent to.
     func openFolder(mustBeOwn: Bool) throws(BroadsideError) {
         if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard folder >= 0, let information = SystemCall.status(of: folder) else {

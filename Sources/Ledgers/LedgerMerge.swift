@@ -10,8 +10,8 @@ public enum LedgerMerge {
     private struct Source {
         let directory: LedgerDirectory
         let manifest: Manifest
-        /// The merged ledger that contains it, or the ledger itself: has the list if that was
-        /// spooled from standard input.
+        /// Ledger with the spooled list, if there is one: the merged ledger that contains this one,
+        /// or the ledger itself.
         let container: LedgerDirectory
     }
 
@@ -151,7 +151,7 @@ public enum LedgerMerge {
                 }
             }
             guard let other else { return }
-            // Another file has replaced the list, which none of them was sent from.
+            // Otherwise, a file that none of them was sent from has replaced the list.
             guard isOfAny || tokens != nil else { continue }
             throw .request(
                 "\(other.path) is of another list than \(ledgerIndex): \(other.detail): name the ledgers "

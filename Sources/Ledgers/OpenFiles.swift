@@ -30,7 +30,8 @@ final class OpenFiles: Sendable {
     /// - Parameter limit: Limit on open files, apart from those being read.
     init(limit: Int) { self.limit = limit }
 
-    /// Returns a quarter of the process's limit; connections and outputs need theirs.
+    /// Returns a quarter of the process's limit, between 16 and 512; connections and outputs need
+    /// the rest.
     static func share(of all: UInt64) -> Int { Int(min(max(all / 4, 16), 512)) }
 
     /// Number of open files.

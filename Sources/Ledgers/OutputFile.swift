@@ -14,7 +14,7 @@ public final class OutputFile {
     private var isSettled = false
     private var isFinished = false
     private var compressor: ListCompressor?
-    /// Whether the process ends once the reader of a pipe has gone; otherwise further output is
+    /// Whether writing throws once the reader of a pipe has gone; otherwise further output is
     /// discarded.
     package var endsWithReader = true
     private var isClosed = false

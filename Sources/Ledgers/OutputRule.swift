@@ -4,7 +4,7 @@ internal import Glibc
 
 /// Rule for the destinations of all outputs of all commands.
 ///
-/// An output must not replace a file that the command reads or a file of a ledger, whatever path
+/// An output must not replace a file that the command reads, a file of a ledger, whatever path
 /// leads there, or a symbolic link. Checked before anything is sent.
 public struct OutputRule {
     /// Input of a command.

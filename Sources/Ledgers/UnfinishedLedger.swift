@@ -1,8 +1,9 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Ledger in the making, which appears in its place atomically, by a rename. Until then a marker
-/// shows that it is not a ledger, so that no run starts in what a killed process leaves behind.
+/// Ledger in the making, which appears at its path atomically, by a rename. Until then a marker
+/// shows that the directory is not a ledger, so that no run starts in the remains of a killed
+/// process.
 final class UnfinishedLedger {
     /// Directory of the new ledger, with a temporary name until it is finished.
     let directory: LedgerDirectory

@@ -10,10 +10,10 @@ internal import Synchronization
 ///                                             percent──▶ unanswered: the run stops
 ///
 /// The list's source reports which rows belong to the canary, the reactors report their outcomes.
-/// While it is pending no other rows are handed out, so that every completed row is one of its own.
-/// A row that was sent without a final response (lost, or failed) is not a success, and counts
-/// against the canary like a refused one. An invalid row counts as responded and refused. Skipped
-/// rows are replaced by others.
+/// While it is pending no other rows are handed out, so that every completed row belongs to it. A
+/// row that was sent without a final response (lost, or failed) counts against the canary like a
+/// refused one. An invalid row counts as responded and refused. Skipped rows are replaced by
+/// others.
 package final class CanaryGate: Sendable {
     /// Decision about the canary.
     package enum Verdict: Sendable, Equatable {

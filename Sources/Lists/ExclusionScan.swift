@@ -27,7 +27,7 @@ package struct ExclusionScan {
     private let filter: RowFilter?
     /// Reader of earlier ledgers; nil if there are none.
     private let earlier: EarlierReader?
-    /// The campaign whose rows are scanned, for excluding its own ledger.
+    /// The campaign whose rows are scanned, for reading earlier ledgers.
     package var campaign: RunningCampaign
     /// Payloads of the rows: a row that can't be sent does not make a later one a duplicate.
     private let payloads: PayloadSet

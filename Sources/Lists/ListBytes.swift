@@ -114,7 +114,8 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// Detects the compression from the first bytes; the file's name alone does not decide.
+    /// Detects the compression from the first bytes. Refuses an uncompressed file whose name ends
+    /// like a compressed one's.
     private static func compression(
         _ descriptor: Int32, file: String, name: InputName
     ) throws(BroadsideError) -> ListCompression? {

@@ -77,7 +77,8 @@ internal import Synchronization
     private var failure: BroadsideError?
 
     /// Returns the next chunk; nil at the end, and while the canary withholds the rest. After an
-    /// error there are no more: a canary would replace the rows that can't be read by others.
+    /// error there are no more, because a canary would replace the rows that can't be read by
+    /// others.
     package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         if let failure { throw failure }
         do throws(BroadsideError) {
@@ -134,8 +135,8 @@ internal import Synchronization
     }
 
     /// Whether `next` returned no chunk because the rest of the list waits for the canary, all of
-    /// whose rows are handed out. Recorded instead of asking the gate again: reactors may have
-    /// decided it meanwhile, so that a withheld list would seem to be at its end.
+    /// whose rows are handed out. Stored, because the reactors may have decided the gate meanwhile,
+    /// and a withheld list would then seem to be at its end.
     package private(set) var isHeld = false
 
     private func nextOfCanary() throws(BroadsideError) -> RowChunk? {
