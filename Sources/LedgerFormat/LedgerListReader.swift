@@ -3,7 +3,7 @@ public import BroadsideRows
 /// Reader of the list that a run sent, chunk by chunk, for an export.
 ///
 /// Implemented over a file by code that knows its format. A chunk's bytes must have the hash in the
-/// ledger; otherwise the list is a different one.
+/// ledger; otherwise it is a different list.
 public protocol LedgerListReader {
     /// Whether there is a list; otherwise no other method is called.
     var isAvailable: Bool { get }

@@ -93,7 +93,7 @@ package struct SegmentTail {
     /// - Parameters:
     ///   - segment: The segment in its current state.
     ///   - campaign: The campaign that it names.
-    ///   - limit: Number of records after whose block emission stops.
+    ///   - limit: Number of records; emission stops after the block that reaches it.
     ///   - reader: A reader whose buffer is used.
     ///   - take: Receives each record, with the reader positioned on it.
     /// - Returns: Whether there was a block.

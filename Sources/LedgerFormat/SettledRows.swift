@@ -8,7 +8,7 @@ internal import BroadsideSupport
 /// index of the ledger, and keeps only the locations of chunks in the list, about 80 bytes for
 /// each.
 package struct SettledRows: ~Copyable {
-    /// Number of records after whose block a batch ends.
+    /// Number of records; a batch ends after the block that reaches it.
     package static let batchRecordsMax = 32_768
     /// Limit on chunks of the list in memory: those with requests in flight.
     static let loadedChunksMax = 64
@@ -85,7 +85,7 @@ package struct SettledRows: ~Copyable {
     ///
     /// - Parameters:
     ///   - rows: The rows that the campaign covers.
-    ///   - limit: Number of records after whose block reading stops.
+    ///   - limit: Number of records; reading stops after the block that reaches it.
     /// - Returns: Whether there was a block.
     package mutating func read(
         _ tail: inout SegmentTail, _ segment: LedgerSegment, of rows: CampaignRows,

@@ -47,7 +47,7 @@ package final class CanaryGate: Sendable {
     private let holding = Atomic<Bool>(false)
 
     /// - Parameters:
-    ///   - rows: Value of `--canary`.
+    ///   - rows: The value of `--canary`.
     ///   - maximumRefusedPercent: Value of `--canary-max-rejected`, 0 to 100.
     ///   - answered: Number of responses in earlier runs of the same canary.
     ///   - refused: Number of refusals among them, except 410.

@@ -206,7 +206,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// Reads bytes into memory that records how much of it is set.
+    /// Reads bytes into a buffer that records how much of it is set.
     ///
     /// - Parameter limit: Limit on the bytes to read.
     func read(

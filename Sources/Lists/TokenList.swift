@@ -109,7 +109,7 @@ package final class TokenList: Sendable {
         try unsafe lineEnds.read(bytes, at: offset, into: buffer)
     }
 
-    /// Reads bytes with line feeds as line ends into memory that records how much of it is set.
+    /// Reads bytes, with line feeds as line ends, into a buffer that records how much of it is set.
     @discardableResult
     package func read(
         at offset: UInt64, into buffer: inout ReadBuffer
