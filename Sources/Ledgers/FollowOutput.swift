@@ -57,6 +57,9 @@ final class FollowOutput {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
+    /// Whether the output is a file that grows with the cursor.
+    var isFile: Bool { path != nil }
+
     /// Locks the file and cuts off the bytes after the cursor.
     private func takeUp(
         _ name: String, _ known: FollowCursor.Output?

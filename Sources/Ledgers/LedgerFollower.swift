@@ -58,6 +58,8 @@ public final class LedgerFollower {
     /// Latest time at which each segment was known to be synced as far as it was read.
     private var syncedAt: [String: ContinuousClock.Instant] = [:]
     private var needsHeader: Bool
+    /// Whether there was no cursor yet.
+    private let isFresh: Bool
 
     /// Opens ledger, list, cursor and output.
     ///
@@ -84,7 +86,8 @@ public final class LedgerFollower {
         let known = try Self.read(request.cursor)
         if let known, let path = request.cursor { try Self.check(known, fresh, path) }
         cursor = known ?? fresh
-        needsHeader = known == nil
+        isFresh = known == nil
+        needsHeader = known.map { $0.output?.byteCount == 0 } ?? true
         rows = SettledRows(
             states: states, reasons: Set(request.reasons), format: request.format,
             segmentNumber: manifest.segmentNumber,
@@ -196,6 +199,8 @@ public final class LedgerFollower {
 
     /// Writes rows until the run has ended.
     public func run() throws(BroadsideError) -> Ending {
+        // A follower that is killed before its first cursor leaves a file that no cursor explains.
+        if isFresh, output.isFile, request.cursor != nil { try saveCursor() }
         // Without a writer, a second pass emits the rows that the first one found and synced.
         var passesAtRest = 0
         while passesAtRest < 2 {

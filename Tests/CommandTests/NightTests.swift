@@ -216,7 +216,10 @@ struct NightTests {
         #expect(try running.wait(limit: 120).exitCode == 3)
         // By hand, without the notes.
         let byHand = try Broadside.start(
-            ["send", "--campaign", nights.file, "--resume", "--ledger", nights.ledger(1)],
+            [
+                "send", "--campaign", nights.file, "--resume", "--ledger", nights.ledger(1),
+                "--skip-dead", "\(nights.folder)/evening",
+            ],
             in: nights.campaign.directory)
         try byHand.wait {
             let status = try? Broadside.run(

@@ -37,6 +37,7 @@ struct NightlyScriptTests {
             [
                 "send", "--campaign", "\(path)/campaign.json5", "--ledger", ledger, "--resume",
                 "--retry", "failed,unknown", "--auth-key", "\(path)/auth-key",
+                "--skip-dead", (ledger as NSString).deletingLastPathComponent,
             ],
             in: campaign.directory)
         #expect(retried.exitCode == 0, "\(retried.errors)")

@@ -138,7 +138,8 @@ public enum TokensDedupe {
                 // An unreadable time counts as the oldest.
                 age = time.map { .max - 1 - UInt64(max($0, 0)) } ?? .max
             }
-            let digest = key.map { TokenDigest($0.span.bytes) } ?? TokenDigest(survey.token(count))
+            let digest =
+                if let key { TokenDigest(key.rawSpan) } else { TokenDigest(survey.token(count)) }
             try tokens.append(
                 .init(
                     first: digest.high, second: digest.low, third: age,

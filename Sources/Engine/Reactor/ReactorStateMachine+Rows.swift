@@ -251,7 +251,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// True if nothing more is sent to the row's topic.
-    @inline(never)
+    @inline(__always)
     func isOfStoppedTopic(_ tag: RowTag) -> Bool {
         run.directives.stoppedTopics.contains(rows.slab[tag].personal.topic)
     }

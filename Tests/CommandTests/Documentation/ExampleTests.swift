@@ -80,6 +80,7 @@ struct ExampleTests {
 
         var text = try show("simulate", 0, background) + hidden(Self.files)
         text += try show("simulate", 2) + show("tokens", 0) + show("tokens", 1)
+        text += try show("tokens", 2) + hidden("(($(wc -l <one-per-user.csv) == 51))")
         text += try show("payload", 0) + show("payload", 1)
         text += hidden(Self.apple) + (try show("doctor", 0) + show("send", 0))
         text += hidden("unset -f broadside")
@@ -94,7 +95,7 @@ struct ExampleTests {
         text += hidden("grep -vxFf dead.txt tokens.txt | cmp - tokens.clean.txt")
         text += hidden("(($(wc -l <dead.txt) > 100))") + (try show("probe", 0))
         text += try show("probe", 1)
-        text += try hidden(Self.interrupted) + show("send", 2) + show("prune", 1)
+        text += try hidden(Self.interrupted) + show("send", 2) + show("prune", 1) + show("prune", 2)
         text += try hidden(Self.slow) + show("control", 0) + show("control", 1) + show("control", 2)
         text += try hidden("wait $! || test $? = 3\n" + Self.shards) + show("ledger", 2)
         text += try hidden(Self.relay) + show("feedback", 0)
@@ -117,7 +118,8 @@ struct ExampleTests {
 
     private static let files = """
         cp apns/tokens.txt tokens.txt
-        awk 'NR == 1 { print "token,registered_at" } { print $1 ",2026-01-01T00:00:00Z" }' \\
+        awk 'NR == 1 { print "token,user_id,registered_at" }
+            { print $1 "," NR % 50 ",2026-01-01T00:00:00Z" }' \\
             tokens.txt >tokens.csv
         echo '{"aps":{"alert":"Good evening"}}' >payload.json
         mkdir texts
