@@ -8,7 +8,9 @@ public struct FrequencyCap: Sendable, Equatable {
     /// Valid counts.
     public static let counts = 1...AcceptanceCounts.countLimit
 
-    /// - Parameter count: One of `counts`.
+    /// - Parameters:
+    ///   - count: One of `counts`.
+    ///   - milliseconds: Length of the time in which acceptances count.
     public init(count: Int, milliseconds: UInt64) {
         precondition(Self.counts.contains(count), "a count that is kept")
         self.count = count
