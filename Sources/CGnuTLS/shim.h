@@ -3,8 +3,9 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 
-// Signs a message with a key in DER (PKCS#8), by ECDSA and SHA-256 with the nonce of RFC 6979. The signature is in
-// DER. (Of a key in PEM GnuTLS leaves the base64 behind in memory.) Returns how many bytes it has; 0 if GnuTLS refuses, or if there is no room.
+// Signs a message by ECDSA with SHA-256, the nonce of RFC 6979 and a key in DER (PKCS#8). (With a
+// key in PEM, GnuTLS would leave the base64 in memory.) Writes the signature in DER and returns its
+// byte count; 0 if GnuTLS refuses, or if the signature exceeds `signature_size`.
 static inline size_t gnutls_sign_reproducibly(
     const unsigned char *der, size_t der_size, const unsigned char *message, size_t message_size,
     unsigned char *signature, size_t signature_size)

@@ -1,19 +1,21 @@
-// <sys/types.h> comes first, else fd_set differs between C modules.
+// <sys/types.h> must come first; otherwise fd_set differs between C modules.
 #include <sys/types.h>
 #include <liburing.h>
 #include <sys/eventfd.h>
 
-// Not liburing's, but of the system as well: prctl takes a variable number of arguments. Declared
-// here, since <sys/prctl.h> and <signal.h> would take names of Glibc's module into this one.
+// Not part of liburing. Swift cannot call prctl, which has variable arguments. Declared here,
+// because <sys/prctl.h> and <signal.h> would move names from Glibc's module into this one.
 extern int prctl(int option, ...);
 
-// AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, and STATX_MODE | STATX_NLINK | STATX_SIZE: the open file itself, as its server knows it.
-// The empty path is a constant: it outlives the operation.
+// Prepares statx(2) of the open file, with its state on the file's server: AT_EMPTY_PATH |
+// AT_STATX_FORCE_SYNC, and STATX_MODE | STATX_NLINK | STATX_SIZE. The empty path is a constant, so
+// it outlives the operation.
 static inline void ring_prep_file_status(struct io_uring_sqe *entry, int descriptor, void *status) {
     io_uring_prep_statx(entry, descriptor, "", 0x1000 | 0x2000, 0x2 | 0x4 | 0x200, (struct statx *)status);
 }
 
-// The names that the file has, its permissions, and its bytes, of what `ring_prep_file_status` filled in.
+// Number of the file's names, its permissions and its byte count, from the status requested by
+// `ring_prep_file_status`.
 static inline unsigned int ring_link_count(const void *status) {
     return *(const unsigned int *)((const char *)status + 16);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <microhttpd.h>
 
-// MHD_start_daemon and MHD_get_daemon_info take variable arguments, which Swift does not import.
+// MHD_start_daemon and MHD_get_daemon_info have variable arguments, so Swift cannot import them.
 // The host is a numeric address.
 
 static inline struct MHD_Daemon *microhttpd_start(
@@ -40,7 +40,7 @@ static inline struct MHD_Daemon *microhttpd_start(
         MHD_OPTION_END);
 }
 
-// Queues a plain text, of which a copy is made.
+// Queues a response with a copy of a plain text.
 static inline enum MHD_Result microhttpd_reply(
     struct MHD_Connection *connection, unsigned int status, const void *text, size_t count)
 {
@@ -55,7 +55,7 @@ static inline enum MHD_Result microhttpd_reply(
     return result;
 }
 
-// The connection's socket, -1 where it has none.
+// Returns the connection's socket; -1 if it has none.
 static inline int microhttpd_socket(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
@@ -63,7 +63,7 @@ static inline int microhttpd_socket(struct MHD_Connection *connection)
     return info ? info->connect_fd : -1;
 }
 
-// The request's Host header, NULL if it has none; kept until the request has its reply.
+// Returns the request's Host header, NULL if it has none; valid until the request is answered.
 static inline const char *microhttpd_host(struct MHD_Connection *connection)
 {
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");

@@ -30,19 +30,19 @@ static inline int openssl_set_versions(SSL_CTX *context, int lowest, int highest
     return SSL_CTX_set_min_proto_version(context, lowest) == 1
         && SSL_CTX_set_max_proto_version(context, highest) == 1;
 }
-// No compression and no renegotiation (RFC 9113 9.2.1); no tickets but those of TLS 1.3, whose sessions agree
-// on a new key all the same, and those only where they are asked for.
+// Disables compression and renegotiation (RFC 9113 section 9.2.1), and tickets:
+// `openssl_issue_tickets` permits those of TLS 1.3, whose sessions agree on a new key nevertheless.
 static inline void openssl_set_common_options(SSL_CTX *context) {
     SSL_CTX_set_options(context,
         SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
     SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 }
-// Sessions are handed to the callback, and kept nowhere else.
+// Passes sessions only to the callback; OpenSSL does not keep them.
 static inline void openssl_keep_sessions(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 }
-// A server's tickets, which hold all that it has to know again.
+// Makes a server issue tickets. A ticket contains all that the server needs to resume the session.
 static inline int openssl_issue_tickets(SSL_CTX *context) {
     static const unsigned char name[] = "broadside";
     SSL_CTX_clear_options(context, SSL_OP_NO_TICKET);
@@ -57,7 +57,7 @@ static inline void openssl_wait_for_write(BIO *bio) { BIO_set_retry_write(bio); 
 static inline void openssl_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
 static inline EVP_PKEY *openssl_generate_key(const char *curve) { return EVP_EC_gen(curve); }
 static inline long openssl_memory(BIO *bio, char **bytes) { return BIO_get_mem_data(bio, bytes); }
-// RFC 2253 in UTF-8.
+// Returns the flags for writing a name in the form of RFC 2253, in UTF-8.
 static inline unsigned long openssl_name_flags(void) {
     return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
 }
@@ -67,7 +67,7 @@ static inline int openssl_name_count(const GENERAL_NAMES *names) {
 static inline const GENERAL_NAME *openssl_name(const GENERAL_NAMES *names, int index) {
     return sk_GENERAL_NAME_value(names, index);
 }
-// The text or address bytes of a DNS name or an IP address; other kinds have neither.
+// Returns the text of a DNS name or the bytes of an IP address; NULL for all other kinds of names.
 static inline const ASN1_STRING *openssl_name_text(const GENERAL_NAME *name) {
     return name->type == GEN_DNS ? name->d.dNSName
         : name->type == GEN_IPADD ? name->d.iPAddress : NULL;
@@ -84,14 +84,15 @@ static inline X509 *openssl_certificate(STACK_OF(X509) *certificates, int index)
 static inline void openssl_free_certificates(STACK_OF(X509) *certificates) {
     sk_X509_pop_free(certificates, X509_free);
 }
-// Whether a call failed for want of an algorithm that no loaded provider has. The queue stays.
+// Returns whether a call failed because no loaded provider has the algorithm. Leaves the error
+// queue unchanged.
 static inline int openssl_lacks_algorithm(void) {
     unsigned long first = ERR_peek_error();
     return ERR_GET_REASON(first) == ERR_R_UNSUPPORTED
         || ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
 }
-// Asks for the nonce of RFC 6979 (OpenSSL 3.2 and later): the same bytes have the same signature. 0
-// where the library has no such parameter, or refuses it.
+// Requests the nonce of RFC 6979 (OpenSSL 3.2 and later), so that the same bytes have the same
+// signature. Returns 0 if the library does not have this parameter, or refuses it.
 static inline int openssl_sign_reproducibly(EVP_PKEY_CTX *context) {
     const OSSL_PARAM *settable = EVP_PKEY_CTX_settable_params(context);
     unsigned int kind = 1;
@@ -102,10 +103,11 @@ static inline int openssl_sign_reproducibly(EVP_PKEY_CTX *context) {
     parameters[1] = OSSL_PARAM_construct_end();
     return EVP_PKEY_CTX_set_params(context, parameters) == 1;
 }
-// Not OpenSSL's, but of keys as well: prctl takes a variable number of arguments.
+// Not part of OpenSSL, but used to protect keys. Swift cannot call prctl, which has variable
+// arguments.
 static inline void openssl_forbid_dumps(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
-// Answers no question: nobody is asked for a PIN.
+// Fails for each prompt, so that no PIN is requested interactively.
 static inline int openssl_ask_nobody(UI *ui, UI_STRING *question) {
     (void)ui, (void)question;
     return -1;
@@ -116,8 +118,9 @@ static inline UI_METHOD *openssl_nobody(void) {
         UI_method_set_reader(nobody, openssl_ask_nobody);
     return nobody;
 }
-// A private key in a PKCS#11 token, through OpenSSL's provider of that name. Provider and key are in a library
-// context of their own, so that nothing else is computed by the token; it stays with the key.
+// Finds a private key in a PKCS#11 token through OpenSSL's provider `pkcs11`. Provider and key are
+// in a separate library context, so that the token computes nothing else. The context must exist as
+// long as the key.
 static inline EVP_PKEY *openssl_token_key_of_provider(
     const char *uri, OSSL_LIB_CTX **context, int *is_installed) {
     EVP_PKEY *key = NULL;
@@ -133,7 +136,7 @@ static inline EVP_PKEY *openssl_token_key_of_provider(
             && OSSL_PROVIDER_load(*context, "default") != NULL;
     }
     OPENSSL_free(settings);
-    // The provider has prompts of its own, which are the default method's.
+    // The provider's own prompts use the default method.
     if (*is_installed && nobody) {
         UI_set_default_method(nobody);
         store = OSSL_STORE_open_ex(uri, *context, NULL, nobody, NULL, NULL, NULL, NULL);
@@ -154,7 +157,8 @@ static inline EVP_PKEY *openssl_token_key_of_provider(
     }
     return key;
 }
-// The same through the engine of that name, which is loaded once and stays.
+// Finds a private key in a PKCS#11 token through OpenSSL's engine `pkcs11`, which is never
+// unloaded.
 static inline EVP_PKEY *openssl_token_key_of_engine(
     const char *uri, const char *module, int *is_installed) {
     *is_installed = 0;
@@ -177,7 +181,8 @@ static inline EVP_PKEY *openssl_token_key_of_engine(
     return NULL;
 #endif
 }
-// Begins a signature with SHA-256 by a key of a library context; nil: the process's.
+// Begins a signature with SHA-256 and a key of the given library context; NULL: the default
+// context.
 static inline int openssl_begin_signature(
     EVP_MD_CTX *context, OSSL_LIB_CTX *library, EVP_PKEY *key) {
     return EVP_DigestSignInit_ex(context, NULL, "SHA256", library, NULL, key, NULL);

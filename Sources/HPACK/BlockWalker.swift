@@ -21,7 +21,7 @@ public struct BlockWalker: Sendable {
     public struct Text: Sendable, Equatable {
         /// Offset of the text's bytes in the block.
         public var offset: Int
-        /// Number of its bytes in the block.
+        /// Number of the text's bytes in the block.
         public var count: Int
         /// Whether the bytes are Huffman-coded.
         public var isHuffman: Bool

@@ -31,7 +31,7 @@ public enum Huffman {
     }
 
     /// Decodes `coded` and appends the string to `bytes`. Throws `huffmanPadding`,
-    /// `huffmanEndOfString`, or `stringTooLong` if `bytes` has no room left.
+    /// `huffmanEndOfString`, or `stringTooLong` if `bytes` is full.
     public static func decode(
         _ coded: RawSpan, into bytes: inout OutputRawSpan
     ) throws(HPACKError) {

@@ -2,12 +2,12 @@
 public enum IndexingPolicy: String, Sendable, CaseIterable {
     /// apns-id, apns-expiration and apns-collapse-id on their first occurrence; no other field.
     ///
-    /// Apple asks for the three to be indexed once and for later ones to be literals without
-    /// indexing, so that its small table neither overflows nor turns over.
+    /// Apple asks clients to index the first value of each of the three and to send later values as
+    /// literals without indexing, so that its small table does not overflow and evict entries.
     case strict
     /// Also the constant fields with their values, including the provider token: Apple's newer
     /// advice ("Establishing a connection to APNs"). Later requests refer to the whole field. A
-    /// renewed provider token is inserted as well while there is room.
+    /// renewed provider token is inserted as well while the table has space for it.
     case compact
 }
 

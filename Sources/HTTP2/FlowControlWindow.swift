@@ -26,8 +26,8 @@ struct FlowControlWindow: Sendable {
 ///
 /// Credit is returned once half of the window is used, so that WINDOW_UPDATE is rare and the server
 /// never has to stop. Half a window and a frame of 16,384 bytes are less than any window here, so
-/// overruns need no check: what a server sends too early is within what could have been permitted
-/// at once.
+/// overruns need no check: bytes that a server sends too early are within the window that could
+/// have been granted already.
 struct ReceiveWindow: Sendable {
     let size: Int
     private(set) var used = 0

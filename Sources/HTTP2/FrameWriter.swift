@@ -1,6 +1,6 @@
 /// Writes frame headers (RFC 9113 section 4.1) for payloads that the caller writes.
 enum FrameWriter {
-    /// Appends the nine bytes of `header`. Requires room for them.
+    /// Appends the nine bytes of `header`, for which the storage must have enough free bytes.
     @inlinable
     public static func write(_ header: FrameHeader, into output: inout OutputRawSpan) {
         precondition(header.length >= 0 && header.length < 1 << 24, "a length has 24 bits")
@@ -27,9 +27,9 @@ enum FrameWriter {
 
 /// Control frames of the connection, in order, until the caller takes them.
 ///
-/// The capacity is fixed. A peer that requests replies without reading them fills it, which is an
-/// error of the peer (RFC 9113 section 10.5); the last bytes are reserved for the GOAWAY that
-/// reports it.
+/// The capacity is fixed. A peer that requests replies without reading them fills this storage,
+/// which is an error of the peer (RFC 9113 section 10.5); the last bytes are reserved for the
+/// GOAWAY that reports it.
 @safe struct ControlOutput: ~Copyable {
     /// Bytes reserved for a GOAWAY: header, two fields and message.
     static let reserve = 160
@@ -68,8 +68,8 @@ enum FrameWriter {
         }
     }
 
-    /// Makes room for a frame with `length` payload bytes and writes its header; returns false if
-    /// there is no room.
+    /// Reserves storage for a frame with `length` payload bytes and writes its header; returns
+    /// false if the storage is full.
     mutating func begin(
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int
     ) -> Bool {
@@ -94,7 +94,7 @@ enum FrameWriter {
         return true
     }
 
-    /// Appends an integer in network byte order. Call only after `begin` made room.
+    /// Appends an integer in network byte order. Call only after `begin` returned true.
     mutating func append<Integer: FixedWidthInteger & BitwiseCopyable>(_ value: Integer) {
         // SAFETY: `begin` has checked that the whole frame fits, and callers append at most the
         // length that they passed to it; the preface comes first, into storage with room for it.
@@ -102,7 +102,7 @@ enum FrameWriter {
         end += MemoryLayout<Integer>.size
     }
 
-    /// Appends the bytes of `text`. Call only after `begin` made room.
+    /// Appends the bytes of `text`. Call only after `begin` returned true.
     mutating func append(_ text: StaticString) {
         for offset in 0..<text.utf8CodeUnitCount {
             // SAFETY: a static string has that many bytes, for the life of the process.
@@ -121,8 +121,8 @@ extension ControlOutput {
 }
 
 extension ClientConnectionStateMachine {
-    /// Queues a frame whose payload of `length` bytes `body` appends. Without room it is dropped,
-    /// and the next call of `nextEvent` ends the connection.
+    /// Queues a frame; `body` appends its payload of `length` bytes. If the storage is full, the
+    /// frame is dropped, and the next call of `nextEvent` ends the connection.
     mutating func queue(
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int,
         _ body: (inout ControlOutput) -> Void

@@ -58,7 +58,7 @@ extension ResponseHeaders {
     }
 }
 
-/// String of a header block whose length takes one byte (RFC 7541 section 5.2).
+/// String in a header block; one byte encodes its length (RFC 7541 section 5.2).
 private struct ShortText {
     var offset: Int
     var count: Int

@@ -7,12 +7,12 @@ internal import BroadsideHPACK
 /// known (RFC 9113 section 6.5.2), whatever was acknowledged.
 ///
 ///     blocks without insertions --> not passed: they leave the table as it is
-///     a size update             --> decoder created, if it is the first such block: the table is still empty
+///     a size update             --> decoder created if it is the first: the table is still empty
 ///     the first insertion       --> the same, and from then on all blocks of the connection
 ///
 /// The decoder therefore always has the exact state, because the blocks that were not passed to it
 /// changed nothing. A server that obeys confirms it with a size update to 0 in its first block;
-/// what it inserts later is evicted at once (RFC 7541 section 4.4). One that obeys without
+/// what it inserts later is evicted at once (RFC 7541 section 4.4). A server that obeys without
 /// confirming refers to no entry.
 struct ResponseInflater: ~Copyable {
     private var inflater: HeaderInflater?

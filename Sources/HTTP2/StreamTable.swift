@@ -96,8 +96,8 @@ struct Stream {
 
     var slotCount: Int { mask + 1 }
 
-    /// Lower bound on the number of streams that can still be opened. Opening one uses its ID and
-    /// the skipped ones before it, of which there are fewer than slots.
+    /// Lower bound on the number of streams that can still be opened. Opening a stream uses up its
+    /// ID and the skipped IDs before it, which are fewer than the slots.
     var remainingIDs: Int {
         let remaining = (Int(Self.lastID) - Int(nextID)) / 2 + 1
         return max(0, remaining - slotLimit)
@@ -154,8 +154,8 @@ struct Stream {
         return slot
     }
 
-    /// Doubles the ring. Streams that did not share a slot of the smaller ring do not share one of
-    /// the larger, and the same holds for the records of ended ones.
+    /// Doubles the ring. Streams with different slots in the smaller ring have different slots in
+    /// the larger ring, too; the same holds for the records of ended streams.
     @inline(never)
     private mutating func grow() {
         precondition(slotCount < slotLimit, "more streams than the table was made for")

@@ -17,7 +17,7 @@
     // SAFETY: the pages are only counted.
     var byteCount: Int { unsafe pages.count * DeadTokenRecords.pageByteCount }
 
-    /// Whether another record needs another page.
+    /// Whether the next record needs a new page.
     func needsPage(_ tokenByteCount: Int) -> Bool {
         filled + DeadTokenRecords.size(tokenByteCount) > DeadTokenRecords.pageByteCount
     }

@@ -167,8 +167,8 @@ extension DeadTokens {
     }
 
     /// Marks tokens as rescued by a ledger's other verdicts: those that APNs accepted, or refused
-    /// for another reason, at the same time or later. A lost response proves nothing about a token,
-    /// and nor does the silence of a legacy gateway.
+    /// for another reason, at the same time or later. Neither a lost response nor the silence of a
+    /// legacy gateway proves anything about a token.
     ///
     /// - Parameters:
     ///   - reasons: Reasons that report a token as dead.

@@ -25,7 +25,7 @@ public struct DeadTokens: ~Copyable {
         var diedAt: UInt64
         var byteCount: UInt8
         var reason: UInt8
-        /// Whether a verdict of the same time or later contradicts.
+        /// Whether a verdict of the same time or later contradicts the death.
         var isRescued: Bool
         /// Index in `scopes` of the app and environment.
         var scope: UInt32
@@ -83,7 +83,7 @@ public struct DeadTokens: ~Copyable {
             guard records[recordIndex].scope == scope, isEqual(recordIndex, bytes) else { continue }
             let isNewer = settledAt > records[recordIndex].settledAt
             let isAsNew = settledAt == records[recordIndex].settledAt
-            // Of two at the same time, the one that keeps more tokens.
+            // Of two verdicts with the same time, the one that keeps more tokens counts.
             if isNewer || (isAsNew && diedAt < records[recordIndex].diedAt) {
                 records[recordIndex].settledAt = settledAt
                 records[recordIndex].diedAt = diedAt
@@ -119,8 +119,8 @@ public struct DeadTokens: ~Copyable {
         rescueFound(fingerprint, settledAt, scope, bytes)
     }
 
-    /// Whether two scopes may be the same. A response for one app proves nothing for another, which
-    /// may have been removed from the same device.
+    /// Whether two scopes may be the same. A response for one app proves nothing about a second app
+    /// on the same device, which may have been removed.
     private func isSameScope(_ first: UInt32, _ second: UInt32) -> Bool {
         first == second || scopes[Int(first)].mayBe(scopes[Int(second)])
     }
@@ -246,7 +246,7 @@ public struct DeadTokens: ~Copyable {
 
     // MARK: Memory
 
-    /// Whether the memory limit allows another record, including the growth it requires.
+    /// Whether the memory limit allows a further record, including the growth of the tables for it.
     private func hasRoom(_ tokenByteCount: Int) -> Bool {
         let slotBytes = (count + 1) * 2 > slots.count ? slots.count * 16 : 0
         let pageBytes = records.needsPage(tokenByteCount) ? DeadTokens.pageByteCount : 0

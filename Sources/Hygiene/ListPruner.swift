@@ -164,7 +164,8 @@ public struct ListPruner: ~Copyable {
             && mark.indices.allSatisfy { window.byte(at: $0) == mark[$0] }
     }
 
-    /// Starts to skip a row that exceeds the maximum length, and counts it as one without a token.
+    /// Starts to skip a row that exceeds the maximum length, and counts it as a row without a
+    /// token.
     private mutating func beginLongRow(_ window: PrunerWindow, from start: Int) {
         var scanner = RowScanner(format: layout.format)
         var scan = start

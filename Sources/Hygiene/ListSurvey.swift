@@ -23,7 +23,7 @@ public struct ListSurvey: ~Copyable {
         public internal(set) var valid: UInt64 = 0
         /// Rows that lack the token's column or have a null in it.
         public internal(set) var withoutColumn: UInt64 = 0
-        /// Rows with another text in the token's column.
+        /// Rows whose text in the token's column is not a device token.
         public internal(set) var malformed: UInt64 = 0
         /// Rows that break the rules of their format.
         public internal(set) var malformedRows: UInt64 = 0

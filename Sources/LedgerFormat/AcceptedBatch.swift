@@ -13,7 +13,7 @@ public struct AcceptedBatch: ~Copyable {
     /// Creates an empty batch.
     public init() {}
 
-    /// Whether there is no room for another row.
+    /// Whether the batch is full: no further row can be appended.
     public var isFull: Bool { count == AcceptedBatch.capacity }
 
     /// Returns the fingerprint of a row's token.
@@ -31,7 +31,7 @@ public struct AcceptedBatch: ~Copyable {
     /// Removes all rows.
     public mutating func removeAll() { count = 0 }
 
-    /// Appends a row. Requires room for it.
+    /// Appends a row. The batch must not be full.
     public mutating func append(_ fingerprint: UInt64, _ milliseconds: UInt64) {
         precondition(!isFull, "a batch is handed on before it is full")
         fingerprints[count] = fingerprint
@@ -41,8 +41,8 @@ public struct AcceptedBatch: ~Copyable {
 }
 
 extension BlockReader {
-    /// Moves the next well-formed records of accepted rows from the block to the batch, as many as
-    /// it has room for. Whatever follows them is left to `nextRecord`.
+    /// Moves the next well-formed records of accepted rows from the block to the batch until it is
+    /// full. Whatever follows them is left to `nextRecord`.
     public mutating func takeAccepted(into batch: inout AcceptedBatch) {
         while !batch.isFull, let record = nextAccepted() {
             batch.append(record.fingerprint, record.milliseconds)

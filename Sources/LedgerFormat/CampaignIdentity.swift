@@ -5,7 +5,7 @@ internal import BroadsideSupport
 ///
 /// Credentials, endpoint, rates, connections and reactors are not included.
 public struct CampaignIdentity: Codable, Hashable, Sendable {
-    /// Share of a list (`--shard`).
+    /// Part of a list that one campaign sends (`--shard`).
     public struct Shard: Codable, Hashable, Sendable {
         /// Number of the shard, from 1.
         var index: UInt32

@@ -6,7 +6,7 @@ internal import BroadsideSupport
 public struct RowVerdict: Sendable {
     /// Recorded token of a row.
     public enum Token: Sendable {
-        /// None: an open row, or one without a token.
+        /// No token: the row is open, or has no token.
         case none
         /// Fingerprint of an accepted row's token, of which nothing else is kept.
         case fingerprint(UInt64)

@@ -13,9 +13,9 @@ struct ExportPieces: ~Copyable {
     let tokenStart: TextPiece
     let tokenEnd: TextPiece
     let noToken: TextPiece
-    /// Text from the token to the status, by state.
+    /// Text from the token to the status, indexed by state.
     let states: FixedBuffer<TextPiece>
-    /// Text from the status to the timestamp, by the reason's code; see `hasReason`.
+    /// Text from the status to the timestamp, indexed by the reason's code; see `hasReason`.
     private(set) var reasons = FixedBuffer(repeating: TextPiece.none, count: 256)
     private var reasonStates = FixedBuffer(repeating: ReasonState.unknown, count: 256)
     private let reasonText: (UInt8) -> [UInt8]

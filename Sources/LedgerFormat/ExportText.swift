@@ -32,7 +32,7 @@ internal import BroadsideSupport
     // SAFETY: allocated in `init`, and accessed only through this value.
     deinit { unsafe memory.deallocate() }
 
-    /// Whether there is room for any row.
+    /// Whether a further row fits, whatever its length.
     var hasRoom: Bool { ExportText.byteCountMax - count >= ExportText.rowByteCountMax }
 
     /// The rows' text.

@@ -44,7 +44,7 @@ public struct LedgerExport: ~Copyable {
     ///     `remaining`, and are found only in the list.
     ///   - reasons: Reasons to export, with `ReasonCounts.noReason` for none; empty for all rows.
     ///   - format: Format of the output.
-    ///   - isPart: Whether it continues another export and has no header.
+    ///   - isPart: Whether the output continues an earlier export and has no header.
     ///   - notesRows: Whether `rows` is recorded.
     ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
@@ -90,8 +90,8 @@ public struct LedgerExport: ~Copyable {
 
     private func wants(_ state: RowState) -> Bool { states >> UInt16(state.rawValue) & 1 == 1 }
 
-    /// Appends rows of one chunk, or of one range of the list that was never reserved, as many as
-    /// there is room for.
+    /// Appends rows of one chunk, or of one range of the list that was never reserved, until the
+    /// output is full.
     ///
     /// - Parameter list: The list, or `NoLedgerList`.
     /// - Returns: Whether there may be more rows. The caller writes and removes the text before it

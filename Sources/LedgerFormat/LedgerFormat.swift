@@ -158,7 +158,8 @@ extension LedgerFormat {
     /// records.
     ///
     /// It starts from the segment header's CRC and includes the block's offset, so that a block is
-    /// good only where it was written: after a lost, duplicated or swapped block none is good.
+    /// valid only where it was written: behind a lost, duplicated or swapped block, no block is
+    /// valid.
     ///
     /// - Parameters:
     ///   - seed: CRC of the segment's header.

@@ -73,7 +73,7 @@ public struct LedgerIndex {
     var reservations: ContiguousArray<Reservation> = []
     var extents: ContiguousArray<Extent> = []
 
-    /// Rows of the list that the campaign covers; a resume may have another limit.
+    /// Rows of the list that the campaign covers; a resumed run may have a different limit.
     public var rows: CampaignRows
     /// Offsets behind which segments hold nothing that is known to be synced: remains of a kill or
     /// a power cut, and not a fault.

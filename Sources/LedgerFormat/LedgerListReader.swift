@@ -22,7 +22,7 @@ public protocol LedgerListReader {
     ///
     /// - Parameters:
     ///   - gap: The range to read.
-    ///   - rows: Receives these rows, and no others.
+    ///   - rows: Receives exactly these rows.
     /// - Returns: The rows read, as a chunk; nil if the gap has no more rows.
     mutating func loadNext(
         of gap: ListExtent, into rows: inout ListRows

@@ -22,11 +22,11 @@ public struct LedgerSalvage {
     struct Segment {
         var segment: LedgerSegment
         var seed: UInt32
-        /// Upper bound of its end.
+        /// Upper bound of the segment's end.
         var end: UInt64
         var losses: [Range<UInt64>] = []
         var isHeaderDamaged = false
-        /// Its reservations and their offsets.
+        /// Reservations in the segment, with their offsets.
         var reservations: [(chunk: ChunkReservation, offset: UInt64)] = []
 
         var isWhole: Bool { losses.isEmpty && !isHeaderDamaged }
@@ -36,10 +36,10 @@ public struct LedgerSalvage {
     struct Run {
         var number: UInt32
         var startedAtMilliseconds: UInt64
-        /// Whether its segments and their lengths are recorded, because it ended orderly or was
-        /// resumed.
+        /// Whether the run's segments and their lengths are recorded, because the run ended orderly
+        /// or was resumed.
         var isRecorded: Bool
-        /// Whether it reserved open rows in list order.
+        /// Whether the run reserved open rows in list order.
         var isInListOrder: Bool
         var rowsLimit: UInt64?
         /// Indices of its segments.
@@ -238,17 +238,17 @@ extension LedgerSalvage {
             || run.segments.contains { !segments[$0].losses.isEmpty }
     }
 
-    /// Returns the rows that lost reservations of a run may have covered. The run's limit does not
-    /// bound them: it applies to chunks that the run created itself, and chunks of earlier runs
-    /// that it resumed may reach beyond.
+    /// Returns the rows that lost reservations of a run may have covered. The run's row limit does
+    /// not bound these rows: it applies to chunks that the run created itself, and chunks of
+    /// earlier runs that it resumed may reach beyond the limit.
     private func doubtfulRows(of run: Run) -> [Range<UInt64>] {
         let end = rows.part.endRow ?? .max
         let all = min(rows.part.firstRow, end)..<end
         guard reliesOnOrder, run.isInListOrder, run.isRecorded, !run.lacksSegment else {
             return [all]
         }
-        // Each segment's reservations are in list order, so lost ones are between the last one
-        // before the loss and the first one after it.
+        // Each segment's reservations are in list order, so lost reservations are between the last
+        // one before the loss and the first one after the loss.
         var ranges: [Range<UInt64>] = []
         for segment in run.segments.map({ segments[$0] }) {
             for loss in segment.losses {

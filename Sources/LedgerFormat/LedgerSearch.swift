@@ -35,7 +35,7 @@ public struct LedgerSearch {
     ///
     /// - Parameters:
     ///   - rowCount: End of the rows, if known.
-    ///   - list: The list, or `NoLedgerList`, without which rows that are not settled have no
+    ///   - list: The list, or `NoLedgerList`; in the latter case rows that are not settled have no
     ///     token.
     /// - Throws: Errors of reading the ledger or the list.
     public func run(

@@ -172,7 +172,7 @@ extension LedgerWriter {
     /// Records a settled row whose token is digits, sixteen at a time. If long stretches of a list
     /// need no request, this is most of the work.
     ///
-    /// - Returns: false if the token has another form; nothing was recorded then.
+    /// - Returns: false if the token does not have that form; nothing was recorded then.
     mutating func settledQuickly(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, attempts: Int,
         digits: RawSpan, nowMilliseconds: UInt64

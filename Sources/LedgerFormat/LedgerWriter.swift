@@ -29,12 +29,12 @@ public struct LedgerWriter: ~Copyable {
     @usableFromInline var wordCapacity: Int
     /// Number of words in use.
     @usableFromInline var cursor = 0
-    /// End of the room for the open block; 0 if none is open.
+    /// End of the memory for the open block; 0 if no block is open.
     @usableFromInline var blockLimit = 0
     /// Reference time of records for readers of the segment; 0 until a clock slot.
     @usableFromInline var clockMilliseconds: UInt64 = 0
 
-    /// Start of the open block; meaningless if none is open.
+    /// Start of the open block; meaningless if no block is open.
     var blockStart = 0
     /// Offset in the file of the first word in the buffer being filled.
     var fillOffset: UInt64
@@ -222,11 +222,12 @@ extension LedgerWriter {
         }
     }
 
-    /// Ensures that a block is open with room for a record, and that the clock covers its time.
+    /// Ensures that a block is open that a record still fits into, and that the clock covers the
+    /// record's time.
     ///
     /// - Returns: The record's time, in milliseconds after the clock.
     mutating func makeRoom(slots: Int, _ nowMilliseconds: UInt64) -> UInt64 {
-        // Includes room for a clock slot that may have to precede the record.
+        // Includes a clock slot, which may have to precede the record.
         if blockLimit == 0 || cursor + 2 * (slots + 1) > blockLimit {
             sealBlock()
             openBlock()

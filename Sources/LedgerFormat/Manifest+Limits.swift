@@ -65,7 +65,7 @@ extension Manifest {
         CampaignPart(index: part.index, count: part.count) != nil
     }
 
-    /// Whether it names an entry of the folder itself.
+    /// Returns whether a name is that of an entry in the folder itself.
     private static func isNameInFolder(_ name: String) -> Bool {
         !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
             && !name.utf8.contains(0)

@@ -17,9 +17,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     public struct Epoch: Codable, Hashable, Sendable {
         /// Number of the run, from 1.
         public var number: UInt32
-        /// Time of its start, in milliseconds since 1970.
+        /// Time of the run's start, in milliseconds since 1970.
         public var startedAtMilliseconds: UInt64
-        /// Lengths of its segments, once it ended orderly or was resumed; nil before.
+        /// Lengths of the run's segments, once the run ended orderly or was resumed; nil before.
         public var segments: [SegmentLength]?
         /// End of the rows that it was to read; nil if unlimited or unknown.
         var rowsLimit: UInt64?
@@ -293,10 +293,12 @@ public struct Manifest: Codable, Hashable, Sendable {
 }
 
 extension Manifest.Epoch {
-    /// Whether it certainly reserved nothing, because it ended before its segments were on disk.
+    /// Whether the run certainly reserved nothing, because it ended before its segments were on
+    /// disk.
     package var hasReservedNothing: Bool { segments == nil && segmentsAreMade == false }
 
-    /// Whether it did not end orderly, and each of its segments must exist with its header.
+    /// Whether the run did not end orderly but had created all its segments, so that each must
+    /// exist with its header.
     var mustHaveSegments: Bool { segments == nil && segmentsAreMade == true }
 
     /// Returns the reactors whose segments are missing, in a run that did not end orderly. Versions

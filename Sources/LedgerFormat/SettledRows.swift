@@ -108,7 +108,7 @@ package struct SettledRows: ~Copyable {
 
     // MARK: The list
 
-    /// Adds to each row of the batch its line, and its token if the ledger has none.
+    /// Adds the line to each row of the batch, and the token if the ledger does not have it.
     ///
     /// - Parameter list: The list that was sent.
     package mutating func complete(from list: inout some LedgerListReader) throws(LedgerError) {

@@ -91,7 +91,8 @@ extension Manifest {
         canaryPassed = shards.allSatisfy(\.canaryPassed)
         finish(shards.allSatisfy(\.isFinished))
         let counts = shards.map(\.rowCount)
-        // If shards have their own limits, their rows are not all before the last one.
+        // If shards have row limits of their own, together they do not cover all rows of the list
+        // up to the last one.
         let isWhole = shards.allSatisfy { $0.rowsLimit == nil }
         if isWhole, !counts.contains(nil) { rowCount = counts.compactMap(\.self).max() }
         for shard in shards {

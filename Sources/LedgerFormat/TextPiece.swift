@@ -23,7 +23,7 @@ struct TextPiece {
     }
 }
 
-/// Position for the next bytes of a text, with the end of its room. For use within one function,
+/// Position for the next bytes of a text, with the end of its memory. For use within one function,
 /// between two updates of the count of bytes that are set.
 @safe struct TextCursor {
     // SAFETY: memory of the code that made this value, up to `end`, valid while it is used. Each
@@ -32,19 +32,19 @@ struct TextPiece {
     private let end: UnsafeMutableRawPointer
 
     /// - Parameters:
-    ///   - position: Start of the room.
-    ///   - end: End of the room, in the same memory, which outlives this value.
+    ///   - position: Start of the free memory.
+    ///   - end: End of the free memory; all of it outlives this value.
     // SAFETY: the caller guarantees what is stated above.
     @unsafe init(_ position: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
         unsafe self.position = position
         unsafe self.end = end
     }
 
-    /// Number of bytes for which there is room.
+    /// Number of free bytes.
     // SAFETY: both are addresses of one memory.
     private var room: Int { unsafe end - position }
 
-    /// Appends a piece. Requires room for the longest one.
+    /// Appends a piece. Requires enough free bytes for the longest piece.
     @inline(__always)
     mutating func put(_ piece: borrowing TextPiece) {
         precondition(room >= TextPiece.byteCountMax)

@@ -21,10 +21,10 @@ public struct ValidatedSegment {
 
     /// Checks a segment from its start and passes each record to `body`.
     ///
-    /// A bad block ends the segment if nothing proves that it was ever sound, because power may
-    /// have failed before it was synced. It is damage if the manifest recorded a length beyond it,
-    /// if a good block further on records a sync beyond it, or if more is known to have been
-    /// durable.
+    /// A bad block ends the segment if nothing proves that the block was ever sound, because power
+    /// may have failed before it was synced. The block is damage if the manifest recorded a length
+    /// beyond the block, if a good block further on records a sync beyond it, or if more is known
+    /// to have been durable.
     ///
     /// - Parameters:
     ///   - segment: The segment to check.

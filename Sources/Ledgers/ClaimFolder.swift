@@ -87,7 +87,7 @@ final class ClaimFolder {
 
     /// Creates a claim and makes it durable.
     ///
-    /// - Returns: Its descriptor, or the negative errno: EEXIST if the claim exists.
+    /// - Returns: The claim's descriptor, or the negative errno: EEXIST if the claim exists.
     func make(_ number: UInt32, nonce: String, ledger: String) -> Int32 {
         assert(number > 0 && !nonce.isEmpty, "claims are counted from 1")
         let file = SystemCall.open(

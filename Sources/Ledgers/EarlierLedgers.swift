@@ -10,8 +10,8 @@ package struct EarlierLedgers {
         package var option: String
         package var paths: [String]
         package var questions: EarlierQuestions
-        /// Whether they are a default: they may contain no ledger or be missing, as on a first
-        /// night, and a ledger that can't be read is skipped.
+        /// Whether the directories are a default. Default directories may contain no ledger or be
+        /// missing, as on a campaign's first night, and an unreadable ledger in them is skipped.
         package var isDefault: Bool
 
         package init(

@@ -20,8 +20,8 @@ final class FollowOutput {
     /// - Parameters:
     ///   - path: Path of the output; nil or `-` for standard output.
     ///   - cursor: The cursor's record of the output; nil if there is no cursor yet.
-    /// - Throws: Exit code 2 if the path has another file, or one with rows from elsewhere; 7 if
-    ///   another follower has it.
+    /// - Throws: Exit code 2 if the file at the path is not such an output, or has rows from a
+    ///   different ledger; 7 if another follower is using it.
     init(_ path: String?, cursor: FollowCursor?) throws(BroadsideError) {
         let name = path == "-" ? nil : path
         if let name { try OutputRule.checkDestination(option: "output", path: name) }

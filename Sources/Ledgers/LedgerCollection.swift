@@ -59,8 +59,8 @@ public struct LedgerCollection {
         return .file(name, errno: number, "name a directory of ledgers")
     }
 
-    /// Whether this user may not list a directory. It may be a ledger, whose reader then reports
-    /// why it can't be read.
+    /// Whether this user may not list a directory. The directory may be a ledger; the code that
+    /// reads it then reports why it can't be read.
     private static func isClosed(_ directory: String) -> Bool {
         SystemCall.names(inDirectory: directory) == nil && errno == EACCES
     }
@@ -94,7 +94,8 @@ public struct LedgerCollection {
                 others.append(path)
             }
         }
-        // If there is nothing else, their reader reports why they can't be read.
+        // If there are only directories that can't be listed, the code that opens them as ledgers
+        // reports why.
         if ledgers.isEmpty, !shut.isEmpty { return shut }
         guard !ledgers.isEmpty || mayBeEmpty else {
             throw refusal(

@@ -45,7 +45,8 @@ extension LedgerDirectory {
             try newestClaim(folder, own, manifest)
         }
         let inHere = try newestClaim(here, own, manifest)
-        // The ledger's previous folder has no claims: another file system, or no longer in use.
+        // The ledger's previous folder has no claims: it is on a different file system, or no
+        // longer in use.
         if inBefore == 0 { before = nil }
         let newest = max(inHere, inBefore ?? 0)
         var warning: String?
@@ -135,10 +136,11 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
-    /// Checks that no newer attempt has started, before replacing a file that it may have replaced.
+    /// Checks that no newer attempt has started, before replacing a file that a newer attempt may
+    /// have replaced.
     ///
-    /// - Throws: Exit code 7 if the claim was replaced; 5 if it can't be read, which is no sign of
-    ///   others.
+    /// - Throws: Exit code 7 if the claim was replaced; 5 if the claim can't be read, which does
+    ///   not show that there is a newer attempt.
     package func checkClaim() throws(BroadsideError) {
         guard let claim else { return }
         switch claim.standing {
@@ -208,14 +210,14 @@ extension LedgerDirectory {
     }
 
     /// Checks that the segments have the bytes that were durable before the last attempt sent rows,
-    /// and that these are sound. A copy of the ledger from during the sending has fewer bytes, a
-    /// damaged one has others, and both would send rows again.
+    /// and that these are sound. A copy of the ledger made during sending has fewer bytes, and a
+    /// damaged ledger has different bytes; both would send rows again.
     private func checkSegments(
         _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
     ) throws(BroadsideError) {
         guard try !fileExists("\(path)/\(Self.repairedName)") else { return }
-        // In these runs a segment that is missing or without a header was lost, which its reader
-        // reports.
+        // In these runs, a segment that is missing or without a header was lost; the code that
+        // reads it reports that.
         let made = Set(manifest.epochs.filter { !$0.hasReservedNothing }.map(\.number))
         let header = UInt64(LedgerFormat.segmentHeaderByteCount)
         for durable in positions {

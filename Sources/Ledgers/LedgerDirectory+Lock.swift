@@ -2,8 +2,8 @@ import BroadsideSupport
 internal import Glibc
 
 // A ledger's directory is created, then locked, and only then are its contents checked: of several
-// concurrent starts one uses it, and the others report that it is in use, whatever it contains by
-// then.
+// concurrent starts, one uses the directory; the others report that it is in use, regardless of its
+// contents.
 
 extension LedgerDirectory {
     /// Number of retries if a directory may be in the course of removal or creation, and the pause
@@ -32,7 +32,8 @@ extension LedgerDirectory {
         do throws(BroadsideError) {
             guard try takeLock() else { throw inUse }
         } catch {
-            // Fails if another start has locked it meanwhile, because it is not empty then.
+            // Fails if another start has locked the directory meanwhile, because it then contains a
+            // lock file.
             SystemCall.rmdir(path)
             throw error
         }
@@ -167,8 +168,8 @@ extension LedgerDirectory {
         return BroadsideError(option: "ledger", "\(path): \(words)", exitCode: ExitCode.disk)
     }
 
-    /// Removes the directory unless it contains other files. The lock is removed last, so that
-    /// until then no other start considers the directory another program's or its own.
+    /// Removes the directory unless it contains other files. The lock is removed last. Until then,
+    /// no other start treats the directory as that of another program, or uses it.
     func removeDirectory() {
         SystemCall.unlink("\(path)/\(Self.lockName)")
         SystemCall.rmdir(path)

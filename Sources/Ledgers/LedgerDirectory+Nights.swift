@@ -20,7 +20,7 @@ extension LedgerDirectory {
     /// its group was set for it, as Kubernetes does with each directory of a volume when a pod
     /// starts (`fsGroup`).
     ///
-    /// - Returns: Whether it was removed.
+    /// - Returns: Whether the permission was removed.
     package static func closeToGroup(_ path: String) throws(BroadsideError) -> Bool {
         let folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { return false }
@@ -43,11 +43,11 @@ extension LedgerDirectory {
     package enum RemovalRefusal: Equatable, Sendable {
         /// Not a ledger, incomplete, another user's, or merged.
         case foreign
-        /// Some of its rows remain.
+        /// Some rows of the ledger remain.
         case unfinished
-        /// A run or a reader is using it.
+        /// A run or a reader is using the ledger.
         case inUse
-        /// It contains a file that no run created.
+        /// The directory contains a file that no run created.
         case holds(String)
     }
 

@@ -28,7 +28,7 @@ extension LedgerDirectory {
             return (directory, manifest)
         }
         if let newer { throw newer }
-        // Throws the specific error: not a ledger, or one without a sound manifest.
+        // Throws the specific error: not a ledger, or a ledger without a sound manifest.
         let lost = try directory.lostManifest()
         guard try directory.hasManifest || lost != nil else {
             _ = try directory.readManifest()

@@ -63,7 +63,8 @@ public final class LedgerFollower {
 
     /// Opens ledger, list, cursor and output.
     ///
-    /// - Throws: Exit code 2 if these do not belong together, or if there is no ledger yet.
+    /// - Throws: Exit code 2 if options, cursor and ledger do not belong together, or if there is
+    ///   no ledger yet.
     public init(_ request: Request) throws(BroadsideError) {
         self.request = request
         guard try fileExists(request.ledger) else {
@@ -216,8 +217,8 @@ public final class LedgerFollower {
     /// Reads what was appended and writes the durable rows.
     ///
     /// The rows that may be emitted are determined before the segments' lengths: a reactor may
-    /// settle a row of a chunk that another one reserved, and that reservation is in its segment by
-    /// then.
+    /// settle a row of a chunk that another reactor reserved, and by then the reservation is in
+    /// that reactor's segment.
     private func pass(isRunning: Bool) throws(BroadsideError) {
         manifest = try directory.readManifest()
         guard manifest.campaign == cursor.campaign else {
@@ -295,7 +296,8 @@ public final class LedgerFollower {
         try saveCursor()
     }
 
-    /// Reads what was appended to a segment, and syncs it if its run does not.
+    /// Reads the bytes appended to a segment, and syncs the segment if the run that writes it does
+    /// not.
     private func scan(
         _ segment: LedgerSegment, _ recorded: [UInt32: [SegmentLength]], isRunning: Bool
     ) throws(LedgerError) {

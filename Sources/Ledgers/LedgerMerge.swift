@@ -127,7 +127,7 @@ public enum LedgerMerge {
             + "resume there, not in the copy, and merge again"
     }
 
-    /// Checks every chunk that a shard reserved against one list, because lists of the same size
+    /// Compares the reserved chunks of every shard with one list, because lists of the same size
     /// may differ.
     private static func compareLists(
         _ ledgers: [Source], tokens: String?
@@ -151,7 +151,7 @@ public enum LedgerMerge {
                 }
             }
             guard let other else { return }
-            // Otherwise, a file that none of them was sent from has replaced the list.
+            // Otherwise, the list was replaced by a file from which no ledger was sent.
             guard isOfAny || tokens != nil else { continue }
             throw .request(
                 "\(other.path) is of another list than \(ledgerIndex): \(other.detail): name the ledgers "

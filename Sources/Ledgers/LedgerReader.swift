@@ -136,7 +136,7 @@ public struct LedgerReader {
         return wanted
     }
 
-    /// Writes the rows of ledgers that share one list.
+    /// Writes the rows of ledgers that were sent from one list.
     private func writeRows(
         of ledgers: [(directory: LedgerDirectory, manifest: Manifest)], list: TokenList?,
         _ format: ExportFormat, _ wanted: Set<RowState>, _ reasons: [String], tokens: String?,

@@ -19,7 +19,7 @@ private final class ExportPart {
         taken < export.rows.count ? export.rows[taken].number : isAtEnd ? .max : export.nextRow
     }
 
-    /// Appends the buffered rows before another one; reads more if none are buffered.
+    /// Appends the buffered rows that precede the given row; reads more rows if none are buffered.
     func step(before limit: UInt64, into output: inout [UInt8]) throws(LedgerError) {
         guard taken < export.rows.count else {
             taken = 0

@@ -115,9 +115,10 @@ public final class OutputFile {
         if temporary != nil, writtenCount - syncedCount >= Self.stretch { try passOn() }
     }
 
-    /// Flushes what was written to disk and drops it from the page cache, which a list of gigabytes
-    /// would fill with data that is not read soon. On machines whose memory is allocated page by
-    /// page that would cost several times as much as generating the list.
+    /// Flushes the output to disk and then drops it from the page cache: a list of gigabytes would
+    /// otherwise fill the cache with data that is not read soon. On machines whose memory is
+    /// allocated page by page, filling the cache costs several times as much as generating the
+    /// list.
     private func passOn() throws(BroadsideError) {
         guard fdatasync(descriptor) == 0 else {
             throw BroadsideError("\(path ?? ""): \(describe(errno: errno))", exitCode: 5)
@@ -127,8 +128,8 @@ public final class OutputFile {
         syncedCount = writtenCount
     }
 
-    /// Flushes all output to disk and leaves only the renaming, so that of several related files
-    /// none appears if another can't be written.
+    /// Flushes all output to disk and leaves only the renaming. With several related files, none
+    /// then appears under its final name if one of them can't be written.
     package func settle() throws(BroadsideError) {
         guard !isSettled else { return }
         if isTerminal { try show(RawSpan(), isLast: true) }

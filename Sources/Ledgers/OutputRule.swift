@@ -9,7 +9,7 @@ internal import Glibc
 public struct OutputRule {
     /// Input of a command.
     public struct Input {
-        /// Name of its option, without dashes.
+        /// Name of the option that gives the input, without dashes.
         let option: String
         let path: String
         /// Whether each payload file in the directory counts, because the next run would read a new

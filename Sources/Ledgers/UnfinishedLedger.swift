@@ -57,8 +57,8 @@ final class UnfinishedLedger {
     /// - Parameter error: The reason why it could not be finished.
     /// - Returns: The same error, with the final path.
     func discard(_ error: BroadsideError) -> BroadsideError {
-        // It may have been whole already, and its remains must not look like a ledger that lost
-        // files.
+        // The ledger may have been complete already, and its remains must not look like a ledger
+        // that lost files.
         try? mark()
         Self.remove(directory.path)
         return Self.named(error, directory.path, output)

@@ -5,7 +5,7 @@
 public enum BinaryCommand: UInt8, Sendable, CaseIterable {
     /// Only token and payload: after an error the connection closes without an error packet.
     case simple = 0
-    /// With an identifier and an expiration (2010).
+    /// Token and payload, with an identifier and an expiration (2010).
     case enhanced = 1
     /// A frame of items, with a priority and payloads of 2,048 bytes (2013).
     case frame = 2

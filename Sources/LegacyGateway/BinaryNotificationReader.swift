@@ -7,11 +7,11 @@ public struct BinaryNotificationReader: Sendable {
         case malformed(BinaryStatus, identifier: UInt32?)
     }
 
-    /// Maximum bytes of a frame's items; a larger frame is not a notification. There is room for a
-    /// payload of any length that its item can have, so that one that is too long is reported as
-    /// such.
+    /// Maximum bytes of a frame's items; a larger frame is not a notification. The limit permits a
+    /// payload of any length that its item can state, so that a payload that is too long is
+    /// reported as such.
     static let frameLimit = 69_632
-    /// Command of the latest event; nil if it was none of the three.
+    /// Command of the latest event; nil if it was not one of the three known commands.
     public private(set) var command: BinaryCommand?
 
     private var pending: [UInt8] = []

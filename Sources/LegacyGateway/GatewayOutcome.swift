@@ -7,7 +7,7 @@ package enum GatewayOutcome {
         case inFlight(UInt32)
         /// A notification that was already settled by silence.
         case settled
-        /// None: 0, or one that was never written.
+        /// No notification: the identifier is 0, or was never written.
         case nothing
     }
 
@@ -15,7 +15,7 @@ package enum GatewayOutcome {
     case confirmed(UInt32)
     /// Named by an error packet.
     case refused(UInt32, BinaryErrorPacket)
-    /// Written after the one that ended the connection, so the gateway did not act on it.
+    /// Written after the notification that ended the connection, so the gateway did not act on it.
     case discarded(UInt32)
     /// The gateway began to send an error packet and ignores all later writes.
     case errorPacketBegan

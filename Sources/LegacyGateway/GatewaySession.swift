@@ -89,8 +89,8 @@
     /// Records that everything written so far was passed to the kernel.
     package mutating func markFlushed() { unsentIdentifier = nextIdentifier }
 
-    /// Records that the gateway stopped reading. Its error packet may be on its way; only the end
-    /// of the stream shows that none comes.
+    /// Records that the gateway stopped reading. Its error packet may still arrive; only the end of
+    /// the stream shows that there is none.
     package mutating func handleUnwritable() -> Bool {
         isBroken = true
         return true

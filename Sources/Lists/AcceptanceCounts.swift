@@ -13,8 +13,8 @@ internal import Glibc
 /// and serves many fingerprints at once. If the tables of all buckets would exceed `memoryLimit`, a
 /// bucket whose table has to grow is moved to disk and counted at the end.
 struct AcceptanceCounts: ~Copyable {
-    /// Limit on the bytes of all tables: enough for 25 million tokens. At the end the table of one
-    /// bucket from disk is added, a 1024th of the tokens.
+    /// Limit on the bytes of all tables: enough for 25 million tokens. At the end, memory also
+    /// holds the table of one bucket read from disk, with about 1/1024 of the tokens.
     static let memoryLimit = 1 << 28
     /// Limit on the acceptances of a token that are counted.
     static let countLimit = 255
@@ -30,7 +30,7 @@ struct AcceptanceCounts: ~Copyable {
     private final class Bucket {
         var table = CountTable()
         var isOnDisk = false
-        /// Offsets of its entries in the file, in words, and their numbers.
+        /// Offsets of the bucket's entries in the file, in words, and their numbers.
         var extents: [(start: UInt64, count: Int)] = []
     }
 
@@ -45,7 +45,7 @@ struct AcceptanceCounts: ~Copyable {
     private var fileCount: UInt64 = 0
     /// Bytes of all tables.
     private var byteCount: Int
-    /// Reason for an incomplete count: the disk could not take more.
+    /// Reason why the count is incomplete: writing to disk failed.
     private(set) var failure: BroadsideError?
 
     /// - Parameters:
@@ -104,8 +104,8 @@ struct AcceptanceCounts: ~Copyable {
         }
     }
 
-    /// Grows a table until it has room for the given number of entries; false if the memory limit
-    /// does not allow it.
+    /// Grows a table until it can hold the given number of further entries; false if the memory
+    /// limit does not allow it.
     private mutating func makeRoom(for count: Int, in bucket: Bucket) -> Bool {
         while !bucket.table.hasRoom(for: count) {
             let growth = bucket.table.byteCount

@@ -10,9 +10,9 @@ internal import Synchronization
 ///                                             percent──▶ unanswered: the run stops
 ///
 /// The list's source reports which rows belong to the canary, the reactors report their outcomes.
-/// While it is pending no other rows are handed out, so that every completed row belongs to it. A
-/// row that was sent without a final response (lost, or failed) counts against the canary like a
-/// refused one. An invalid row counts as responded and refused. Skipped rows are replaced by
+/// While the canary is pending, no other rows are handed out, so that every completed row belongs
+/// to it. A row that was sent without a final response (lost, or failed) counts against the canary
+/// like a refused one. An invalid row counts as responded and refused. Skipped rows are replaced by
 /// others.
 package final class CanaryGate: Sendable {
     /// Decision about the canary.
@@ -60,7 +60,7 @@ package final class CanaryGate: Sendable {
         state = Mutex(State(answered: answered, refused: refused))
     }
 
-    /// Whether it is undecided. Checked once per event-loop iteration.
+    /// Whether the canary is undecided. Checked once per event-loop iteration.
     package var isPending: Bool { pending.load(ordering: .acquiring) }
 
     /// Whether no more rows are available because all of the canary's rows are handed out.
@@ -69,7 +69,8 @@ package final class CanaryGate: Sendable {
     /// Current decision.
     package var verdict: Verdict { state.withLock { $0.verdict } }
 
-    /// Number of responses to its rows and of refusals among them, including those of earlier runs.
+    /// Number of responses to the canary's rows, and of refusals among them, including earlier
+    /// runs.
     package var counts: (responses: UInt64, refused: UInt64) {
         state.withLock { ($0.answered, $0.refused) }
     }
@@ -81,7 +82,7 @@ package final class CanaryGate: Sendable {
         state.withLock { $0.handedOut += UInt64(count) }
     }
 
-    /// Records that all its rows are handed out.
+    /// Records that all rows of the canary are handed out.
     ///
     /// - Parameter isListOver: Whether the list has fewer rows than requested.
     package func exhausted(isListOver: Bool) {

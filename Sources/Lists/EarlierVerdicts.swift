@@ -104,7 +104,7 @@ package final class EarlierVerdicts {
     /// Reasons of a 410.
     private static let deadReasons: Set<Reason> = [.unregistered, .expiredToken]
 
-    /// Checks whether there is room for a first reading of another ledger.
+    /// Checks, between two ledgers of the first reading, that all results so far could be kept.
     ///
     /// - Throws: The reason why the results could not be kept.
     package func checkRoom() throws(BroadsideError) {
@@ -144,8 +144,8 @@ package final class EarlierVerdicts {
     /// Whether any token is dead.
     var hasDead: Bool { dead.count > 0 }
 
-    /// Whether a row has a dead token. It does not if the token was registered after its death, or
-    /// at an unreadable time.
+    /// Whether a row has a dead token. False if the token was registered after its death, or at an
+    /// unreadable time.
     ///
     /// - Parameters:
     ///   - digits: Lower-case digits of the row's token.

@@ -24,8 +24,9 @@ internal import Glibc
     private var window: [UInt64] = []
     /// Index of the first entry in the window.
     private var windowStart: UInt64 = 0
-    /// Index of the next entry, and the row from which it is the next.
+    /// Index of the first entry for `nextRow` or a later row.
     private var next: UInt64 = 0
+    /// Row behind the chunk that was marked last; `next` is found anew for a chunk elsewhere.
     private var nextRow: UInt64 = 0
 
     deinit { close(descriptor) }

@@ -150,7 +150,7 @@ package struct ExclusionScan {
     }
 
     /// Collects tokens that may make a row skipped. The smaller list is read first, because few
-    /// tokens of the other one pass its filter.
+    /// tokens of the larger list pass the filter made from it.
     ///
     /// - Parameter rows: Receives the rows that are skipped regardless of their tokens.
     private func collect(
@@ -404,14 +404,15 @@ private struct TokenVerdict {
         return reason.map { (record.third - 1, $0) }
     }
 
-    /// Returns the reason with precedence of two optional ones.
+    /// Returns the reason that takes precedence; nil if both are nil.
     private func smaller(_ left: SkipReason?, _ right: SkipReason?) -> SkipReason? {
         guard let left, let right else { return left ?? right }
         return min(left, right)
     }
 }
 
-/// Approximate set of tokens, with one hash each: contains all that were inserted, and few others.
+/// Approximate set of tokens, with one hash each: contains all inserted tokens, and seems to
+/// contain a few others.
 private struct TokenFilter {
     private var words: [UInt64]
 

@@ -8,13 +8,14 @@ package struct FilterPass {
     private struct Column {
         /// Index of the field in each row.
         let field: Int
-        /// Whether any row has a value in it.
+        /// Whether any row has a value in the column.
         var hasValue = false
-        /// Number of values of another kind, and the first of them.
+        /// Number of values that cannot be compared with the condition's bound, and the first of
+        /// them.
         var incomparable: UInt64 = 0
         var firstLine: UInt64 = 0
         var firstText = ""
-        /// Whether the first one is a version.
+        /// Whether the first of these values is a version.
         var isFirstVersion = false
     }
 

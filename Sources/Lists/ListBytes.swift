@@ -28,7 +28,8 @@ package final class ListBytes: Sendable {
 
     /// Opens a list's file, or standard input.
     ///
-    /// - Parameter option: The option with its name, for messages.
+    /// - Parameter option: Long name of the option that names the file, without dashes; for
+    ///   messages.
     package init(opening file: String, option: String) throws(BroadsideError) {
         let isInput = file == Self.standardInput
         name = isInput ? .standardInput : InputName(file, option: option)
@@ -137,13 +138,13 @@ package final class ListBytes: Sendable {
         return nil
     }
 
-    /// Whether its bytes can be read from the start again, however many were read.
+    /// Whether the bytes can be read again from the start, however many were read.
     var canReadAgain: Bool {
         if case .stream(let stream, _, _) = source { return stream.canRestart }
         return true
     }
 
-    /// Whether it is an uncompressed file, so that it can be divided by bytes.
+    /// Whether the list is an uncompressed file, so that it can be divided by bytes.
     var isPlainFile: Bool {
         if case .file = source { return true }
         return false

@@ -96,7 +96,7 @@ package import BroadsideSupport
 
     /// Reads a chunk that the ledger has.
     ///
-    /// - Parameter known: Its location, number of rows and hash.
+    /// - Parameter known: Location, number of rows and hash of the chunk.
     /// - Returns: nil if the list has other bytes there.
     /// - Throws: Exit code 5 if the list can't be read.
     package func read(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
@@ -116,8 +116,8 @@ package import BroadsideSupport
         return chunk
     }
 
-    /// Reads a chunk that the ledger has, for callers that iterate over the rows and count them: if
-    /// possible it is read as a whole, without dividing it into rows.
+    /// Reads a chunk recorded in the ledger, for callers that iterate over the rows and count them:
+    /// if possible, the chunk is read as a whole and not divided into rows.
     ///
     /// - Parameter known: Its location, number of rows and hash.
     /// - Returns: nil if the list has other bytes there.

@@ -48,7 +48,7 @@ package struct ListPartReader: LedgerListReader {
     /// Reads every reserved chunk, and compares its hash with the ledger's.
     ///
     /// - Parameter isFinished: Whether all rows of the list or its range were reserved, so that
-    ///   there must be no others.
+    ///   there must be no further rows.
     /// - Throws: Exit code 2 if one has changed, because a resume would send another list.
     package mutating func check(_ index: LedgerIndex, isFinished: Bool) throws(BroadsideError) {
         var previous: ChunkReservation?

@@ -87,7 +87,8 @@ extension ListSource {
         return end - min(end, gap.byteOffset)
     }
 
-    /// Returns an equal share of the rows for each sampling point; all remaining ones for the last.
+    /// Returns the number of rows for this sampling point: the remaining rows, divided equally
+    /// among the remaining points.
     private func rowsAtStop(_ canary: CanaryRows) -> UInt64 {
         let stops = UInt64(max(1, canary.stopCount - canary.stop))
         return (canary.rowsLeft + stops - 1) / stops

@@ -19,7 +19,7 @@ internal import Glibc
     /// Name for messages.
     private let name: InputName
     let compression: ListCompression?
-    /// Whether its bytes can be read again; false for a pipe.
+    /// Whether the bytes can be read again; false for a pipe.
     let canRestart: Bool
     private var decompressor: ListDecompressor?
     /// Size of the file when it was opened; bytes added later are not read.

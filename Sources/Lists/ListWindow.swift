@@ -9,7 +9,7 @@ package import BroadsideSupport
     static let maximumByteCount = 2 << 20
 
     private let list: TokenList
-    /// Whether its bytes are the list's own, without replaced line ends.
+    /// Whether the window's bytes are those of the list, without replaced line ends.
     private let isOriginal: Bool
     // SAFETY: `init` and `consume` allocate it, `consume` frees the one before, `deinit` the last;
     // the first `filled` bytes are set.

@@ -8,7 +8,7 @@ internal import BroadsideSupport
 ///
 /// - `=` and `!=` compare with each text of a set, byte for byte.
 /// - `<`, `<=`, `>` and `>=` compare with one value, whose text determines the kind
-///   (`OrderedValue`). A text of another kind matches none of them.
+///   (`OrderedValue`). A text that is not of that kind matches none of them.
 /// - A missing value matches only `!=`.
 /// - Blanks around a value are ignored, in the list as in the condition.
 public struct RowFilter: Sendable, Equatable {

@@ -1,8 +1,10 @@
 /// Identification of the running campaign, for reading earlier ledgers.
 package struct RunningCampaign: Sendable {
-    /// Its first start, milliseconds since 1970; later verdicts do not count as earlier. nil: now.
+    /// Time of the campaign's first start, milliseconds since 1970; only verdicts before it count
+    /// as earlier ones. nil: now.
     package var startedAtMilliseconds: UInt64?
-    /// Its number; nil if not drawn yet. Ledgers with this number are its own.
+    /// Number of the campaign; nil if not drawn yet. Ledgers with this number belong to the
+    /// campaign.
     package var number: UInt64?
 
     /// Identifies a campaign that starts or is resumed.

@@ -32,7 +32,7 @@ extension TokenList {
         }
     }
 
-    /// Returns the hash of its header; nil if its format has none.
+    /// Returns the hash of the list's header; nil if the format has no header.
     package func headerHash() throws(BroadsideError) -> String? {
         guard format.hasHeader else { return nil }
         let source = try ListSource(self)

@@ -27,10 +27,11 @@ extension TokenList {
         while let row = try rows.next(), visit(row, rows.reader) {}
     }
 
-    /// Refuses tokens of another kind, for every reader of the list, before it is used.
+    /// Refuses a list whose tokens are not device tokens, before a command uses it.
     ///
-    /// - Throws: Exit code 2 if none of the first rows has a device token, and most of them have a
-    ///   known other kind instead.
+    /// - Throws: Exit code 2 if none of the first rows has a device token, and either the list is
+    ///   in another known JSON format, or at least half of those rows have one other known kind of
+    ///   token and no later row has a device token.
     func inspect() throws(BroadsideError) {
         let counts = try survey()
         guard counts.valid == 0, let first = counts.firstBadRows.first else { return }
@@ -52,7 +53,7 @@ extension TokenList {
         throw refusal(of: kind, firstLine: first.line)
     }
 
-    /// Returns the error for a list that has tokens of another kind instead of device tokens.
+    /// Returns the error for a list that has tokens of the given kind instead of device tokens.
     package func refusal(of kind: ForeignToken, firstLine: UInt64) -> BroadsideError {
         let column = format == .lines ? "" : " in column '\(printable(layout.names[0]))'"
         return .request(

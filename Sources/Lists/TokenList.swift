@@ -1,18 +1,17 @@
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Opened token list: its bytes, their number, its format and the column of its tokens. All of it
-/// is known before anything is sent.
+/// Opened token list: its bytes, size, format and token column, all known before anything is sent.
 package final class TokenList: Sendable {
-    /// Its decoded bytes.
+    /// Decoded bytes of the list.
     package let bytes: ListBytes
-    /// Layout of its rows; the token is field 0.
+    /// Layout of the rows; the token is field 0.
     package let layout: RowLayout
-    /// Its line ends.
+    /// Line ends of the list.
     private let lineEnds: LineEnds
-    /// Whether it is a copy of standard input.
+    /// Whether the list is a copy of standard input.
     let isSpooled: Bool
-    /// Its file, for advice on commands that make another list of it.
+    /// Commands that convert the list's file to a new list, for advice in messages.
     package let command: ListCommand
 
     package var format: ListFormat { layout.format }
@@ -29,10 +28,11 @@ package final class TokenList: Sendable {
     ///   - otherColumns: Further columns to read: fields 1 and up.
     ///   - wanted: Columns that a campaign fills in, after those, each with the source of the
     ///     requirement; the token's may be among them.
-    ///   - option: The option with its name, for messages.
-    ///   - isReadAgain: Whether it has to be read more than once.
-    ///   - isSpooled: Whether it is a ledger's copy of standard input.
-    ///   - isInspected: Whether tokens of another kind are refused; false for a list that was sent.
+    ///   - option: Long name of the option that names the list, without dashes; for messages.
+    ///   - isReadAgain: Whether the list has to be read more than once.
+    ///   - isSpooled: Whether the list is a ledger's copy of standard input.
+    ///   - isInspected: Whether a list whose tokens are not device tokens is refused; false for a
+    ///     list that was sent.
     package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, location: String)] = [],

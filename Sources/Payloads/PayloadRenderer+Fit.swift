@@ -17,8 +17,8 @@ extension PayloadRenderer {
         }
     }
 
-    /// Appends the shortened value, after the payload's other values, and moves it to its position
-    /// among them.
+    /// Appends the shortened value after the payload's other values, and then moves it to its
+    /// position between them.
     ///
     /// - Parameter payloadCount: Number of bytes of the payload, without the value before the call
     ///   and with it afterwards.
@@ -83,8 +83,8 @@ extension PayloadRenderer {
     /// Appends a text for a JSON string, or as many of its characters as fit, followed by an
     /// ellipsis.
     ///
-    /// - Parameter budget: Maximum number of bytes, with escapes and ellipsis; if it is less than
-    ///   an ellipsis, nothing is appended of a text that does not fit.
+    /// - Parameter budget: Maximum number of bytes, with escapes and ellipsis; if that is less than
+    ///   an ellipsis needs, nothing of a text that does not fit is appended.
     /// - Returns: false if any part of the text is not UTF-8.
     private mutating func appendFitting(_ text: RawSpan, _ budget: Int) -> Bool {
         let start = count

@@ -167,7 +167,8 @@ internal import BroadsideSupport
         bytes.bytes.extracting(Int(range.lowerBound)..<Int(range.upperBound))
     }
 
-    /// Numbers of rows whose value has no payload of its own, and which got the default or none.
+    /// Numbers of rows for whose value there is no payload: rows that got the default payload, and
+    /// rows that got no payload.
     public var fallbackCounts: FallbackCounts { fallbacks.counts }
 
     /// Renders the pieces of the row that `reader` read last.

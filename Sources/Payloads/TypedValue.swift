@@ -58,7 +58,7 @@ enum TypedValue {
         return nil
     }
 
-    /// Returns a value in JSON syntax; nil if the text is not a value of the kind.
+    /// Returns a value in JSON syntax; nil if the text is not a value of the given kind.
     static func written(_ text: [UInt8], as kind: Placeholder.Kind) -> [UInt8]? {
         let bytes = text.rawSpan
         switch kind {

@@ -41,8 +41,8 @@ public struct ConcurrencyLimiter: Sendable {
     public private(set) var base = UInt64.max
 
     private var phase = Phase.open
-    /// Start of the window. Requests sent up to it are not part of the window: those that a higher
-    /// limit released at once met the queue of the lower one.
+    /// Start of the window. Requests sent up to this time are not part of the window: after a limit
+    /// was raised, the requests released at once met the queue of the lower limit.
     private var windowStart: UInt64
     private var shortest = UInt64.max
     private var samples = 0
@@ -85,8 +85,8 @@ public struct ConcurrencyLimiter: Sendable {
 
     /// Latency above which responses are slow, nanoseconds.
     ///
-    /// - Parameter lag: Time between the caller's iterations, nanoseconds: its own share of a
-    ///   latency, at both ends.
+    /// - Parameter lag: Time between the caller's iterations, nanoseconds. It is part of each
+    ///   measured latency, at both ends.
     func slowLatency(lag: UInt64) -> UInt64 { 2 * (base + Self.slack + lag) }
 
     /// Latency at which a limit aims; below it, the limit grows.
@@ -235,8 +235,8 @@ public struct ConcurrencyLimiter: Sendable {
 
     // MARK: Probes of the base
 
-    /// Probes the base, which a held connection never reaches: for one window, half as many
-    /// requests are in flight as would fill the path if the base is correct.
+    /// Probes the base, a latency that a limited connection never has. For one window, only half as
+    /// many requests are in flight as would fill the path if the base is correct.
     private mutating func probe(_ latency: UInt64) {
         assert(phase == .held, "only a held limit is tried")
         before = (limit, limit, latency)

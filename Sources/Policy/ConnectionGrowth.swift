@@ -24,7 +24,8 @@ public struct ConnectionGrowth: Sendable {
         public var busyNanoseconds: UInt64 = 0
         /// Total connection nanoseconds.
         public var totalNanoseconds: UInt64 = 0
-        /// CPU time of the busiest reactor's thread since the last sample, as a share of the time.
+        /// CPU time of the busiest reactor's thread since the last sample, as a share of the
+        /// elapsed time.
         public var busiestThread = 0.0
         /// Operator's limit on requests per second; nil: no limit.
         public var rateLimit: Double?
@@ -111,11 +112,12 @@ public struct ConnectionGrowth: Sendable {
 
     /// Maximum number of connections without an operator's setting.
     public static let connectionsMost = 64
-    /// Minimum share of connection time that waits for streams or windows, for growth.
+    /// Growth requires that connections spend at least this share of their time waiting for streams
+    /// or windows.
     static let heldShare = 0.8
-    /// Share of CPU time above which a thread counts as busy.
+    /// A thread counts as busy if it uses a CPU for more than this share of the elapsed time.
     static let saturatedShare = 0.85
-    /// Share of the rate limit that counts as reaching it.
+    /// Share of the rate limit from which a rate counts as having reached the limit.
     static let rateKeptShare = 0.9
     /// Share of the possible gain that a step must bring: a quarter more for twice as many
     /// connections.

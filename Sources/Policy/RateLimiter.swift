@@ -1,8 +1,8 @@
 /// Limits the rate of requests: the generic cell rate algorithm in exact integers.
 ///
 /// The state is one instant, at which everything released so far would have been due if evenly
-/// spaced. It may be ahead of the clock by one burst, and does not lag behind it: unused rate is
-/// not made up for (ITU-T I.371 annex A, "virtual scheduling").
+/// spaced. The instant may be ahead of the clock by one burst, but not behind the clock: unused
+/// rate is not made up for (ITU-T I.371 annex A, "virtual scheduling").
 ///
 /// The rate applies to the arrival of requests, which is a little later than their release: a
 /// thread may be stopped in between, or a send may wait. So only half of the burst that the
@@ -10,7 +10,7 @@
 ///
 /// If a burst is a single request, though, a timer that fires late would cost part of each
 /// interval, and the rate would not be reached. The state may then lag by up to half a request: as
-/// much as a window of 100 ms permits, so that none gets more than rate x 0.1 s + 1.
+/// much as a window of 100 ms permits, so that no window gets more than rate x 0.1 s + 1.
 public struct RateLimiter: Sendable {
     /// Requests per 1,000 seconds; nil for no limit, 0 for a pause.
     public private(set) var milliRate: UInt64?
@@ -97,8 +97,8 @@ public struct RateLimiter: Sendable {
         return room * 100_000_000 / milliRate
     }
 
-    /// Instant from which the rate delays nothing: it was unused up to then, and requests not
-    /// released from then on are not made up for. 0 without a limit, `.max` while paused.
+    /// Instant from which the rate delays no request, and from which unused rate is lost because it
+    /// cannot be made up for. 0 without a limit, `.max` while paused.
     public var holdsUntil: UInt64 {
         guard let milliRate else { return 0 }
         return milliRate == 0 ? .max : usedUntil + latenessForgiven

@@ -1,8 +1,8 @@
 /// A rate that rises evenly for a time and then stays constant: `--rate A..B/D`.
 public struct RateRamp: Equatable, Sendable {
-    /// Initial requests per 1,000 seconds.
+    /// Initial rate, in requests per 1,000 seconds.
     public let first: UInt64
-    /// Final requests per 1,000 seconds.
+    /// Final rate, in requests per 1,000 seconds.
     public let last: UInt64
     /// Sending time during which the rate rises, nanoseconds.
     public let riseNanoseconds: UInt64

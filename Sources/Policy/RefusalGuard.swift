@@ -1,7 +1,7 @@
 public import BroadsideAPNs
 import BroadsidePrimitives
 
-/// Stops a campaign that APNs refuses as a whole, before it has spent its tokens on it.
+/// Stops a campaign that APNs refuses as a whole, before the whole list has been sent to no effect.
 ///
 ///     watching ──N refusals in a row──▶ aborted(refusedInARow)
 ///       │ first N responses, all BadDeviceToken or DeviceTokenNotForTopic
@@ -33,7 +33,7 @@ public struct RefusalGuard: ~Copyable {
     /// Maximum number of BadDeviceToken among the last 10,000 responses.
     let maximumBadTokens: Int
     /// Whether APNs accepted a notification of this process. Acceptances of earlier processes show
-    /// nothing: a resume may have another credential or endpoint.
+    /// nothing: a resumed run may have a different credential or endpoint.
     private(set) var hasAccepted = false
     /// Whether BadDeviceToken counts among the first responses: not if the canary of another part
     /// has passed. A wrong topic is this part's own mistake, and always counts.

@@ -20,7 +20,7 @@ public enum Base64URL {
         return text
     }
 
-    /// Decodes a text; nil if it is not unpadded base64url or its unused bits are not zero.
+    /// Decodes a text; nil unless it is unpadded base64url with zeros in the unused bits.
     public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0

@@ -127,7 +127,7 @@ import Glibc
         while freeCount < count {
             let result = unsafe io_uring_submit(ring)
             attempts += 1
-            // EAGAIN and EBUSY end when the kernel has memory, or room for completions, again.
+            // EAGAIN and EBUSY end when the kernel again has memory, or space for completions.
             precondition(
                 (result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY)
                     && attempts < 100_000, "the kernel takes no submissions")

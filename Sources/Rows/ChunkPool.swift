@@ -2,8 +2,8 @@ import Synchronization
 
 /// The chunks of a run: a fixed number, created when first needed and then reused.
 ///
-/// The limit bounds a list's share of memory, whatever the list's size: when all chunks are in use,
-/// the reader of the list waits.
+/// The limit bounds the memory used for a list, whatever the list's size: when all chunks are in
+/// use, the reader of the list waits.
 public final class ChunkPool: Sendable {
     private struct State {
         var idle: [RowChunk] = []

@@ -14,8 +14,8 @@ public enum JSONKeys {
         do throws(JSONError) {
             guard try tokenizer.next(in: text)?.kind == .objectStart else { return [] }
             while keys.count < countMax, let token = try tokenizer.next(in: text) {
-                // The object under the last key of the path ends here; objects inside arrays are not
-                // on the path.
+                // The object of the path's last key ends here; objects inside arrays are not on the
+                // path.
                 if token.kind == .objectEnd, !path.isEmpty, tokenizer.depth == path.count {
                     path.removeLast()
                 }

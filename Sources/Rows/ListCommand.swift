@@ -2,7 +2,7 @@ internal import BroadsideSupport
 
 /// Shell commands that convert a file to a list, for messages.
 ///
-/// The result has another name, such as `list.fixed.csv` for `list.csv`, so that no command
+/// The output file has a new name, such as `list.fixed.csv` for `list.csv`, so that no command
 /// overwrites its input.
 public struct ListCommand: Sendable {
     /// Path of the file; nil for standard input.

@@ -21,7 +21,7 @@ public enum ListCompression: String, Sendable, CaseIterable {
         return nil
     }
 
-    /// Compression by file name extension; nil if the extension is another one.
+    /// Compression by file name extension; nil for any other extension.
     public static func named(_ fileName: String) -> ListCompression? {
         let name = fileName.lowercased()
         if name.hasSuffix(".gz") { return .gzip }

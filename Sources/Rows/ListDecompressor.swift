@@ -84,7 +84,7 @@ public struct ListDecompressor: ~Copyable {
 extension ListDecompressor {
     /// Position in a file relative to its members or frames.
     struct MemberState {
-        /// Whether a whole member or frame has ended, so that another one may begin.
+        /// Whether a whole member or frame has ended, so that the next one may begin.
         var isBetween = false
         /// Whether zeros follow the last member, as on tapes; then nothing else may follow.
         var isPadding = false

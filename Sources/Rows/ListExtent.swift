@@ -2,14 +2,15 @@
 public struct ListExtent: Codable, Hashable, Sendable {
     /// Number of the first row.
     public var firstRow: UInt64
-    /// Offset of its start in the decoded list. A gap from 0 includes the header, if the list has
-    /// one.
+    /// Offset in the decoded list at which the extent begins. An extent that begins at offset 0
+    /// includes the header, if the list has one.
     public var byteOffset: UInt64
     /// Line on which the extent begins, from 1.
     public var firstLine: UInt64
     /// Row behind the last one; nil if the extent continues to the end of the list.
     public var endRow: UInt64?
-    /// Offset of its end in the decoded list; nil if it continues to the end of the list.
+    /// Offset in the decoded list at which the extent ends; nil if it continues to the end of the
+    /// list.
     public var endByteOffset: UInt64?
 
     /// Creates an extent from its bounds.

@@ -57,7 +57,7 @@ extension ListFormat {
         named(fileName) ?? byContent(firstBytes, tokenColumn: tokenColumn)
     }
 
-    /// Format by file name extension; nil if the extension is another one.
+    /// Format by file name extension; nil for any other extension.
     public static func named(_ fileName: String) -> ListFormat? {
         var name = fileName.lowercased()
         for packed in [".gz", ".zst"] where name.hasSuffix(packed) {

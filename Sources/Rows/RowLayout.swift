@@ -11,7 +11,8 @@ public struct RowLayout: Sendable, Equatable {
     /// For delimited formats, the number of columns of the header, because a row with more is
     /// malformed; otherwise 0.
     let columnCount: Int
-    /// Requested names that differ from another one only in case, and so mean the same column.
+    /// Requested names that differ from an earlier requested name only in case, and therefore name
+    /// the same column.
     private let aliases: [String: Int]
 
     /// Layout of a list without columns: field 0 is the whole line.

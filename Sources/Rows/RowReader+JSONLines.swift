@@ -90,7 +90,8 @@ extension RowReader {
         body(all.extracting(decoded.start..<decoded.start + decoded.count), &self)
     }
 
-    /// Sets the fields whose name or path ends with a key.
+    /// Sets the fields that get a key's value: the one with the key as its name, and those whose
+    /// path ends with the key.
     private mutating func take(
         _ value: JSONTokenizer.Token, named name: RawSpan, depth: Int, _ paths: JSONPaths,
         _ text: RawSpan

@@ -228,7 +228,7 @@ internal import BroadsideSupport
         }
     }
 
-    /// The decoded texts of the row, for a caller that reads them before it decodes another.
+    /// The decoded texts of the row, for a caller that reads them before it decodes the next text.
     @unsafe var decodedText: RawSpan {
         // SAFETY: `decodedCount` bytes are set in it, and do not move until more space is needed.
         @inline(never) @_lifetime(immortal) get {
@@ -261,7 +261,7 @@ internal import BroadsideSupport
         return TokenText.canonicalize(text(field), into: &digits) ? nil : .malformedToken
     }
 
-    /// Reason why a field of a row without a token has none.
+    /// Reason why a row has no token, from the row's token field.
     public func refusal(of field: Field) -> Reason {
         switch field.form {
         case .missing: .missingColumn

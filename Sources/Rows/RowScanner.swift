@@ -88,8 +88,8 @@ public struct RowScanner {
         var isMalformed = false
     }
 
-    /// Prepares a text for `nextEnd`, from `scan` on. For a checking scanner, required whenever the
-    /// text is longer than the one before, or another one.
+    /// Prepares a text for `nextEnd`, from `scan` on. A checking scanner requires this call
+    /// whenever the text has grown or been replaced.
     ///
     /// - Returns: false if there is a fault.
     public mutating func begin(_ text: RawSpan, from scan: Int) -> Bool {
@@ -107,8 +107,8 @@ public struct RowScanner {
         separator != 0 || nextReturn < text.byteCount
     }
 
-    /// Returns the next row end from `scan` on; nil if there is none, with `scan` at the text's
-    /// end, or if there is a fault, after which it must not be called again.
+    /// Returns the next row end from `scan` on. nil if there is none, with `scan` at the text's
+    /// end; also nil if there is a fault, after which this method must not be called again.
     ///
     /// Continues where the last call stopped; `text` may be another piece of the same text.
     public mutating func nextEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {

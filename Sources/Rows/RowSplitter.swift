@@ -55,7 +55,8 @@ public struct RowSplitter: ~Copyable {
     /// Number of bytes of an overlong row beyond those stored, and the hash so far; nil while the
     /// row is not overlong.
     var overlong: (count: UInt64, hash: UInt64)?
-    /// Offset in the list at which a chunk must end, and whether none may end before it.
+    /// Offset in the list at which a chunk must end. `isExact`: the next chunk must end there, not
+    /// earlier.
     var boundary: (byteOffset: UInt64, isExact: Bool)?
     /// Number of bytes of a byte-order mark seen so far; nil once the list's start has been read.
     var markCount: Int?

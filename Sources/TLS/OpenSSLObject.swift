@@ -52,7 +52,7 @@ enum DERCoding {
         }
     }
 
-    /// Encodes an object; empty if it has no such encoding.
+    /// Returns the encoding of an object; empty if it cannot be encoded.
     static func write(
         _ object: OpaquePointer,
         _ encode: (OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32

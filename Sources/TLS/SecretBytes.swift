@@ -28,7 +28,7 @@ internal import CBroadsideOpenSSL
         unsafe body(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(memory)))
     }
 
-    /// A copy, which is overwritten by who gets it.
+    /// Returns a copy, which the caller must overwrite after use.
     public var copy: [UInt8] {
         // SAFETY: all bytes are set, and the memory lives as long as `self`.
         unsafe Array(UnsafeRawBufferPointer(memory))

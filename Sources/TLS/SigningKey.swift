@@ -22,11 +22,12 @@ public struct SigningKey: Sendable {
         token = nil
     }
 
-    /// Finds a key that stays in a PKCS#11 token, and logs in there.
+    /// Finds a key that stays in a PKCS#11 token, and logs in to the token.
     ///
     /// - Parameters:
-    ///   - uri: With its PIN (RFC 7512); ends in NUL.
-    ///   - module: The path of the token's library, in place of the one that OpenSSL is set to; ends in NUL.
+    ///   - uri: URI of the key with the PIN (RFC 7512); ends with NUL.
+    ///   - module: Path of the token's library, instead of the one configured for OpenSSL; ends
+    ///     with NUL.
     public init(tokenURI uri: [UInt8], module: [UInt8]?) throws(TLSError) {
         let (key, token) = try TokenKey.open(uri: uri, module: module)
         try KeyKind.requireP256(key)
@@ -34,8 +35,8 @@ public struct SigningKey: Sendable {
         self.token = token
     }
 
-    /// Whether the key is in a PKCS#11 token, which chooses its own nonces: other processes have other signatures
-    /// of the same message.
+    /// Whether the key is in a PKCS#11 token. Such a token chooses the nonces, so different
+    /// processes have different signatures of the same message.
     public var isInToken: Bool { token != nil }
 
     /// The public key, for verification.

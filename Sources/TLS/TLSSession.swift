@@ -37,11 +37,11 @@ internal import CBroadsideOpenSSL
     public enum ReceiveResult: Equatable, Sendable {
         /// All input is consumed; more is needed from the peer.
         case more
-        /// `plaintext` is full and more is available: make room and call again with the rest of the
+        /// `plaintext` is full and more is available: empty it and call again with the rest of the
         /// input, even if that is empty.
         case plaintextFull
-        /// `ciphertext` is full and there is more to send: make room and call again. Only
-        /// handshakes and alerts, a few KiB, are written here.
+        /// `ciphertext` is full and there is more to send: empty it and call again. Only handshakes
+        /// and alerts, a few KiB, are written here.
         case ciphertextFull
         /// The peer sent close_notify: no data follows.
         case closed
@@ -134,7 +134,7 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Decrypts until the input or the room is exhausted.
+    /// Decrypts until the input is exhausted or the output is full.
     private mutating func readRecords(
         into buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
     ) -> ReceiveResult {
@@ -173,7 +173,7 @@ internal import CBroadsideOpenSSL
 
     /// Encrypts all of the plaintext in as few records as possible.
     ///
-    /// The session must be established, and `ciphertext` must have room for `sealedCount`.
+    /// The session must be established, and `ciphertext` must have `sealedCount` free bytes.
     ///
     /// - Returns: False if nothing was encrypted, because the session has failed or an incomplete
     ///   message from the peer (a fragmented key update) must be received first. Keep the plaintext
@@ -213,7 +213,7 @@ internal import CBroadsideOpenSSL
     }
 
     /// Sends close_notify, after which nothing can be encrypted. Does nothing before the handshake
-    /// is complete or after a failure. Requires room for `sealedCount(2)`.
+    /// is complete or after a failure. Requires `sealedCount(2)` free bytes.
     public mutating func close(ciphertext: inout OutputRawSpan) {
         guard isEstablished, failure == nil else { return }
         precondition(ciphertext.freeCapacity >= Self.sealedCount(2), "no room for close_notify")
@@ -260,7 +260,7 @@ internal import CBroadsideOpenSSL
     }
 
     /// The certificate presented by the peer, verified as configured by the context; nil if there
-    /// was none. In a resumed session it was presented in the original one.
+    /// was none. In a resumed session, it is the certificate presented in the original session.
     public var peerCertificate: Certificate? {
         // SAFETY: the certificate belongs to the session; `retaining` adds a reference, or accepts
         // nil.

@@ -1,26 +1,28 @@
 internal import CBroadsideOpenSSL
 internal import Synchronization
 
-/// What signs with a key that stays in a PKCS#11 token (a smart card, a hardware security module).
+/// Signer with a key that stays in a PKCS#11 token (a smart card or a hardware security module).
 ///
-/// The token chooses the nonce of each signature. So that a process sends the same provider token for the same
-/// time all the same, the last signatures are kept; other processes have others.
+/// The PKCS#11 token chooses the nonce of each signature, so signing a message twice gives
+/// different signatures. The latest signatures are kept, so that one process sends the same
+/// provider token for the same time; other processes send different ones.
 @safe final class TokenKey: Sendable {
-    /// Signatures that are kept: of the token in use, the one before and the one after, and one more.
+    /// Number of signatures that are kept: for the current provider token, the previous one, the
+    /// next one, and one in reserve.
     static let keptMax = 4
 
     private let key: PrivateKey
-    // SAFETY: nil, or the library context that the key was made in, which lives as long as the process: nobody
-    // frees it.
+    // SAFETY: nil, or the library context in which the key was created; it is never freed.
     private nonisolated(unsafe) let library: OpaquePointer?
     private let kept = Mutex<[(message: [UInt8], signature: [UInt8])]>([])
 
-    /// Finds the key, through OpenSSL's provider `pkcs11`, or the engine of that name.
+    /// Finds the key through OpenSSL's provider `pkcs11`, or through the engine with that name.
     ///
     /// - Parameters:
-    ///   - uri: With its PIN; ends in NUL (RFC 7512).
-    ///   - module: The token's library, in place of the one that OpenSSL is set to; ends in NUL.
-    /// - Returns: The key as others know it, and what signs with it.
+    ///   - uri: URI of the key with the PIN (RFC 7512); ends with NUL.
+    ///   - module: Path of the token's library, instead of the one configured for OpenSSL; ends
+    ///     with NUL.
+    /// - Returns: The key, for reading its public part, and the signer.
     static func open(uri: [UInt8], module: [UInt8]?) throws(TLSError) -> (PrivateKey, TokenKey) {
         precondition(uri.last == 0 && module?.last ?? 0 == 0, "OpenSSL reads up to the NUL")
         ErrorQueue.clear()
@@ -28,13 +30,14 @@ internal import Synchronization
         var library: OpaquePointer?
         var hasProvider: Int32 = 0
         var hasEngine: Int32 = 0
-        // SAFETY: both texts end with a zero and are only read during the calls, which set the three
-        // locals. A key that is returned is new, and taken over.
+        // SAFETY: both texts end with a zero and are only read during the calls, which set the
+        // three locals. A returned key is new, and the object takes ownership of it.
         let found = unsafe uri.withUnsafeBytes { uri -> PrivateKey? in
             let text = unsafe uri.assumingMemoryBound(to: CChar.self).baseAddress
             let key = unsafe openssl_token_key_of_provider(text, &library, &hasProvider)
             if let key = unsafe PrivateKey(owningIfAny: key) { return key }
-            // Two ways with one wrong PIN would be two of the few tries that a token grants.
+            // The engine is not tried as well: with a wrong PIN, that would use up two of the few
+            // attempts that a token permits.
             guard hasProvider == 0 else { return nil }
             ErrorQueue.clear()
             guard let module else {
@@ -64,13 +67,13 @@ internal import Synchronization
         return (found, unsafe TokenKey(found, library: library))
     }
 
-    // SAFETY: the library context is the key's, or nil, and nobody frees it.
+    // SAFETY: the library context is the key's, or nil, and is never freed.
     private init(_ key: PrivateKey, library: OpaquePointer?) {
         self.key = key
         unsafe self.library = library
     }
 
-    /// The ES256 signature of a message, in the form of RFC 7518.
+    /// Returns the ES256 signature of a message, in the form of RFC 7518.
     func sign(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
         if let before = kept.withLock({ kept in kept.first { $0.message == message } }) {
             return before.signature
@@ -83,8 +86,9 @@ internal import Synchronization
         }
         var count = ES256Signature.maximumDERCount
         var der = [UInt8](repeating: 0, count: count)
-        // SAFETY: `der` has room for the longest signature of a P-256 key, which `SigningKey` requires,
-        // and `count` says so; OpenSSL sets it to what it wrote. Key and library outlive the calls.
+        // SAFETY: `der` has room for the longest signature of a P-256 key, which `SigningKey`
+        // requires; `count` is its size, and OpenSSL sets it to the bytes written. Key and library
+        // outlive the calls.
         let isSigned = context.lend { context in
             unsafe openssl_begin_signature(context, library, key.pointer) == 1
                 && EVP_DigestSign(context, &der, &count, message, message.count) == 1

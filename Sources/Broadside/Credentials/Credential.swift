@@ -59,8 +59,8 @@ enum Credential: Sendable {
         return try readKey(options, printed, &warnings)
     }
 
-    /// Refuses options that belong to another kind of credential, instead of ignoring them: their
-    /// purpose is unclear.
+    /// Refuses options that belong to another kind of credential, because ignoring them could hide
+    /// a mistake.
     private static func refuseStrangers(
         _ options: SendOptions, kind: String
     ) throws(BroadsideError) {

@@ -21,7 +21,8 @@ public struct PruneOptions: Sendable {
     public var reasons: Set<Reason> = PruneOptions.defaultReasons
     /// Column with the time of a token's registration.
     public var registeredColumn: String?
-    /// Limit on the removed share of a list with `guardedRowCount` rows or more, percent.
+    /// Limit on the rows removed from a list with `guardedRowCount` rows or more, in percent of the
+    /// list's rows.
     public var maxRemovedPercent = PruneOptions.defaultMaxRemovedPercent
 
     /// Whether rows are only counted, without output.

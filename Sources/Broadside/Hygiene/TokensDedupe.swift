@@ -32,7 +32,8 @@ public enum TokensDedupe {
         /// Option that named `newestColumn`, for messages.
         public var newestOption: String
 
-        /// One row per token, its first, unless the columns say otherwise.
+        /// Creates options that keep one row per token: the first row, unless the columns select a
+        /// different one.
         public init(
             column: String? = nil, newestColumn: String? = nil,
             newestOption: String = "registered-column"

@@ -212,7 +212,7 @@ struct NightFolder {
     ///
     /// - Parameters:
     ///   - count: Number of dates that keep their ledgers, regardless of their outcome.
-    ///   - sent: Night that was sent now, whose ledger remains until another night was sent.
+    ///   - sent: Night that was just sent; its ledger remains until the next night has been sent.
     func removeOld(keeping count: Int, sent: NightDate, _ notes: NightNotes) {
         assert(count > 0, "the newest is never removed")
         do throws(BroadsideError) {

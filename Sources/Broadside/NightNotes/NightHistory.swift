@@ -11,9 +11,9 @@ import BroadsideSupport
 struct NightHistory: Sendable {
     /// Kind of note.
     enum Note: String, CaseIterable, Sendable {
-        /// Start of the night on its own day.
+        /// The night was started on its date.
         case intended
-        /// Start of the night on another day, with the date as an option.
+        /// The night was started on another day, with its date as an option.
         case ordered
         /// The night's ledger is durable, and the first request may follow.
         case begun
@@ -31,10 +31,10 @@ struct NightHistory: Sendable {
     struct Night: Sendable {
         let date: NightDate
         fileprivate(set) var state = State.intended
-        /// Latest start on its own day before it had begun. nil if there was none: a night that was
-        /// only ordered continues only if its date is an option again.
+        /// Time of the latest start on the night's date before it had begun; nil if there was none.
+        /// A night that was only ordered continues only if its date is given as an option again.
         fileprivate(set) var startedAtMilliseconds: UInt64?
-        /// Time of its latest note.
+        /// Time of the night's latest note.
         fileprivate(set) var notedAtMilliseconds: UInt64
         /// Absolute path of the campaign's file, in quotation marks.
         fileprivate(set) var campaign = ""

@@ -166,8 +166,8 @@ public struct SendOptions: Sendable {
     /// Directories of ledgers that report dead tokens, whose rows are skipped. nil: not requested;
     /// empty: requested without directories.
     public var skipDead: [String]?
-    /// Whether these directories are a default. They may then be absent or contain no ledger, as on
-    /// a first night, and an unreadable ledger is skipped with a warning.
+    /// Whether these directories are a default. Default directories may be absent or contain no
+    /// ledger, as on a campaign's first night, and an unreadable ledger is skipped with a warning.
     public var skipDeadIsDefault = false
     /// Column with the time of a token's registration; nil: `deadFor` decides.
     public var registeredColumn: String?

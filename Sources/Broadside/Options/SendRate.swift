@@ -5,9 +5,9 @@ import BroadsideSupport
 public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral
 {
-    /// Initial requests per second, above 0.
+    /// Initial rate, in requests per second, above 0.
     public let first: Double
-    /// Final requests per second, at least `first`.
+    /// Final rate, in requests per second, at least `first`.
     public let last: Double
     /// Time of sending within which the rate rises, nanoseconds; 0 if it is constant.
     public let riseNanoseconds: UInt64

@@ -106,7 +106,7 @@ public struct PayloadReport: Sendable {
         return reports
     }
 
-    /// Whether it is the payload of rows whose value has no file.
+    /// Whether this is the payload of rows whose value has no file.
     public var isDefault: Bool { file.hasSuffix("/default.json") }
 
     /// Line about payloads that must not be sent; nil if all may be sent.

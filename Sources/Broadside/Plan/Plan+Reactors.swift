@@ -7,7 +7,8 @@ internal import BroadsidePayloads
 internal import BroadsidePolicy
 
 extension Plan {
-    /// Target number of connections, which the run may change; nil if it keeps its initial ones.
+    /// Target number of connections, which the run may raise; nil if the number stays as at the
+    /// start.
     var connectionTarget: ConnectionTarget? {
         guard shape.grows else { return nil }
         return ConnectionTarget(

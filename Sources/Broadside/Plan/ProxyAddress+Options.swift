@@ -40,7 +40,8 @@ extension ProxyAddress {
         }
     }
 
-    /// Hint about such a variable, for a connection that fails without a proxy.
+    /// Hint that the proxy named by an environment variable is not used, for a connection that
+    /// fails without a proxy.
     static func hint(of variable: String) -> String {
         "\(variable) is set, and is used only if --proxy names it"
     }

@@ -15,8 +15,8 @@ struct CheckedRun {
     /// Whether earlier runs began the campaign. `LedgerSession` then checks its invalid rows,
     /// including those that earlier runs read.
     let isBegun: Bool
-    /// Whether the part is a byte range. Finding it means reading the list, which may take minutes,
-    /// so that and the check of its rows wait until signals are handled.
+    /// Whether the part is a byte range. Finding it means reading the list, which may take minutes;
+    /// so this search and the check of the rows wait until signals are handled.
     let isPartSearched: Bool
 
     /// - Parameter spooling: Directory of the ledger, locked, if the list is standard input.

@@ -4,10 +4,10 @@ import BroadsideSupport
 import BroadsideTLS
 
 /// Keeps a run's credential current: renews provider tokens and reloads files. Runs on the thread
-/// that takes signals. The file of `--auth-token-file`, checked each second, is read on a thread of
-/// its own because its disk may hang; commands run there, too. Keys are read on the thread that
-/// takes SIGHUP: memory that a waiting thread has freed keeps its contents, and keys must not
-/// remain there.
+/// that handles signals. The file of `--auth-token-file`, checked each second, is read on a
+/// separate thread because its disk may hang; commands run there, too. Keys are read on the thread
+/// that handles SIGHUP: a thread that only waits does not reuse the memory that it freed, so keys
+/// would remain there.
 final class CredentialWatch {
     /// Request to read the file of `--auth-token-file` if it differs from the mark, or to run the
     /// command.

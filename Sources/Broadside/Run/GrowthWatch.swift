@@ -49,8 +49,9 @@ struct GrowthWatch {
         return take(growth.observe(sample))
     }
 
-    /// Rate under which measurements are compared. A rising rate counts as a new one only once it
-    /// has risen by a tenth; otherwise no two measurements would share a rate.
+    /// Rate limit of a measurement; only measurements at the same limit are compared. A rising
+    /// limit counts as unchanged until it has risen by a tenth; otherwise no two measurements would
+    /// have the same limit.
     private mutating func judgedLimit(_ snapshot: RunSnapshot) -> Double? {
         if snapshot.ramp != nil, let last = rampLimit, let limit = snapshot.rateLimit,
             limit >= last, limit < last * 1.1

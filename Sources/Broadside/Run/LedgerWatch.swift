@@ -3,8 +3,8 @@ import BroadsideLedgers
 import BroadsideSupport
 
 /// Checks each second whether the ledger is still at its path. After `rm -r` the run would continue
-/// with an unreachable ledger, and another start would find none and begin the campaign again. Runs
-/// on a thread of its own, because the file system may hang.
+/// with an unreachable ledger, and the next start would find no ledger and begin the campaign
+/// again. Runs on a separate thread, because the file system may hang.
 final class LedgerWatch {
     private static var interval: UInt64 { second }
 

@@ -13,12 +13,12 @@ final class ListEnd {
     /// Whether the list thread has ended.
     private var isFree: Bool
 
-    /// Time limit without progress of a read, and for another thread's disk at a run's end,
-    /// milliseconds.
+    /// Time limit in milliseconds: for a read that makes no progress, and at a run's end for
+    /// another thread that waits for a disk.
     static var diskPatience: Int { 5000 }
 
-    /// Waits for a limited time, because its disk may hang, until the list thread releases the
-    /// list.
+    /// Waits until the list thread releases the list, but only for a limited time, because the
+    /// list's disk may hang.
     init(
         _ source: ListSource, of services: ReactorServices, _ coordinator: RunCoordinator,
         _ signals: SignalWatch

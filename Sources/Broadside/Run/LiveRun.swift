@@ -318,7 +318,7 @@ struct LiveRun {
         _ conclusion: RunConclusion, _ threads: [ReactorThread], _ listEnd: ListEnd,
         endRow: UInt64?, _ statistics: RunStatistics
     ) throws(BroadsideError) {
-        // A later resume compares the hash. Without one, it compares the parts that were sent.
+        // A later resume compares the hash or, if there is none, the parts that were sent.
         let listHash = conclusion.isWhole ? listEnd.contentHash() : nil
         guard conclusion.ownsLedger else { return }
         rememberCanary()
@@ -339,8 +339,8 @@ struct LiveRun {
         }
     }
 
-    /// Has another thread claim the ledger once more. The exit code does not depend on it: nothing
-    /// of this ledger is lost without the claim.
+    /// Has another thread claim the ledger once more. The exit code does not depend on the claim,
+    /// without which nothing of this ledger is lost.
     private func awaitClaim(_ signals: SignalWatch, _ monitor: RunMonitor) {
         var end: EndClaim?
         if !monitor.isSaving {

@@ -60,15 +60,15 @@ struct RunConclusion {
         }
     }
 
-    /// Whether the server was not reached before anything was sent, so that no device can have
-    /// received the notification.
+    /// Whether the run gave up without reaching the server and before sending anything, so that no
+    /// device can have received the notification.
     var isFailedContact: Bool { cause.isGivingUp && !wasAnswered && !sentAnything }
 
     /// Whether the run sent nothing that a ledger would have to record, so that the corrected
     /// command begins again.
     ///
-    /// - Parameter isExpected: Whether a script or another part continues from the ledger once it
-    ///   has existed.
+    /// - Parameter isExpected: Whether the ledger is needed once it has existed, see
+    ///   `expectsLedger`.
     func discardsLedger(isExpected: Bool) -> Bool {
         isWrongList || (isFailedContact && !isExpected)
     }
@@ -123,9 +123,9 @@ struct RunConclusion {
 }
 
 extension Plan {
-    /// Whether others continue from the ledger once it has existed: a script that began with
-    /// `--resume-or-begin` and continues with `--resume`, the other parts of a campaign, or a list
-    /// from standard input, whose only copy is in the ledger.
+    /// Whether the ledger is needed once it has existed: by a script that began with
+    /// `--resume-or-begin` and continues with `--resume`, by the other parts of a campaign, or
+    /// because it has the only copy of a list from standard input.
     var expectsLedger: Bool {
         options.ledgerUse != .begin || options.part != nil || options.tokens == .file("-")
     }

@@ -80,8 +80,9 @@ final class LedgerSession {
         }
         let rows = plan.rows(of: list, part: manifest.part ?? .wholeList)
         rowsLimit = rows.limit
-        // Claims before segments are read: reservations of another attempt up to now are visible,
-        // and it makes no more. If nothing can remain to be sent, no claim is made.
+        // Claims the ledger before segments are read: earlier reservations of a concurrent attempt
+        // are then visible, and that attempt makes no further ones. If nothing can remain to be
+        // sent, no claim is made.
         let isOver = manifest.isFinished && !manifest.extendsBeyond(limit: rowsLimit)
         let sendsNothing = isOver && plan.options.retry.isEmpty
         claimWarning = sendsNothing ? nil : try Self.claim(directory, manifest)
@@ -198,8 +199,8 @@ final class LedgerSession {
                 + "or resume with what it was begun with")
     }
 
-    /// Checks that the list is the campaign's: its size, its header, and its whole content if that
-    /// was read once, otherwise each part that was begun.
+    /// Checks that the list is that of the campaign: compares size and header, and the whole
+    /// content if it was hashed before, otherwise each part that was begun.
     private static func check(
         _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex, _ directory: LedgerDirectory
     ) throws(BroadsideError) {

@@ -3,8 +3,8 @@ import BroadsideSupport
 internal import FoundationEssentials
 internal import Glibc
 
-/// This program, or another one, as a child process whose CPU time the kernel counts separately. It
-/// is ended by its process ID, at the latest when this object is released.
+/// This program or another program, as a child process whose CPU time the kernel counts separately.
+/// The child is ended by its process ID, at the latest when this object is released.
 final class BenchChild {
     /// Exit and resource use of the child.
     struct End {

@@ -125,8 +125,8 @@ struct BenchRun {
         return try measure(rows: rows, name: name, milliseconds: milliseconds, more: more)
     }
 
-    /// Sends for about the given time. After a warm-up on a busy machine, the rate is unreliable: a
-    /// run that needs less than half of the time serves as another warm-up.
+    /// Sends for about the given time. On a busy machine, the rate measured in a warm-up is
+    /// unreliable: a run that needs less than half of the time serves as a further warm-up.
     private func measure(
         for seconds: Double, rate: Double, after finding: String
     ) throws(BroadsideError) -> Measured {

@@ -128,7 +128,7 @@ struct Option<Values: OptionValues>: Sendable {
         }
     }
 
-    /// Share from 0 to 1.
+    /// Option whose value is a share, from 0 to 1.
     static func share(_ name: String, _ property: Property<Double>, _ help: String) -> Option {
         let help = withDefault(help, shortText(Values.defaults[keyPath: property]))
         return Option(.init(name, .number, "SHARE", help)) {

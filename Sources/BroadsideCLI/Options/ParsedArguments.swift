@@ -219,7 +219,7 @@ struct ParsedArguments {
         return value
     }
 
-    /// Returns a share from 0 to 1.
+    /// Returns the value of an option that is a share, from 0 to 1.
     func share(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
         guard let value = decimalNumber(text), value >= 0, value <= 1 else {

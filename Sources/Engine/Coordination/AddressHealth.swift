@@ -39,7 +39,7 @@ final class AddressHealth: Sendable {
         case free
         /// The connection tries the address: one request at a time.
         case trial
-        /// The address is paused until this time, or another connection tries it (nil).
+        /// The address is paused until this time; nil: another connection is trying it.
         case none(until: UInt64?)
     }
 

@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Number of connections that each reactor keeps open. It only grows, and a reactor keeps what it
-/// has, so that growth never closes a connection.
+/// Number of connections that each reactor keeps open. The number only grows, and reactors never
+/// exchange connections, so that growth closes no connection.
 package final class ConnectionTarget: Sendable {
-    /// Initial share of each reactor. These connections open together; all others count against the
-    /// run's ten per second.
+    /// Number of connections that each reactor opens at the start, together. Connections opened
+    /// later count against the run's limit of ten per second.
     let first: [Int]
     private let shares: Mutex<[Int]>
     private let changes = Atomic<UInt32>(0)

@@ -1,9 +1,10 @@
 import BroadsideRing
 internal import Synchronization
 
-/// Addresses whose connections end early: one lost rows in flight without having responded to many
-/// times as many. A new connection to such an address may have as many requests in flight as its
-/// responses justify, so that a server that ends each connection cannot use up the list.
+/// Addresses whose connections end early: a connection lost many rows in flight, compared with the
+/// number of its responses. A new connection to such an address may have only as many requests in
+/// flight as its responses justify, so that a server that ends each connection cannot use up the
+/// list.
 ///
 ///     good --a connection loses more than a quarter of its responses--> lossy
 ///       ^                                                                 |

@@ -1,8 +1,8 @@
 import BroadsideAPNs
 import BroadsideTLS
 
-/// Ages of a process's provider token: when to renew it, and when no other may be made. A value:
-/// the time is a parameter, and the caller signs.
+/// Ages of a process's provider token: when to renew the token, and when a new one must not be
+/// made. A value: the time is a parameter, and the caller signs.
 ///
 ///     of this window -- five minutes into the next --> wanted ------------------------------.
 ///       |                                                                                   v
@@ -30,13 +30,14 @@ package struct ProviderTokenLife {
     private var previous: Token?
     /// Increases with each change of `current`.
     private(set) var version: UInt32 = 1
-    /// Earliest time at which another token may be made, seconds since 1970.
+    /// Earliest time at which a new token may be made, seconds since 1970.
     private(set) var frozenUntil: UInt64 = 0
-    /// Earliest time at which another token is requested, unless this one must not be used anymore.
+    /// Earliest time at which a new token is requested, unless the current one must not be used
+    /// anymore.
     private var keptUntil: UInt64 = 0
-    /// Whether another token is requested.
+    /// Whether a new token is requested.
     private(set) var isWanted = false
-    /// Whether APNs reported the token as expired; then nothing is sent until there is another.
+    /// Whether APNs reported the token as expired; then nothing is sent until there is a new token.
     private(set) var isStale = false
 
     init(_ token: Token?) {
@@ -77,8 +78,8 @@ package struct ProviderTokenLife {
         return true
     }
 
-    /// Handles ExpiredProviderToken for the current token, which another process makes: nothing is sent
-    /// until there is a new one.
+    /// Handles ExpiredProviderToken for the current token if another process creates the tokens:
+    /// nothing is sent until that process supplies a new one.
     mutating func callStale() {
         assert(current != nil, "a request had carried it")
         isStale = true

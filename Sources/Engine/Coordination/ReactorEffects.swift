@@ -9,8 +9,8 @@ struct ReactorEffects: Sendable {
     enum Signal: Sendable {
         /// Number of rows accepted in sequence.
         case accepted(Int)
-        /// Number of rows of a topic accepted in sequence, if rows name their topics. They also count
-        /// as `accepted`.
+        /// Number of rows of one topic accepted in sequence, if rows name their topics. They also
+        /// count as `accepted`.
         case topicAccepted(Int, topic: UInt8)
         /// A `response` for a row that names its topic.
         case topicResponse(
@@ -51,7 +51,7 @@ struct ReactorEffects: Sendable {
     var isListOver = false
     /// 1 if the reactor joined the rate, -1 if it left.
     var rateChange = 0
-    /// Time of the last requests, monotonic nanoseconds, for a rate that rises; 0: none. Handed over
+    /// Time of the last requests, monotonic nanoseconds, for a rising rate; 0: none. Handed over
     /// only when the next iteration begins.
     var lastSent: UInt64 = 0
     /// Whether the provider token's age has to be checked.

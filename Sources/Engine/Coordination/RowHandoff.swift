@@ -4,9 +4,9 @@ internal import Synchronization
 /// its connections are gone.
 ///
 /// A row stays covered by the reservation of the reactor that read it; the reactor that sends it
-/// writes the verdict into its own segment. A reactor that has left takes part in no handoff, and
-/// none may leave while any reactor has rows: that one may lose its connections while its rows wait
-/// for a retry, and each row needs a reactor to go to.
+/// writes the verdict into its own segment. A reactor that has left takes no rows. No reactor may
+/// leave while any reactor has rows: the latter may lose its connections while its rows wait for a
+/// retry, and then another reactor has to send them.
 final class RowHandoff: Sendable {
     /// A row on its way between reactors.
     struct Row: Sendable {
@@ -67,7 +67,7 @@ final class RowHandoff: Sendable {
         }
     }
 
-    /// Adds a row; returns false if no other reactor can send it or there is no room.
+    /// Adds a row; returns false if no other reactor can send it or the handoff is full.
     func put(_ row: Row, from reactor: Int) -> Bool {
         state.withLock { state in
             let others = state.ready.subtracting(state.left).subtracting([reactor])

@@ -92,6 +92,6 @@ struct RunChannel {
 
     mutating func report(_ progress: ReactorEffects.CanaryProgress) { effects.canary = progress }
 
-    /// Joins or leaves the reactors that share the rate.
+    /// Makes the reactor join or leave those among which the rate is divided.
     mutating func shareRate(_ isSharing: Bool) { effects.rateChange += isSharing ? 1 : -1 }
 }

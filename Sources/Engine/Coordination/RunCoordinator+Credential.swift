@@ -16,13 +16,14 @@ extension RunCoordinator {
     /// Changes with each new provider token.
     package var authorizationVersion: UInt32 { state.withLock { $0.token.version } }
 
-    /// Whether another token is requested.
+    /// Whether a new token is requested.
     package var wantsToken: Bool { state.withLock { $0.token.isWanted } }
 
     /// Whether nothing is sent because APNs reported the provider token as expired.
     package var isTokenStale: Bool { state.withLock { $0.token.isStale } }
 
-    /// Sets whether another process can make a new token: an expired one then does not end the run.
+    /// Sets whether another process can make a new token; an expired token then does not end the
+    /// run.
     package func awaitTokensFromElsewhere(_ canBeMade: Bool) {
         state.withLock { $0.awaitsTokens = canBeMade }
     }

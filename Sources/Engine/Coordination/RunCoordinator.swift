@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// State that all reactors of a run share: the provider token, the guards that count over all
 /// connections, the stop request. One value behind a lock, with the time as a parameter, so that
-/// the reactors of a simulation share it like threads do.
+/// the reactors of a simulation use it like threads do.
 ///
 /// Reactors access it only through their `RunChannel`; the supervising thread calls it directly.
 package final class RunCoordinator: Sendable {
@@ -34,11 +34,12 @@ package final class RunCoordinator: Sendable {
         /// Clock that dates the token.
         var tokenClock = TokenClock()
         var sign: Signer?
-        /// Where nothing signs: whether another token can be made elsewhere while the run waits.
+        /// Without a signer: whether another process can make a new token while the run waits.
         var awaitsTokens = false
-        /// Guards of the run; if rows name their topics, only that against a refused credential.
+        /// Guards of the run; if rows name their topics, only the guard against a refused
+        /// credential.
         var guards: RefusalGuard
-        /// The guards of topics that rows name; nil: all rows have the same.
+        /// The guards of the topics that rows name; nil: all rows have the same topic.
         var topics: TopicGuards?
         var lastTrouble: ConnectionTrouble?
         var lastRefusal: StopCause.Refusal?
@@ -46,7 +47,7 @@ package final class RunCoordinator: Sendable {
         var lastRejection: StopCause.Refusal?
         /// Counts connections that servers ended with a protocol violation.
         var broken = BrokenServerGuard()
-        /// Consecutive connections that reported a token as expired that cannot be.
+        /// Consecutive connections that reported as expired a token that cannot have expired.
         var expiredOn: [UInt64] = []
         /// Time since which each response is TooManyProviderTokenUpdates, monotonic nanoseconds.
         var updatesRefusedSince: UInt64?
@@ -70,7 +71,7 @@ package final class RunCoordinator: Sendable {
     ///   - ramp: How the rate rises over time, instead of `milliRate`; nil: it does not.
     ///   - assumesCanary: Whether the canary of another part of the campaign has passed, so that
     ///     the first responses are not judged separately.
-    ///   - topics: The topics that rows name; nil if all rows have the same.
+    ///   - topics: The topics that rows name; nil if all rows have the same topic.
     ///   - rowsRead: Counter of rows for `--max-invalid`, including those of earlier runs.
     ///   - canary: Gate for the canary; nil for none.
     ///   - connectionTarget: Number of connections of each reactor; nil for the settings' value.
@@ -110,8 +111,8 @@ package final class RunCoordinator: Sendable {
 
     // MARK: Operator requests
 
-    /// Requests per 1,000 seconds in total; nil: unlimited. May change during the run; a rate that is
-    /// set ends a ramp.
+    /// Rate limit of the whole run, in requests per 1,000 seconds; nil: unlimited. May change
+    /// during the run; setting it ends a ramp.
     package var milliRate: UInt64? {
         get { state.withLock { $0.milliRate } }
         set {
@@ -122,7 +123,8 @@ package final class RunCoordinator: Sendable {
         }
     }
 
-    /// Progress of a rate ramp; nil: the rate does not rise. Setting a ramp starts it from its beginning.
+    /// Progress of a rate ramp; nil: the rate does not rise. Setting a ramp starts it from its
+    /// beginning.
     package var ramp: RampClock? {
         get { state.withLock { $0.ramp } }
         set {

@@ -6,9 +6,9 @@ import BroadsideSupport
 /// The clock follows the wall clock, as all machines with a key do, unless the wall clock has
 /// jumped so far since the start that a token dated by it would be outside APNs' hour. Then it
 /// follows the monotonic time since the start, which APNs has accepted. Whether the clock was right
-/// before or after the jump is unknown here: a machine that slept or was frozen wakes with a right
-/// one, and a person may have set a wrong one. APNs decides: after it reports the token as expired,
-/// the wall clock is followed.
+/// before or after the jump is unknown here: the clock of a machine that slept or was frozen is
+/// right after the jump, but a clock that a person set may be wrong after it. APNs decides: once
+/// APNs reports the token as expired, this clock follows the wall clock again.
 ///
 ///     wall clock --- jumps ---> time since the beginning --- ExpiredProviderToken ---> wall clock
 struct TokenClock {

@@ -2,17 +2,17 @@ internal import BroadsideAPNs
 import BroadsidePayloads
 package import BroadsidePolicy
 
-/// What a run has counted of one of its topics.
+/// Results of a run for one topic.
 package struct TopicReport: Sendable, Equatable {
     /// The topic.
     package var name: String
-    /// Responses of this process that accept, and others.
+    /// Numbers of responses in this process: acceptances, and all others.
     package var accepted: UInt64
     package var refused: UInt64
-    /// Why nothing more is sent to it; nil while it continues.
+    /// Reason why no further requests are sent for the topic; nil while it continues.
     package var stop: Stop?
 
-    /// A guard that stopped it, and the response at which it did.
+    /// Guard that stopped the topic, and the response at which it did.
     package struct Stop: Sendable, Equatable {
         package var cause: RefusalGuard.Cause
         package var refusal: StopCause.Refusal
@@ -26,12 +26,12 @@ package struct TopicReport: Sendable, Equatable {
     }
 }
 
-/// The guards of a run whose rows name their topics: each topic has its own, and one that they stop stops
-/// no other.
+/// The guards of a run whose rows name their topics: each topic has a separate guard, which stops
+/// only that topic.
 ///
-///     topic continues --its guard strikes--> stopped: its rows remain, the run ends with exit code 4
+///     topic continues --its guard strikes--> stopped: its rows remain, the run's exit code is 4
 struct TopicGuards {
-    /// What one topic's responses say.
+    /// Counts and guard of one topic.
     private final class Topic {
         var refusals: RefusalGuard
         var accepted: UInt64 = 0
@@ -43,9 +43,9 @@ struct TopicGuards {
 
     private let names: RowTopics
     private let makeGuard: @Sendable () -> RefusalGuard
-    /// By number; at most `RowTopics.limit`.
+    /// Topics, indexed by number; at most `RowTopics.limit`.
     private var topics: [Topic] = []
-    /// Those to which nothing more is sent.
+    /// Topics that were stopped: no further requests are sent for them.
     private(set) var stopped = TopicSet()
 
     init(_ names: RowTopics, makeGuard: @escaping @Sendable () -> RefusalGuard) {
@@ -59,19 +59,19 @@ struct TopicGuards {
         return topics[Int(number)]
     }
 
-    /// Rows of a topic were accepted.
+    /// Counts accepted rows of a topic.
     mutating func note(accepted count: Int, of number: UInt8) {
         let topic = topic(number)
         topic.accepted += UInt64(count)
         var cause: RefusalGuard.Cause?
         for _ in 0..<count { cause = topic.refusals.note(.accepted) }
-        // The response that makes the window full may be a good one.
+        // An accepted row may be the one that completes the guard's window.
         guard let cause else { return }
         stop(
             number, topic, cause, StopCause.Refusal(status: 200, reason: nil, isCredential: false))
     }
 
-    /// A response that was not 200.
+    /// Counts a response for a topic that was not 200.
     mutating func note(
         _ signal: ResponseClass.CampaignSignal, _ refusal: StopCause.Refusal, of number: UInt8
     ) {
@@ -88,7 +88,7 @@ struct TopicGuards {
         stopped.insert(number)
     }
 
-    /// What was counted, by name.
+    /// Results per topic, sorted by name.
     var reports: [TopicReport] {
         zip(names.names, topics).map { name, topic in
             TopicReport(
@@ -96,6 +96,6 @@ struct TopicGuards {
         }.sorted { $0.name < $1.name }
     }
 
-    /// All topics together.
+    /// Counts of all topics together.
     var counts: RefusalCounts { .sum(topics.map { $0.refusals.counts }) }
 }

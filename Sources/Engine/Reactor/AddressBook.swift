@@ -7,7 +7,8 @@ import BroadsideSupport
 struct AddressBook {
     struct Entry {
         var address: SocketAddress
-        /// False if the last lookup of the name did not contain it: it is not tried.
+        /// False if the last lookup of the name did not contain the address, which is then not
+        /// tried.
         var isNamed = true
         var attempts = 0
         /// Backoff of connections to it whose requests are refused repeatedly.
@@ -48,9 +49,10 @@ struct AddressBook {
     /// State of the address at an index.
     func state(_ index: Int) -> AddressHealth.Entry { health.entry(entries[index].address) }
 
-    /// Applies the result of a lookup. Known state is kept, also for a while for addresses that the
-    /// name no longer has, so that a server in trouble is not tried earlier because it was absent.
-    /// If there is no room, the address whose pause ends first is dropped.
+    /// Applies the result of a lookup. The state of known addresses is kept. It is also kept for a
+    /// while if a lookup no longer returns the address, so that a server in trouble is not tried
+    /// early because it was absent from one lookup. If the book is full, the address whose pause
+    /// ends first is dropped.
     ///
     /// - Parameter isInUse: Whether a connection uses the address at an index; that one stays.
     mutating func update(_ addresses: [SocketAddress], now: UInt64, isInUse: (Int) -> Bool) {
@@ -127,8 +129,8 @@ struct AddressBook {
         health.succeeded(entries[index].address, owner(slot), now: now)
     }
 
-    /// Releases a slot's trial when its connection carries no requests, has none, or may make none
-    /// now: it will find out nothing more about its address.
+    /// Releases the trial of a slot whose connection has no requests in flight, or may not send any
+    /// now: it can find out nothing more about the address.
     func releaseTrial(_ slot: Int) {
         health.release(owner(slot))
     }

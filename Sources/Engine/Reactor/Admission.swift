@@ -35,11 +35,12 @@ struct Admission {
 
     /// Recomputes the reactor's share of the rate, which is divided among the reactors with rows.
     mutating func shareRate(of run: RunDirectives, now: UInt64) {
-        // A reactor without a share counts the one that it takes when it sends.
+        // A reactor that has no share yet counts itself, because it gets a share when it sends.
         let count = UInt64(max(1, run.rateParticipants + (sharesRate ? 0 : 1)))
         risesAt = run.isPaused ? .max : run.rateRisesAt
         let share = run.isPaused ? 0 : run.milliRate.map { $0 / count }
-        // Set again, a rate forgives no lateness: what a slow one does is too much for a faster one.
+        // Setting a rate discards accumulated lateness: what a slow rate permits would be too much
+        // for a faster rate.
         if share != limiter.milliRate || run.isRampCounting {
             limiter.setRate(milliRate: share, now: now)
         }

@@ -97,8 +97,8 @@ struct ChunkQueue: ~Copyable {
         return first.reservedAt.map { $0 <= syncedPosition } ?? false
     }
 
-    /// False if no row of the current chunk and of the previous one needed a request: the next ones
-    /// probably do not either.
+    /// Whether further rows are likely to need requests: false if no row of the current and the
+    /// previous chunk needed one.
     var expectsRequests: Bool { requestCount > 0 || lastRead?.requests != 0 }
 
     /// Estimated number of sent rows in the chunk that arrived last, by the recent share; 0: no

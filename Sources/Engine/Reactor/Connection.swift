@@ -41,7 +41,7 @@ import BroadsideSupport
     private(set) var isReady = false
     /// Number of the connection in the run.
     private(set) var number: UInt64 = 0
-    /// Whether it was counted as ended by a protocol error of the server.
+    /// Whether the connection was counted as ended by a protocol error of the server.
     private var isBroken = false
     /// Totals over all connections of the slot.
     var tally = ConnectionTally()

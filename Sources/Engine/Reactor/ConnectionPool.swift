@@ -67,8 +67,8 @@ import BroadsideSupport
         unsafe memory.deallocate()
     }
 
-    /// Creates slots until there are enough for the share, and for at least one connection, because
-    /// an iteration visits them in turn.
+    /// Creates slots until there are enough for the reactor's share of the run's connections, and
+    /// at least one, because an iteration visits them in turn.
     mutating func grow(make: () -> Connection<Records>) {
         let wanted = max(1, share) * Self.slotsEachConnection
         precondition(wanted <= capacity)
@@ -95,7 +95,7 @@ import BroadsideSupport
     /// Slot that an iteration visits at this step.
     func slot(_ step: Int) -> Int { (rotation + step) % count }
 
-    /// Starts the next iteration with another slot.
+    /// Makes the next iteration start with a different slot.
     mutating func rotate() { rotation = (rotation + 1) % count }
 
     // MARK: Counts

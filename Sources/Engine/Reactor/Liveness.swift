@@ -9,8 +9,8 @@ struct Liveness {
     static let silenceLimit: UInt64 = 10 * second
     /// Interval between PINGs on an idle connection.
     static let idlePingInterval: UInt64 = 600 * second
-    /// Time without requests in flight and without room for one, by windows or stream limit, after
-    /// which a connection is replaced: only a response would make the server give room.
+    /// Time after which a connection is replaced if it has no request in flight and the server's
+    /// windows or stream limit permit none: only a response would change that.
     static let starvedLimit: UInt64 = 10 * second
 
     enum Verdict {
@@ -24,8 +24,7 @@ struct Liveness {
     /// Monotonic nanoseconds, like all times here.
     private var lastReceived: UInt64
     private var pingSent: UInt64?
-    /// Time since which no request is in flight and the server gives no room for one; nil if it
-    /// does.
+    /// Time since which no request is in flight and the server permits none; nil if it does.
     private var starvedSince: UInt64?
 
     init(now: UInt64) { lastReceived = now }

@@ -71,7 +71,7 @@
         sealedCount += count
     }
 
-    /// Hands the waiting bytes to the driver, unless it is still sending others.
+    /// Hands the waiting bytes to the driver, unless the driver is still sending earlier bytes.
     mutating func takeWaiting(now: UInt64) -> UnsafeRawBufferPointer? {
         if waitingSince == nil { waitingSince = now }
         guard !isSending else { return nil }

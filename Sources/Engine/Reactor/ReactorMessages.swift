@@ -20,7 +20,7 @@ package import BroadsideRows
     /// bytes.
     case write(bytes: UnsafeRawBufferPointer, offset: UInt64)
     /// Make what was written to the segment durable, record its position in the claim on the
-    /// ledger, and check that no newer attempt has made another claim; completes with `synced` or
+    /// ledger, and check that no newer attempt has claimed the ledger; completes with `synced` or
     /// `superseded`.
     case sync(position: UInt64)
     /// Read at most about `rowLimit` further rows; completes with `chunk` or `listEnded`.
@@ -49,7 +49,7 @@ package enum ReactorCompletion {
     case chunk(RowChunk)
     /// There are no more rows.
     case listEnded
-    /// There are no more rows of the canary, and no others while it is undecided.
+    /// There are no more rows of the canary; all others are held back until the canary is decided.
     case listHeldByCanary
     /// Reading the list failed: `listFailed`, `listFaulty` or `listChanged`.
     case listFailed(StopCause)

@@ -18,7 +18,7 @@ struct ReactorMetrics: ~Copyable {
     /// - Parameter topics: Limit on topics that rows name; 0: rows name none.
     init(topics: Int) { topicsAccepted = Array(repeating: 0, count: topics) }
 
-    /// Counts a request; `isRetry`: not the first one for its row.
+    /// Counts a request; `isRetry`: not the first request for its row.
     @inline(__always)
     mutating func countRequest(isRetry: Bool) {
         if isRetry { statistics.retries += 1 }
@@ -47,8 +47,8 @@ struct ReactorMetrics: ~Copyable {
             lost: counts[.failed] + counts[.unknown] - canaryReport.lostBefore)
     }
 
-    /// Counts a connection. One that replaces another is a reconnect; initial ones and those added
-    /// by growth replace none, and those that end with the run have no successor.
+    /// Counts a connection. A connection that replaces an earlier one is a reconnect; initial
+    /// connections and those added by growth are not.
     mutating func countConnection(share: Int) {
         statistics.connectionsOpened += 1
         let replacing = UInt64(max(0, Int(statistics.connectionsOpened) - share))

@@ -47,7 +47,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Whether a pause, the list's disk, or a provider token that must not be renewed yet keeps
     /// rows from being sent.
     private var isSendingBlocked: Bool {
-        // After the pause, rows of other reactors may come to this one even if it has none now.
+        // After the pause, this reactor may get rows from other reactors even if it has no rows
+        // now.
         if run.directives.isPaused { return true }
         if rows.waitsForList, !run.resources.handoff.hasRows { return true }
         return run.directives.isTokenBlocked && rows.inFlight == 0

@@ -129,7 +129,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         while let tag = connections[index].session.takeInFlight() {
             if lose(tag, with: index, now: now) { lost += 1 }
         }
-        // A silent gateway leaves all in doubt: it is not certain that its address lost any.
+        // If a gateway was silent, all its notifications are in doubt: it is not certain that any
+        // were lost.
         if lost > 0, connections[index].session.respondsToEach {
             connections.addresses.connectionEnded(
                 connections[index].address, lost: lost, responses: connections[index].responses)
@@ -240,8 +241,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             active += 1
             guard connections[index].phase == .open, connections[index].isReady else {
                 // A connection with the current configuration is on its way: the others carry the
-                // rows meanwhile. One with the old configuration that is not open yet is not
-                // awaited.
+                // rows meanwhile. A connection with the old configuration that is not open yet is
+                // not awaited.
                 if connections[index].sessionVersion == version { return }
                 outdated = index
                 continue

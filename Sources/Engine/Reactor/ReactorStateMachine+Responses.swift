@@ -257,8 +257,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Fails a connection on which the server violated the protocol: the GOAWAY with the error is
-    /// the last output. It is omitted if requests wait before it, because these would be sent
-    /// although their rows were given up here and may already be on another connection.
+    /// the last output. The GOAWAY is omitted if requests wait in the buffer, because they would be
+    /// sent before it although their rows were given up here and may already be on another
+    /// connection.
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {

@@ -37,8 +37,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Requests rows ahead of use, because their reservation must be durable before the first is
     /// sent. Chunks are requested together when the last one has come into use, so that they share
     /// a sync, which costs more than writing their verdicts. While rows need no request, the
-    /// maximum is requested, and before the last one has come into use, so that the list thread
-    /// never waits.
+    /// maximum number of chunks is requested, already before the last chunk has come into use, so
+    /// that the list thread never waits.
     mutating func requestChunks(_ now: Now) {
         // A reactor that can't send requests no rows, but still ends with the list.
         if run.directives.isListOver, !rows.chunks.isAtEnd { rows.chunks.markEnded() }
@@ -155,8 +155,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             && rows.awaitingSync.count < min(rows.chunkRows.aheadLimit, RowsAwaitingSync.limit)
     }
 
-    /// Continues the list while its next rows wait for a sync: those that need no request are
-    /// settled, the others are kept. A row that may be sent now is left to the connections.
+    /// Continues the list while its next rows wait for a sync: rows that need no request are
+    /// settled, all others are kept. A row that may be sent now is left to the connections.
     mutating func settleUnsentRows(_ now: Now) {
         while maySettleUnsent, rows.settledUnsent < RowSupply.unsentLimit, !hasListRow,
             let tag = readListRow(now)
@@ -322,7 +322,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Rows handed over at a time; other reactors check every few milliseconds.
     private static var rowsAtOnce: Int { 4096 }
 
-    /// Hands rows to other reactors if this one has been unable to send for long and others can.
+    /// Hands rows to other reactors if this reactor has been unable to send for long and others can
+    /// send.
     mutating func handOverRows(_ now: Now) {
         if let isReady = connections.updateReadiness(now: now.nanoseconds) {
             run.resources.handoff.setReadiness(run.reactor, isReady: isReady)
@@ -344,8 +345,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Registers that this reactor has rows: others stay until it has none, because they may have
-    /// to send them.
+    /// Registers that this reactor has rows: the other reactors stay until it has none, because
+    /// they may have to send its rows.
     mutating func registerRows() {
         guard settings.reactors > 1, !rows.hasRegisteredRows else { return }
         rows.hasRegisteredRows = true

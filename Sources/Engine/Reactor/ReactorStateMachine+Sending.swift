@@ -4,9 +4,9 @@ import BroadsideSupport
 /// Filling of connections: as many requests as server, trust, pace and rate allow, in records that
 /// are as full as possible.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Room reserved for replies of TLS itself.
+    /// Bytes reserved for replies of TLS itself.
     private static var replyReserve: Int { 2048 }
-    /// Minimum room for a record with requests.
+    /// Minimum number of free bytes for a record with requests.
     private static var recordMinimum: Int { 1024 }
 
     /// Gives a connection everything that it can carry now: control frames, interrupted payloads
@@ -224,8 +224,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Number of requests that a connection's history allows.
     ///
-    /// Usually two comparisons: the rest is for connections without a response since their start or
-    /// since a refusal, and for those to an address that loses rows.
+    /// Usually two comparisons. The rest of the work is only for connections without a response
+    /// since their start or since a refusal, and for connections to an address that loses rows.
     @inline(__always)
     mutating func tryBudget(_ index: Int, now: Now) -> Int {
         connections[index].trust.isComplete ? .max : limitedBudget(index, now: now)
@@ -251,7 +251,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         let until = connections[index].trust.refusals.until
         if until > now.nanoseconds {
             admission.wake(at: until)
-            // A refusal is no evidence about the address: another connection may try it meanwhile.
+            // A refusal is no evidence about the address, which another connection may try
+            // meanwhile.
             if connections[index].openCount == 0 { connections.addresses.releaseTrial(index) }
             return 0
         }

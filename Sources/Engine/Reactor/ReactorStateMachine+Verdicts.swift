@@ -60,9 +60,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Settles a row whose attempts are exhausted. If it may have been processed, the reason records
-    /// that regardless of the last response, so that a run that reopens it does not treat it as
-    /// unsent.
+    /// Settles a row whose attempts are exhausted. If the row may have been processed, the reason
+    /// records that regardless of the last response, so that a run that reopens the row does not
+    /// treat it as unsent.
     private mutating func settleFailed(_ tag: RowTag, now: Now) {
         var (status, reason) = (rows.slab[tag].lastStatus, rows.slab[tag].lastReason)
         if rows.slab[tag].mayHaveBeenSent, Reason(rawValue: reason)?.leavesDoubt != true {
@@ -71,7 +71,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         settle(tag, state: .failed, status: status, reasonCode: reason, now: now)
     }
 
-    /// Handles a row whose response will not come: it may have been sent or not.
+    /// Handles a row whose response will not come; the row may have been sent or not.
     ///
     /// - Parameter status: Status from a gateway that lost the response; 0: none.
     mutating func lose(

@@ -18,8 +18,8 @@ import BroadsideTLS
 ///                 v              |      to be sent elsewhere          v
 ///              LedgerWriter <-- verdict <-- ResponseClass <-- event <-- received
 ///
-///     running ---- stop request ----> draining --- responses in, or awaited long enough ---.
-///        '---------- list at its end and every row settled -------------------------------> closing --> finished
+///     running --- stop request --> draining --- responses in, or time limit ---.
+///        '---------- list at its end and every row settled ----------------> closing --> finished
 ///
 /// One iteration: the driver passes all available completions, calls `runIteration(_:)` once,
 /// performs all submissions, and waits for the next completion or for `nextDeadline`.
@@ -104,7 +104,7 @@ import BroadsideTLS
     /// Completions and time to wait for together after this iteration; nil: the next completion.
     var batchWait: CompletionBatching.Wait? { batching.wait(inFlight: rows.inFlight) }
 
-    /// Whether a write of the ledger is in flight that nothing waits for, so that its completion
+    /// Whether a write to the ledger is in flight for which nothing waits, so that its completion
     /// needs no iteration.
     var writeIsQuiet: Bool {
         recorder.ledger.writeIsInFlight && rows.hasListRow(synced: recorder.synced)

@@ -51,7 +51,7 @@ package struct RunEvent: Sendable, Equatable {
     /// The message's values, for programs.
     package var fields = Fields()
 
-    /// Values of an event; nil if it has none of the kind.
+    /// Values of an event; those that it does not have are nil.
     package struct Fields: Sendable, Equatable {
         /// Address of a connection, or endpoint of the run.
         package var endpoint: String?

@@ -17,7 +17,7 @@ struct Trust {
     private(set) var refusals: RefusalBackoff
     /// Number of responses at the last refusal.
     private var responsesAtRefusal: UInt64 = 0
-    /// Whether its address loses rows.
+    /// Whether the connection's address loses rows.
     private(set) var mustProve = false
 
     init(refusals: RefusalBackoff = RefusalBackoff()) { self.refusals = refusals }

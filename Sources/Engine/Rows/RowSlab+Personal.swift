@@ -149,7 +149,7 @@ extension RowSlab {
         self[tag].firstBlock = .max
     }
 
-    /// Room in a slot behind its token.
+    /// Free bytes of a slot behind its token.
     private func personalRoom(_ tag: RowTag) -> UnsafeMutableRawBufferPointer {
         let used = Int(self[tag].tokenCount)
         assert(used <= Self.tokenDigitsLimit, "a token is in its room")

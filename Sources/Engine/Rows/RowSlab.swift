@@ -78,7 +78,7 @@ struct PendingRow {
         unsafe memory.deallocate()
     }
 
-    /// Whether there may be no room for another row.
+    /// Whether the slab may be unable to hold a further row: slots or memory blocks are used up.
     var isFull: Bool { count == capacity || blocks.freeCount < blocksPerRow }
 
     /// Takes a free slot. The slab must not be full.

@@ -47,7 +47,7 @@ package final class BlockingStream {
     /// Number of times that an interrupted connect is continued.
     private static let interruptions = 8
     private static let plainByteCount = 32_768
-    /// Room for several records and a handshake's messages.
+    /// Capacity for several records and a handshake's messages.
     private static let cipherByteCount = 98_304
     /// Plaintext that was not returned yet.
     private var opened: [UInt8] = []

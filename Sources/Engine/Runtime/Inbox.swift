@@ -3,7 +3,7 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Completions for a reactor from other threads. An eventfd notifies its ring.
+/// Completions that other threads pass to a reactor. An eventfd wakes the reactor's ring.
 final class Inbox: @unchecked Sendable {
     private let event: EventDescriptor
     private let waiting = Mutex<[ReactorCompletionBox]>([])

@@ -7,7 +7,8 @@ internal import Glibc
 /// the apns-id, the stream ID, the row's collapse ID and the payload length. The payload is
 /// rendered from the row's field values.
 ///
-///     HEADERS header | 83 87 04 len "/3/device/" token | middle [ len collapse ID ] rest [ len length ]
+///     HEADERS header | 83 87 04 len "/3/device/" token | middle [ len collapse ID ]
+///       rest [ len length ]
 @safe struct PersonalTemplate: PrecomputedRequest {
     // SAFETY: prefix, middle and rest, contiguous, set in `init` and never changed. Freed by
     // `deallocate`, which the owner calls once, when no copy of the template is in use.
@@ -139,7 +140,7 @@ extension ReactorSettings {
     ///
     /// - Parameters:
     ///   - collapseCount: Bytes of the row's collapse ID; 0 for none.
-    ///   - topic: The row's own topic; nil if all rows have the same.
+    ///   - topic: The row's own topic; nil if all rows have the same topic.
     func personalTemplate(
         authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int,
         topic: [UInt8]? = nil, mirror: inout DynamicTableMirror
@@ -156,7 +157,8 @@ extension ReactorSettings {
         }
         var block = encode(authorization, collapseCount: count, topic: topic, mirror: &mirror)
         fillIdentifier(&block)
-        // A hole, so that no topic goes into the server's table: others follow it.
+        // A hole, so that the topic is not inserted into the server's table: later rows have other
+        // topics.
         if let topic, let hole = block.hole(.topic) {
             block.bytes.replaceSubrange(hole, with: topic)
         }

@@ -63,9 +63,9 @@ struct ProtocolSession: ~Copyable {
 
     // MARK: State
 
-    /// Whether each request gets a response of its own. A legacy gateway does not respond to
-    /// accepted notifications: the end of its silence is awaited, and no response can be timed or
-    /// used as a trial.
+    /// Whether the server responds to each request. A legacy gateway does not respond to accepted
+    /// notifications: sufficiently long silence counts as acceptance, so no response can be timed
+    /// or used as a trial.
     var respondsToEach: Bool { gateway == nil }
 
     /// Whether no new requests may start, in any phase of the connection.
@@ -127,7 +127,8 @@ struct ProtocolSession: ~Copyable {
         return gateway?.value.prepare(&writer) ?? 0
     }
 
-    /// Writes the request of a row. Requires room in the session and a prepared writer with room.
+    /// Writes the request of a row. Requires that the session permits a request, and a prepared
+    /// writer with enough free bytes.
     @inline(__always)
     mutating func write(
         _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter

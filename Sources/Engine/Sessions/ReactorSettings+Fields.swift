@@ -7,8 +7,10 @@ extension ReactorSettings {
     ///
     /// - Parameters:
     ///   - version: Version of the provider token in `authorization`.
-    ///   - personalTopicCount: Bytes of a hole for the row's own topic; nil if all rows have the same.
-    ///   - personalCollapseCount: Bytes of a hole for the row's own collapse ID; nil for none.
+    ///   - personalTopicCount: Size in bytes of a hole for the row's own topic; nil if all rows
+    ///     have the same topic.
+    ///   - personalCollapseCount: Size in bytes of a hole for the row's own collapse ID; nil: no
+    ///     hole.
     ///   - personalLength: Whether payloads differ per row. Then content-length is a hole of one
     ///     byte at the very end, because a template has to write a varying number of digits.
     package func fields(

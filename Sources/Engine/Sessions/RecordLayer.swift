@@ -23,7 +23,8 @@ protocol RecordLayer: ~Copyable {
         ciphertext: inout OutputRawSpan
     ) -> RecordLayerResult
 
-    /// Seals at most `recordPlaintextLimit` bytes; `ciphertext` has room for `sealedCount` of them.
+    /// Seals at most `recordPlaintextLimit` bytes; `ciphertext` must have as many free bytes as
+    /// `sealedCount` returns for them.
     ///
     /// - Returns: False if the session has failed.
     mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool

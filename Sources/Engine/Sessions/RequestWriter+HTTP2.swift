@@ -25,7 +25,7 @@ extension RequestWriter {
         room(on: http) > 0 || http.mustSendInParts(payloadCount: payloadByteCountMin)
     }
 
-    /// Whether a request has to be sent in parts because there is no room for a whole one.
+    /// Whether a request has to be sent in parts because a whole one does not fit.
     func mustSplit(on http: borrowing ClientConnectionStateMachine) -> Bool {
         !isTemplated && http.mustSendInParts(payloadCount: payloadByteCountMin)
     }

@@ -13,17 +13,17 @@ import BroadsideTLS
 @safe struct RequestWriter: ~Copyable {
     let settings: ReactorSettings
     let isTemplated: Bool
-    /// The topics of rows that name theirs; nil: all rows have the same.
+    /// The topics that rows name; nil: all rows have the same topic.
     let topics: RowTopics?
     private var renderer: PayloadRenderer
     /// Maximum and minimum payload size, as far as they are known before the row.
     let payloadLimit: Int
     let payloadByteCountMin: Int
-    /// The constant payload, or room for one row's.
+    /// The constant payload, or a buffer for one row's payload.
     // SAFETY: `payloadLimit` bytes, freed in `deinit`; a payload is written there before it is
     // read.
     private let payloadBytes: UnsafeMutableRawBufferPointer
-    /// Room for a row's field values if they are not contiguous.
+    /// Buffer for a row's field values if they are not contiguous.
     // SAFETY: `fieldLimit` bytes, the maximum per row; freed in `deinit`.
     private let fieldValueScratch: UnsafeMutableRawBufferPointer
 
@@ -51,7 +51,7 @@ import BroadsideTLS
     /// Bytes in the record, and its limit.
     var recordCount = 0
     private var recordLimit = 0
-    /// Bytes of room that are required before a row is taken.
+    /// Free bytes in the record that are required before the next row is taken from the list.
     var rowLimit = 0
 
     init(settings: ReactorSettings, layout: RowLayout) {
@@ -104,7 +104,7 @@ import BroadsideTLS
         unsafe UnsafeMutableRawBufferPointer(rebasing: staging[recordCount..<recordLimit])
     }
 
-    /// Whether the record has room for another request, as far as that is known before the row.
+    /// Whether the record can hold a further request, as far as that is known before its row.
     var hasRoom: Bool { recordRoom >= rowLimit }
 
     // MARK: The provider token

@@ -16,8 +16,8 @@ enum SessionOutcome: Equatable {
     case response(RowTag, status: UInt16)
     /// The server did not act on the request, and may not act on the next one.
     case notProcessed(RowTag)
-    /// The request was written after the one that ended the connection, so the server did not act
-    /// on it.
+    /// The request was written after the request that ended the connection, so the server did not
+    /// act on it.
     case discarded(RowTag)
     /// The request ended without a response: in doubt.
     case lost(RowTag)
@@ -34,8 +34,8 @@ enum SessionOutcome: Equatable {
     /// The server began to send the reason for ending the connection: later writes are ignored by
     /// it.
     case errorPacketBegan
-    /// The server ends the connection for this reason. Outcomes of the requests in flight follow,
-    /// unless the packet names none: then they are in doubt.
+    /// The server ends the connection for this reason. Outcomes of the requests in flight follow;
+    /// if the packet names no notification, these requests are in doubt.
     case errorPacket(BinaryErrorPacket, ErrorPacketSubject)
     /// All outcomes of the error packet were returned: the connection is over.
     case over
@@ -51,16 +51,17 @@ enum ErrorPacketSubject {
     case inFlight
     /// A notification that was already settled by silence.
     case settled
-    /// None: 0, or one that never left the buffer.
+    /// No notification: the identifier is 0, or belongs to a notification that never left the
+    /// buffer.
     case nothing
 }
 
 /// Result of writing a row's request.
 enum WriteOutcome {
     case written
-    /// The record has no room for it.
+    /// The request does not fit into the record.
     case recordFull
-    /// The server's flow-control windows have no room for it.
+    /// The request exceeds the server's flow-control windows.
     case windowFull
 }
 

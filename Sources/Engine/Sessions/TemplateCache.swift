@@ -8,7 +8,7 @@ struct TemplateKey: Equatable {
     var authorizationVersion: UInt32
     /// Whether there is a hole for a row's own collapse ID.
     var hasPersonalCollapse = false
-    /// The number of the row's topic and 1; 0 where all rows have the same.
+    /// The number of the row's topic plus 1; 0 if all rows have the same topic.
     var topic: UInt16 = 0
 }
 
@@ -26,10 +26,10 @@ struct TemplateCache<Template: PrecomputedRequest> {
     /// Tables differ when a server changes its limit at unusual times; templates beyond this limit
     /// are encoded again each time.
     static var limit: Int { 16 }
-    /// Where rows name their topics each of these has templates of its own.
+    /// Larger if rows name their topics, because each topic has separate templates.
     private let limit: Int
 
-    /// - Parameter topics: The most topics that rows name; 0: they name none.
+    /// - Parameter topics: Maximum number of topics that rows name; 0: rows name no topics.
     init(topics: Int = 0) { limit = Self.limit + 2 * topics }
 
     func template(for key: TemplateKey) -> Template? {

@@ -189,7 +189,7 @@ package struct NightsPage {
         return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2
     }
 
-    /// Share in percent; 0% and 100% only for exactly none and all.
+    /// Formats a share as a percentage; 0% and 100% are shown only if they are exact.
     static func share(_ share: Double) -> String {
         if share <= 0 { return "0%" }
         if share >= 1 { return "100%" }

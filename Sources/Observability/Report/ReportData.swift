@@ -130,7 +130,8 @@ package struct ReportData {
     /// responses to requests that were in flight at their end.
     private static let fullSecond = 0.95
 
-    /// Adds a period. If it is too short, its rows are added to the previous one of the same run.
+    /// Adds a period. If the period is too short, its rows are added to the previous period of the
+    /// same run.
     private mutating func add(_ next: Throughput, runStart: Double) {
         guard next.duration < Self.fullSecond, let last = throughput.last, last.start >= runStart
         else {
@@ -143,7 +144,7 @@ package struct ReportData {
             rejected: last.rejected &+ next.rejected, others: last.others &+ next.others)
     }
 
-    /// End of the latest run, or its last recorded time if it did not record its end.
+    /// End of the latest run, or the run's last recorded time if its end was not recorded.
     var endedAtMilliseconds: UInt64? { runs.last.map(\.endedAtMilliseconds) }
 
     /// Seconds between the end of the previous run and the start of this one; nil for the first.

@@ -25,7 +25,7 @@ extension ReportPage {
         }.joined(separator: ", ")
     }
 
-    /// Share in percent; 0% and 100% only for exactly none and all.
+    /// Formats a share as a percentage; 0% and 100% are shown only if they are exact.
     static func percent(_ count: UInt64, of all: UInt64) -> String {
         if count == 0 || all == 0 { return "0%" }
         if count == all { return "100%" }
@@ -34,9 +34,10 @@ extension ReportPage {
         return share > 99.9 ? ">99.9%" : "\(decimal(share, places: 1))%"
     }
 
-    /// Minimum accepted share, of the rows that were meant to be sent, for a good result.
+    /// The result is good if at least this share of the rows that were meant to be sent was
+    /// accepted.
     private static var goodShare: Double { 0.9 }
-    /// Accepted share below which the result is bad.
+    /// The result is bad if less than this share of those rows was accepted.
     private static var badShare: Double { 0.5 }
 
     var statusText: String {

@@ -3,7 +3,7 @@ import BroadsideSupport
 /// Horizontal axis of the charts over time: consecutive runs, each to scale, with a band for each
 /// gap between them. Bands are shortened if they would leave too little space for the runs.
 struct TimeAxis {
-    /// Run on the axis.
+    /// Part of the axis that shows one run.
     struct Stretch {
         var startedAtMilliseconds: UInt64
         /// Seconds of running time before the run.

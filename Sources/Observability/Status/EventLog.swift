@@ -32,8 +32,8 @@ package struct EventLog {
     /// Time, in nanoseconds, for which events of one kind are combined into one line.
     static let streakLength = 10 * second
 
-    /// Creates the log that the options select. With a format, it has all events. Without one, it
-    /// has notices and above as text if progress is `.auto`, and no events if not.
+    /// Creates the log that the options select. With a format, it has all events. Without a format,
+    /// it has events of level notice and above as text if progress is `.auto`, otherwise no events.
     ///
     /// - Parameter isOnTerminal: Whether a person reads the log, not a log collector.
     package init(

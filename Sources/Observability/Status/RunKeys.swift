@@ -1,8 +1,9 @@
 import BroadsideSupport
 
-/// Keys that an attended run accepts; each corresponds to a request on the control socket.
+/// Keys of the keyboard that an attended run accepts; each corresponds to a request on the control
+/// socket.
 package struct RunKeys {
-    /// Action of a key.
+    /// Action of a pressed key.
     package enum Action: Equatable, Sendable {
         case pause, resume, stop, help
         /// The rate multiplied by 1.25 or by 0.8.

@@ -64,7 +64,8 @@ package struct RunSnapshot: Sendable {
     package var topics: [TopicReport]?
     /// Progress of a rising `rateLimit`; nil if it does not rise.
     package var ramp: RampClock?
-    /// Shares of the last second by `LimitedBy`; all zero before the first sample.
+    /// Shares of the connections' time in the last second, by `LimitedBy`; all zero before the
+    /// first sample.
     var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
     /// Counts of this process.
     package var statistics = RunStatistics()

@@ -18,8 +18,8 @@ package struct TimeSeries: Sendable, Equatable {
         /// Rows settled in any other state.
         var others: UInt64
         /// Responses, and their latencies in microseconds. When points are merged, the median is
-        /// the mean of their medians weighted by responses, and the 99th percentile is the highest
-        /// one.
+        /// the mean of their medians, weighted by responses, and the 99th percentile is the highest
+        /// of theirs.
         var answers: UInt64
         var p50: UInt64?
         var p99: UInt64?

@@ -32,8 +32,8 @@ struct DeviceCondition: Sendable {
         self.seed = seed
     }
 
-    /// Parses an option's value: a share from 0 to 1, or a file with one token per line; nil
-    /// selects no device.
+    /// Parses an option's value: a share of all devices from 0 to 1, or a file with one token per
+    /// line; nil selects no device.
     init(_ kind: Kind, option: String?, seed: UInt64) throws(SimulatorError) {
         if let option, let share = Double(option), (0...1).contains(share) {
             self.init(kind, share: share, seed: seed)

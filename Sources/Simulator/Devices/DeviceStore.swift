@@ -35,7 +35,7 @@ final class DeviceStore: Sendable {
         /// Notifications never stored, because a single attempt was requested or the expiration had
         /// passed.
         var discarded: UInt64 = 0
-        /// Notifications dropped because of their age or for lack of room.
+        /// Notifications dropped because of their age, or because the store was full.
         var dropped: UInt64 = 0
     }
 

@@ -5,8 +5,8 @@ internal import BroadsideHPACK
 struct HuffmanReader: ~Copyable {
     private static let bits = 12
     /// Indexed by the next 12 bits: the character in the low byte and its code length in the high
-    /// byte; 0 if there is no such code. Not an `InlineArray`, because a lookup in one that is part
-    /// of another value copies the whole array.
+    /// byte; 0 if there is no such code. Not an `InlineArray`: a lookup in an `InlineArray` that is
+    /// a member of a type copies the whole array.
     private var table = [UInt16](repeating: 0, count: 1 << bits)
 
     init() {

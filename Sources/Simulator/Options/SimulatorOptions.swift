@@ -14,9 +14,9 @@ public struct SimulatorOptions: Sendable {
     public var latencyJitterNanoseconds: UInt64 = 0
     /// SETTINGS_MAX_CONCURRENT_STREAMS of an authenticated connection.
     public var maxStreams: UInt32 = 1000
-    /// The share of tokens that are unregistered, 0 to 1.
+    /// The share of all tokens that are unregistered, 0 to 1.
     public var unregistered = 0.0
-    /// The share of tokens that are bad, 0 to 1.
+    /// The share of all tokens that are bad, 0 to 1.
     public var badToken = 0.0
     /// Seed that varies the outcome of each token.
     public var seed: UInt64 = 0
@@ -41,13 +41,13 @@ public struct SimulatorOptions: Sendable {
     /// Number of device tokens to issue; all other tokens are then refused. Nil accepts every
     /// token.
     public var issuedTokens: Int?
-    /// The devices that are offline: a share from 0 to 1, or a file with one token per line; nil
-    /// for none.
+    /// The devices that are offline: a share of all devices from 0 to 1, or a file with one token
+    /// per line; nil for none.
     public var offline: String?
     /// The limit on notifications stored for a device that is offline.
     public var storeRule = StoreRule.app
-    /// The devices that save power: a share from 0 to 1, or a file with one token per line; nil for
-    /// none.
+    /// The devices that save power: a share of all devices from 0 to 1, or a file with one token
+    /// per line; nil for none.
     public var savingPower: String?
     /// Delay after which a device that saves power receives its grouped notifications of priority
     /// 5, nanoseconds.

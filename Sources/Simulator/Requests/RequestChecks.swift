@@ -37,8 +37,8 @@ struct RequestChecks: Sendable {
     /// The check of issued device tokens, if only those are valid.
     var trust: TokenTrust?
 
-    /// Examines a header block. `authenticate` is called at its place in the order and returns nil
-    /// if the credential is valid.
+    /// Examines a header block. `authenticate` checks the credential and returns nil if it is
+    /// valid; it is called once method and path are valid.
     func examine(
         _ head: borrowing RequestHead, topics: TopicTable,
         allows: (_ topic: RawSpan?) -> Bool = { _ in true },

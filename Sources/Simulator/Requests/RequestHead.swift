@@ -24,7 +24,7 @@ internal import BroadsideHPACK
     /// field.
     private(set) var listSize = 0
 
-    /// Creates an empty head with room for a whole header list.
+    /// Creates an empty head with storage for a whole header list.
     init() {
         // SAFETY: `used` is 0, so nothing is read before it is written.
         unsafe arena = .allocate(byteCount: SimulatorLimits.headerListSize, alignment: 16)

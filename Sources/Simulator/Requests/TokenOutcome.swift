@@ -16,8 +16,8 @@ struct TokenOutcome: Sendable {
     private let seed: UInt64
 
     /// - Parameters:
-    ///   - badToken: Share of bad tokens, 0 to 1.
-    ///   - unregistered: Share of unregistered tokens, 0 to 1.
+    ///   - badToken: Share of all tokens that are bad, 0 to 1.
+    ///   - unregistered: Share of all tokens that are unregistered, 0 to 1.
     ///   - seed: Value XORed with the token's first bytes.
     init(badToken: Double, unregistered: Double, seed: UInt64) {
         assert(badToken >= 0 && unregistered >= 0, "shares of the tokens")

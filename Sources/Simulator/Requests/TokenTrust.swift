@@ -7,7 +7,7 @@ internal import BroadsideTLS
 ///
 ///     token   = nonce (12) ciphertext (20) tag (16), AES-256-GCM
 ///     message = device (8, big-endian) environment (1) SHA-256 of the topic (11, its beginning)
-///     nonce   = SHA-256 of key and message (12, its beginning): a device's token is always the same
+///     nonce   = SHA-256 of key and message (12, its beginning): a device always has the same token
 struct TokenTrust: Sendable {
     /// Byte count of an issued token.
     static let tokenCount = 48

@@ -4,7 +4,7 @@ struct GatewayScript: Sendable, Equatable {
     enum End: String, Sendable, CaseIterable {
         /// Orderly: the remaining input is read, then FIN is sent.
         case fin
-        /// By RST: the provider may lose a packet that it has not yet read.
+        /// Abrupt: RST is sent, and the provider may lose a packet that it has not yet read.
         case rst
     }
 

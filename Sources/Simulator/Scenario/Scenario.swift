@@ -140,8 +140,9 @@ struct Fault: Sendable, Equatable {
 struct GoAway: Sendable, Equatable {
     var code: UInt32 = 0
     var debug: [UInt8] = []
-    /// Delay from a first GOAWAY with the highest stream number, which still permits requests in
-    /// flight (RFC 9113 section 6.8), to the final one; 0 sends only the final one.
+    /// Delay between two GOAWAY frames: the first has the highest stream number, which still
+    /// permits requests in flight (RFC 9113 section 6.8), the second is final. 0 sends only the
+    /// final one.
     var noticeNanoseconds: UInt64 = 0
     /// True if the triggering request and all after it are not accepted.
     var isBeforeRequest = false

@@ -77,7 +77,7 @@ final class ScenarioRun: Sendable {
 
 /// The counts of a scenario for one connection.
 struct ScenarioCounters {
-    /// The run to which the counts belong; they restart with another run.
+    /// The scenario run to which the counts belong; a new run restarts them.
     private(set) var run: ScenarioRun?
     private var requests: UInt64 = 0
     private var random: UInt64

@@ -2,8 +2,8 @@ internal import BroadsideSupport
 
 /// The recent request count of each device token, for "TooManyRequests".
 ///
-/// A fixed number of slots: two tokens that share a slot replace each other, so occasionally an
-/// excess request is accepted, but memory never grows.
+/// A fixed number of slots: two tokens with the same slot replace each other, so an excess request
+/// is occasionally accepted, but memory never grows.
 struct TokenRateTable {
     private struct Slot {
         var fingerprint: UInt64 = 0

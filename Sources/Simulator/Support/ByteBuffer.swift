@@ -18,7 +18,7 @@ internal import Glibc
     // SAFETY: the memory is accessible only through this value.
     deinit { unsafe base.deallocate() }
 
-    /// Makes room for `room` more bytes.
+    /// Grows the buffer until `room` more bytes fit.
     mutating func reserve(_ room: Int) {
         assert(room >= 0 && count <= capacity, "bytes are in their buffer")
         guard capacity - count < room else { return }
@@ -48,8 +48,7 @@ internal import Glibc
         unsafe UnsafeRawBufferPointer(start: base, count: count)
     }
 
-    /// Appends the closure's output, for which there is room for `room` bytes or for all free
-    /// bytes.
+    /// Appends the closure's output, after growing the buffer until at least `room` bytes are free.
     mutating func append<Result>(
         room: Int, _ body: (inout OutputRawSpan) -> Result
     ) -> Result {

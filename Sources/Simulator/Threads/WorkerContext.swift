@@ -26,7 +26,8 @@ final class WorkerContext {
     var head: RequestHead
     /// Monotonic time, nanoseconds; read once per iteration and once per batch of received bytes.
     private(set) var now: UInt64
-    /// The same instant, on the wall clock set at the start.
+    /// `now` as wall-clock time: the wall clock's reading at the start plus the monotonic time
+    /// since then.
     var nowMicroseconds: UInt64 { epochMicroseconds + (now - startNanoseconds) / 1000 }
     private(set) var nowUnixSeconds: UInt64
     private let startNanoseconds: UInt64
@@ -150,7 +151,7 @@ final class WorkerContext {
         return NotificationIDText { identifier[$0] | 0x20 }
     }
 
-    /// Returns the request's `apns-id`, or a new one in upper case, as APNs generates them.
+    /// Returns the request's `apns-id`, or a new ID in upper case, as APNs generates it.
     func identifier(_ head: borrowing RequestHead) -> NotificationIDText {
         if let given = head[.identifier], RequestChecks.isUUID(given) {
             return NotificationIDText { position in given[position] }

@@ -7,8 +7,8 @@ package func absolutePath(_ path: String) -> String {
 
 /// Returns whether a path exists, including as a dangling link.
 ///
-/// - Throws: If existence cannot be determined, because a disk failure does not mean that the path
-///   is absent.
+/// - Throws: If a failure, such as that of a disk, prevents the check. The path may exist in that
+///   case.
 package func fileExists(_ path: String) throws(BroadsideError) -> Bool {
     if SystemCall.linkStatus(path) != nil { return true }
     switch errno {

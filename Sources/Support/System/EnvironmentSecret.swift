@@ -1,15 +1,16 @@
 internal import Glibc
 internal import Synchronization
 
-/// Secrets that come in variables of the environment. Each is taken once: it is overwritten where it was, and
-/// no child of this process is given it.
+/// Secrets in environment variables. Each can be read once: reading overwrites it in the
+/// environment, and no child process receives it.
 package enum EnvironmentSecret {
-    /// The longest name of a variable that is taken for one: a key that was put there by mistake is longer.
+    /// Maximum length of a variable's name. A key that was given instead of a name by mistake is
+    /// longer.
     package static let nameCountMax = 48
 
     private static let taken = Mutex<Set<String>>([])
 
-    /// Whether a text is a variable's name (POSIX, 8.1), and no secret.
+    /// Returns whether a text has the form of a variable's name (POSIX, 8.1) and is not a secret.
     package static func isName(_ text: String) -> Bool {
         let bytes = text.utf8
         guard let first = bytes.first, bytes.count <= nameCountMax else { return false }
@@ -20,13 +21,14 @@ package enum EnvironmentSecret {
             }
     }
 
-    /// The value of a variable, which is empty from then on.
+    /// Returns the value of a variable and empties the variable.
     ///
-    /// - Returns: nil if there is none, or it is empty, or was taken before. Who gets it overwrites it.
+    /// - Returns: The value, which the caller must overwrite after use; nil if the variable is
+    ///   unset or empty, or was read before.
     package static func take(_ name: String) -> [UInt8]? {
         precondition(isName(name), "checked by the caller")
         taken.withLock { _ = $0.insert(name) }
-        // SAFETY: the value ends with a zero and stays where it is; this process reads this variable
+        // SAFETY: the value ends with a zero and does not move; this process reads this variable
         // nowhere else, and its bytes up to the zero are its own.
         return unsafe getenv(name).flatMap { value -> [UInt8]? in
             let room = unsafe UnsafeMutableRawBufferPointer(start: value, count: strlen(value))
@@ -37,7 +39,7 @@ package enum EnvironmentSecret {
         }
     }
 
-    /// Settings of an environment, `NAME=value`, without those that were taken.
+    /// Returns the settings of an environment, `NAME=value`, without the variables read by `take`.
     static func withoutThem(_ settings: [String]) -> [String] {
         let names = taken.withLock { $0 }
         return settings.filter { setting in

@@ -19,7 +19,7 @@ package struct SignalSet {
         return set
     }
 
-    /// Those that this thread blocks.
+    /// The signals that this thread blocks.
     static var blocked: SignalSet {
         var set = SignalSet([])
         // SAFETY: the set is a local, which is set during the call; nil: nothing is changed.
@@ -27,7 +27,7 @@ package struct SignalSet {
         return set
     }
 
-    /// Has this thread block these and no others.
+    /// Makes this thread block the signals of the set and no others.
     func become() {
         var mask = mask
         // SAFETY: the mask is a local copy, which is read during the call; nil: the old one is not
@@ -49,7 +49,8 @@ package struct SignalSet {
         unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
     }
 
-    /// Takes a pending signal of the set, which must be blocked; nil if none arrives in time.
+    /// Waits for a signal of the set, consumes it and returns it; nil if none arrives in time. The
+    /// signals must be blocked.
     package func take(nanoseconds: Int) -> Int32? {
         assert(nanoseconds >= 0, "a wait in the past returns at once, forever")
         var mask = mask

@@ -84,15 +84,16 @@ package struct SignalWatch {
                 + "continue", exitCode: 3)
     }
 
-    /// Takes the pending stop signals, so that the next one counts as another.
+    /// Discards the pending stop signals and the request to stop, so that only a signal that
+    /// arrives later interrupts the work that follows.
     package static func takeStop() {
         isStopRequested.store(false, ordering: .relaxed)
         let stops = SignalSet([SIGINT, SIGTERM])
         while stops.take(nanoseconds: 0) != nil {}
     }
 
-    /// Wakes the waiting thread. The signal is directed to that thread alone, because in a program
-    /// that embeds the library a thread that does not block it would be killed by it.
+    /// Wakes the waiting thread. The signal is directed to that thread alone, because a thread of a
+    /// program that embeds the library may not block the signal, which would then end the process.
     package static func notify(_ waiter: pthread_t) {
         pthread_kill(waiter, notification)
     }

@@ -9,7 +9,7 @@ internal import Glibc
 package func folded(_ text: String, indent: Int, columns: Int?) -> String {
     guard let width = columns else { return text }
     let columns = max(Folding.minimumWidth, width)
-    // The value needs some room next to its name.
+    // The value needs a minimum width next to its name.
     let indent = columns - indent >= Folding.leastRoom ? indent : Folding.narrowIndent
     return text.split(separator: "\n", omittingEmptySubsequences: false)
         .map { Folding.lines(of: $0, indent: indent, columns: columns) }

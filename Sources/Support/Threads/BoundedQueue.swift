@@ -36,7 +36,7 @@ package final class BoundedQueue<Element>: @unchecked Sendable {
         }
     }
 
-    /// Closes the queue, after which no job is taken.
+    /// Closes the queue: jobs that are still pending are never handed out.
     package func close() {
         monitor.locked {
             isClosed = true

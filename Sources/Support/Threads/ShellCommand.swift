@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A command line that `sh -c` runs in a process group of its own. What it prints and the time that it takes
-/// are bounded; who started it can end it at any moment.
+/// A command line, run by `sh -c` in a separate process group. Its output and its duration are
+/// limited, and the caller can end it at any time.
 ///
-///     run --- spawned --- prints, takes its input --- ends ---------------------> End
-///                               |-- time is up, prints too much, is cancelled --> group killed --> End
+///     run --- spawned --- reads input, prints --- ends ----------------> End
+///                               |-- limit exceeded, cancelled --> group killed --> End
 package final class ShellCommand: @unchecked Sendable {
-    /// What a command may take.
+    /// Limits on a command's output and duration.
     package struct Limits: Sendable {
-        /// Bytes of standard output; a command that prints more is killed. nil: nobody wants its output, of
-        /// which `errorBytes` are kept together with its errors.
+        /// Limit on the bytes of standard output; a command that prints more is killed. nil:
+        /// standard output is combined with standard error, of which `errorBytes` are kept.
         package var outputBytes: Int?
         package var nanoseconds: UInt64
 
@@ -18,23 +18,23 @@ package final class ShellCommand: @unchecked Sendable {
             self.nanoseconds = nanoseconds
         }
 
-        /// Bytes of standard error that are kept; the rest is read and forgotten.
+        /// Number of bytes of standard error that are kept; the rest is read and discarded.
         package static let errorBytes = 16_384
     }
 
-    /// How a command ended.
+    /// Reason why a command ended.
     package enum Outcome: Sendable, Equatable {
         case exited(Int32)
         case killed(signal: Int32)
-        /// The system started no shell; what `errno` was.
+        /// The system could not start the shell; the value is `errno`.
         case notStarted(Int32)
         case tookTooLong
         case printedTooMuch
-        /// It was ended from outside.
+        /// The caller or a signal to stop ended the command.
         case cancelled
     }
 
-    /// How a command ended, and what it wrote.
+    /// Result of a command: how it ended, and what it wrote.
     package struct End: Sendable {
         package var outcome: Outcome
         package var output: [UInt8]
@@ -42,14 +42,14 @@ package final class ShellCommand: @unchecked Sendable {
     }
 
     private let monitor = Monitor()
-    // Behind `monitor`:
-    /// The group that runs; 0: none.
+    // Protected by `monitor`:
+    /// Process group of the running command; 0: no command is running.
     private var group: pid_t = 0
     private var isCancelled = false
 
     package init() {}
 
-    /// Ends what runs, and whatever would be run later.
+    /// Ends the running command; later calls of `run` start nothing.
     package func cancel() {
         monitor.locked {
             isCancelled = true
@@ -60,16 +60,19 @@ package final class ShellCommand: @unchecked Sendable {
     /// Runs a command and waits for its end.
     ///
     /// - Parameters:
-    ///   - command: What the shell runs.
-    ///   - input: What it finds on standard input; it need not read it.
-    ///   - variables: Of its environment, besides this process's.
-    ///   - limits: What it may take.
-    ///   - heedsSignals: Whether a signal to stop that waits ends it: nothing else takes signals meanwhile.
+    ///   - command: Command line for the shell.
+    ///   - input: The command's standard input, which it need not read.
+    ///   - variables: Environment variables that are added to those of this process, or replace
+    ///     them.
+    ///   - limits: Limits on output and duration.
+    ///   - heedsSignals: Whether a pending signal to stop ends the command. Set it if no other
+    ///     thread handles signals while the command runs.
     package func run(
         _ command: String, input: [UInt8] = [], variables: [String: String] = [:],
         limits: Limits, heedsSignals: Bool
     ) -> End {
-        // A reader that is gone is no reason to end; a signal to stop has to end the command as well.
+        // SIGPIPE must not end this process if the command closes its input. A signal to stop must
+        // end the command, too.
         var blocked = [SIGPIPE]
         if heedsSignals { blocked += [SIGINT, SIGTERM] }
         let before = SignalSet.blocked
@@ -96,23 +99,24 @@ package final class ShellCommand: @unchecked Sendable {
         return attend(&pipes, input: input, limits, end: start + limits.nanoseconds, heedsSignals)
     }
 
-    /// Milliseconds between two looks at whether it has ended.
+    /// Interval between checks whether the command has ended, milliseconds.
     private static let patience: Int32 = 20
-    /// The longest wait for what was killed, nanoseconds.
+    /// Maximum wait for the end of a killed command, nanoseconds.
     private static var killPatience: UInt64 { 2 * second }
 
     private func attend(
         _ pipes: inout Pipes, input: [UInt8], _ limits: Limits, end: UInt64, _ heedsSignals: Bool
     ) -> End {
         var result = End(outcome: .cancelled, output: [], errors: [])
-        // Room for all of it: what is left behind when an array grows is not overwritten.
+        // Reserves memory for the whole output, because the old memory of an array that grows is
+        // not overwritten.
         if let count = limits.outputBytes { result.output.reserveCapacity(count + Self.stretch) }
         var rest = input[...]
         var killedFor: Outcome?
         var lastSampleTime = UInt64.max
         while true {
             pipes.move(&rest, Self.patience, &result, limits)
-            // What a process in the background may still write is not waited for.
+            // Does not wait for output that a background process may still write.
             if let outcome = ended() {
                 pipes.move(&rest, 0, &result, limits)
                 result.outcome = killedFor ?? outcome
@@ -143,7 +147,7 @@ package final class ShellCommand: @unchecked Sendable {
         }
     }
 
-    /// How the shell ended; nil while it runs.
+    /// Returns how the shell ended; nil while it runs.
     private func ended() -> Outcome? {
         monitor.locked {
             var status: Int32 = 0
@@ -152,21 +156,22 @@ package final class ShellCommand: @unchecked Sendable {
             let found = unsafe waitpid(group, &status, WNOHANG)
             if found < 0, errno == EINTR { return nil }
             guard found != 0 else { return nil }
-            // Its number may be another's from here on.
+            // From now on, the number may be that of an unrelated process.
             group = 0
-            // Who ignores SIGCHLD never learns of codes.
+            // In a process that ignores SIGCHLD, the exit code is lost.
             guard found > 0 else { return .exited(0) }
             let signal = status & 0x7f
             return signal == 0 ? .exited(status >> 8 & 0xff) : .killed(signal: signal)
         }
     }
 
-    /// Bytes that are read at once.
+    /// Maximum number of bytes per read.
     fileprivate static let stretch = 4_096
 }
 
 extension ShellCommand {
-    /// The ends of the pipes to a command, -1 where there is none.
+    /// Ends of the pipes between this process and a command; -1 for a pipe that is not used or
+    /// closed.
     private struct Pipes {
         private var ours: (input: Int32, output: Int32, errors: Int32) = (-1, -1, -1)
         private(set) var theirs: (input: Int32, output: Int32, errors: Int32) = (-1, -1, -1)
@@ -215,7 +220,7 @@ extension ShellCommand {
             ours = (-1, -1, -1)
         }
 
-        /// Writes and reads what is possible within so many milliseconds.
+        /// Waits for at most the given time, then writes input and reads output without blocking.
         mutating func move(
             _ rest: inout ArraySlice<UInt8>, _ milliseconds: Int32, _ result: inout End,
             _ limits: Limits
@@ -226,7 +231,7 @@ extension ShellCommand {
             }
             var patience = milliseconds
             while true {
-                // poll(2) passes over those that are negative.
+                // poll(2) ignores negative descriptors.
                 var waited = [
                     pollfd(fd: ours.input, events: Int16(POLLOUT), revents: 0),
                     pollfd(fd: ours.output, events: Int16(POLLIN), revents: 0),
@@ -237,7 +242,7 @@ extension ShellCommand {
                 if waited[0].revents != 0 {
                     let count = SystemCall.write(ours.input, Array(rest).rawSpan)
                     if count > 0 { rest = rest.dropFirst(count) }
-                    // It reads no more: what is left is nobody's.
+                    // The command reads no more input: the rest is discarded.
                     if rest.isEmpty || count < 0 && errno != EAGAIN && errno != EINTR {
                         rest = []
                         close(ours.input)
@@ -269,21 +274,22 @@ extension ShellCommand {
                 descriptor = -1
                 return
             }
-            // No slice: while one is there, what is overwritten is a copy.
+            // Not as a slice: while a slice of the array exists, overwriting the array changes only
+            // a copy.
             for index in 0..<min(count, max(0, most - bytes.count)) {
                 bytes.append(stretch[index])
             }
         }
     }
 
-    /// Starts the shell.
+    /// Starts the shell in a new process group.
     ///
-    /// - Returns: 0, or the number of the error.
+    /// - Returns: 0, or the error's `errno`.
     private static func spawn(
         _ command: String, _ variables: [String: String], _ pipes: Pipes, _ identifier: inout pid_t
     ) -> Int32 {
-        // SAFETY: actions and attributes are initialized before they are used and destroyed at the
-        // end of this function, once; what they are given (the path, the sets of signals) is copied.
+        // SAFETY: actions and attributes are initialized before they are used, and destroyed once
+        // at the end of this function; the path and the signal sets passed to them are copied.
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -296,10 +302,10 @@ extension ShellCommand {
         let output = pipes.theirs.output >= 0 ? pipes.theirs.output : pipes.theirs.errors
         unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
         unsafe posix_spawn_file_actions_adddup2(&actions, pipes.theirs.errors, STDERR_FILENO)
-        // A ledger's lock would be held by whatever the command leaves behind.
+        // Otherwise a background process of the command would continue to hold a ledger's lock.
         unsafe _ = closeFrom?(&actions, STDERR_FILENO + 1)
-        // A group of its own, so that Ctrl-C is not its business, and all of it can be ended; no
-        // signal is blocked or ignored there.
+        // A separate process group, so that Ctrl-C does not reach the command, and all of its
+        // processes can be ended. The command starts with no signal blocked or ignored.
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
@@ -331,8 +337,8 @@ extension ShellCommand {
         return code
     }
 
-    // SAFETY: of glibc 2.34 and later, whose headers show it to GNU C alone: its type is that of its
-    // manual page.
+    // SAFETY: a function of glibc 2.34 and later; its type is that in the manual page, because the
+    // headers declare it only for GNU C.
     private static let closeFrom = unsafe dlsym(nil, "posix_spawn_file_actions_addclosefrom_np")
         .map {
             unsafe unsafeBitCast(

@@ -20,12 +20,12 @@ package func localDateAndTime(_ milliseconds: UInt64) -> String {
     return "\(local.date) \(local.clock.prefix(5)) \(local.zone)"
 }
 
-/// The day of the calendar at this machine's place: `2026-11-23`; nil if the time has none.
+/// Returns the local calendar date: `2026-11-23`; nil if the time cannot be converted.
 package func localDate(_ milliseconds: UInt64) -> String? {
     CalendarTime(time_t(clamping: milliseconds / 1000), isLocal: true)?.date
 }
 
-/// The time of day at this machine's place, with the zone's name: `00:55:02 CET`.
+/// Returns the local time of day with the zone's name: `00:55:02 CET`.
 package func localClock(_ milliseconds: UInt64) -> String {
     CalendarTime(time_t(clamping: milliseconds / 1000), isLocal: true).map {
         "\($0.clock) \($0.zone)"
