@@ -26,7 +26,7 @@ internal import Glibc
     private var windowStart: UInt64 = 0
     /// Index of the first entry for `nextRow` or a later row.
     private var next: UInt64 = 0
-    /// Row behind the chunk that was marked last; `next` is found anew for a chunk elsewhere.
+    /// Row behind the chunk that was marked last; `next` is found again for a chunk elsewhere.
     private var nextRow: UInt64 = 0
 
     deinit { close(descriptor) }
