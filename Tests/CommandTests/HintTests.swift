@@ -54,7 +54,7 @@ struct HintTests {
         .init("ledger export --tail", "write --follow"),
         .init("ledger export --arm a", "leave --arm out"),
         .init("report --receipts x", "ledger export"),
-        .init("tokens dedupe --by x", "--registered-column NAME"),
+        .init("tokens dedupe --newest-column x", "--newest COLUMN"),
         .init("broadcast", "broadside send --tokens FILE sends to every device of a list"),
         .init("help broadcast", "broadcast channels"),
         .init("channel create", "broadcast channels are not supported yet"),

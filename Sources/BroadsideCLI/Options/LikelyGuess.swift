@@ -151,8 +151,8 @@ struct LikelyGuess {
             "receipts opens", "all",
             "a report does not read receipts yet: join them with the apns_id of ledger export"),
         .init(
-            "by newest newest-column", "registered-column",
-            "write --registered-column NAME: the newest row of each token is kept"),
+            "newest-column", "newest",
+            "write --newest COLUMN: the row with the newest time is kept"),
         .init(
             "in-place inplace overwrite", "removed",
             "write --output FILE, and move that over the list once you have checked it"),
