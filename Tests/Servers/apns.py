@@ -360,6 +360,14 @@ def reset(self, stream, path, count):
     raise EOFError
 
 
+def lost(self, stream, path, count):
+    """The first connection breaks off at its first request, unanswered."""
+    if self.number > 1:
+        return self.accept(stream)
+    self.break_off()
+    return "swallowed"
+
+
 def busy_then_closed(self, stream, path, count):
     """The second connection says 20 times to try again later, and then breaks off."""
     if self.number != 2:
@@ -374,7 +382,7 @@ def busy_then_closed(self, stream, path, count):
 BEHAVIOURS = {function.__name__.replace("_", "-"): function for function in (
     plain, empty_data, body, size_update, no_size_update, in_pieces, verdicts, forbidden, reason,
     reason_between, goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset,
-    busy_then_closed)}
+    lost, busy_then_closed)}
 
 
 def setting(text):
