@@ -48,7 +48,7 @@ enum Program {
 
     static func run(_ arguments: [String]) throws(BroadsideError) -> Int32 {
         guard let first = arguments.first else {
-            throw .request("no command given: broadside help lists them")
+            throw .request("no command given: run broadside help to list them")
         }
         switch first {
         case "--version":

@@ -80,7 +80,7 @@ extension LedgerError.Code {
     var message: String {
         switch self {
         case .inputOutput: "cannot be read or written"
-        case .interrupted: "not read to its end: asked to stop"
+        case .interrupted: "not read to the end: interrupted"
         case .badSegmentHeader: "the segment's header is damaged or another run's"
         case .unsupportedVersion: "written by a newer version"
         case .damagedBlock: "a block is damaged"

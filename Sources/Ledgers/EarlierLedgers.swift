@@ -147,9 +147,9 @@ package struct EarlierLedgers {
         guard foreignCount > 0 else { return }
         let count = ledgers.count { $0.questions.contains(.dead) }
         standardErrorLine(
-            "broadside: warning: --skip-dead: \(foreignCount) of \(count) ledgers "
-                + "\(foreignCount == 1 ? "is" : "are") of another topic or environment: a token that is "
-                + "dead there is sent to here")
+            "broadside: warning: --skip-dead: \(foreignCount) of \(count) "
+                + "ledgers \(foreignCount == 1 ? "has" : "have") another topic or "
+                + "environment: a token that is dead there is still sent to here")
     }
 
     // MARK: Selection of ledgers
@@ -171,8 +171,9 @@ package struct EarlierLedgers {
             guard !others.isEmpty || directories.isDefault else {
                 throw .usage(
                     directories.option,
-                    "\(directories.paths.joined(separator: ", ")) has no ledger but the campaign's own: "
-                        + "name a directory of earlier ledgers, or leave the option out")
+                    "\(directories.paths.joined(separator: ", ")) contains no "
+                        + "ledger except the campaign's own: name a directory of "
+                        + "earlier ledgers, or remove the option")
             }
             found += others.map { ($0, directories.questions) }
         }

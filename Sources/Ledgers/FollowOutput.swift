@@ -28,13 +28,14 @@ final class FollowOutput {
         if let name, ListCompression.named(name) != nil {
             throw .usage(
                 "output",
-                "\(name): rows that follow are not compressed: name a file without .gz or .zst")
+                "\(name): followed rows are not compressed: name a file without .gz or .zst")
         }
         guard let name, !isSpecialFile(name) else {
             guard cursor?.output == nil else {
                 throw .usage(
                     "output",
-                    "is not what --cursor was written with, which was a file: name that file")
+                    "is not the source with which --cursor was written; that was "
+                        + "a file: name that file")
             }
             (descriptor, self.path) = (-1, nil)
             stream = try OutputFile(name, permissions: 0o600)
@@ -66,7 +67,8 @@ final class FollowOutput {
     ) throws(BroadsideError) {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
             throw BroadsideError(
-                option: "output", "\(name) is written by another follower: wait until it has ended",
+                option: "output",
+                "\(name) is being written by another follower: wait until it ends",
                 exitCode: ExitCode.inUse)
         }
         guard let found = SystemCall.status(of: descriptor) else { throw failure(name) }
@@ -74,7 +76,7 @@ final class FollowOutput {
             guard found.st_size == 0 else {
                 throw .usage(
                     "output",
-                    "\(name) is not empty: name the --cursor that it was written with, or another file"
+                    "\(name) is not empty: name the --cursor that belongs to it, or another file"
                 )
             }
             guard syncFolder(OutputRule.parent(of: name)) else { throw failure(name) }
@@ -91,7 +93,8 @@ final class FollowOutput {
         guard FollowCursor.Output(byteCount: known.byteCount, tail: tail) == known else {
             throw .usage(
                 "output",
-                "\(name) is not the file that --cursor was written with: name that file, or another cursor"
+                "\(name) is not the file that belongs to --cursor: name that "
+                    + "file, or another cursor"
             )
         }
         guard ftruncate(descriptor, off_t(known.byteCount)) == 0,

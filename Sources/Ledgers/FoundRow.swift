@@ -128,11 +128,12 @@ extension LedgerReader {
                     else { throw error }
                     standardError(
                         error.code == .faultyList
-                            ? "broadside: warning: \(error.detail): lines, and rows that are not "
-                                + "settled, are not found until then"
-                            : "broadside: warning: \(list.name) is not the list that was sent: name "
-                                + "that one with --tokens to find lines, and rows that are not "
-                                + "settled")
+                            ? "broadside: warning: \(error.detail): until this is "
+                                + "corrected, line numbers and unsettled rows are not "
+                                + "shown"
+                            : "broadside: warning: \(list.name) is not the list "
+                                + "that was sent: name that list with --tokens to see "
+                                + "line numbers and unsettled rows")
                 }
             }
             var none = NoLedgerList()

@@ -100,8 +100,8 @@ public struct LedgerCollection {
         guard !ledgers.isEmpty || mayBeEmpty else {
             throw refusal(
                 option,
-                "\(directory) is not a ledger, and there is none immediately below it: name a "
-                    + "directory of ledgers")
+                "\(directory) is neither a ledger nor a directory of ledgers: "
+                    + "name a directory of ledgers")
         }
         closed += shut
         leftOut += others

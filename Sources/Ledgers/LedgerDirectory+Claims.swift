@@ -35,8 +35,8 @@ extension LedgerDirectory {
             guard isPart else { return nil }
             throw .usage(
                 "ledger",
-                "\(path) is a file system of its own, and a part's ledger needs a claim beside it: "
-                    + "name a directory in it, as \(path)/ledger")
+                "\(path) is a mount point, and the claim of a part's ledger must "
+                    + "lie beside it: name a directory inside, such as \(path)/ledger")
         }
         let own = try attemptRecord()
         var before: ClaimFolder?
@@ -54,8 +54,8 @@ extension LedgerDirectory {
             guard !isPart else { throw missingClaim(here, own) }
             warning =
                 "\(path) was copied or restored without its claim "
-                + "(\(own.parent)/\(here.name(own.confirmed))): it continues here, and if the "
-                + "original is continued as well, rows are sent twice"
+                + "(\(own.parent)/\(here.name(own.confirmed))): it continues here, "
+                + "but if the original also continues, rows are sent twice"
         }
         let next = max(own?.claimed ?? 0, newest) + 1
         // Keeps the previous claim's folder until the new claim is in it, so that the ledger checks
@@ -129,10 +129,11 @@ extension LedgerDirectory {
         if case .claim(_, let ledger, _) = here.read(number) { begun = ledger }
         throw BroadsideError(
             option: "ledger",
-            "\(path): the ledger of part \(part.text) of campaign \(manifest.campaign) was lost or moved: "
-                + "\(here.claimPath(number)) shows that \(begun) was begun, and another one would "
-                + "send its rows again: put that ledger back and resume it, or, if nothing of this "
-                + "part was sent, remove that file",
+            "\(path): the ledger of part \(part.text) of campaign "
+                + "\(manifest.campaign) was lost or moved: \(here.claimPath(number)) "
+                + "shows that \(begun) was started, and another one would send its "
+                + "rows again: put that ledger back and resume it, or, if nothing of "
+                + "this part was sent, remove that file",
             exitCode: ExitCode.inUse)
     }
 
@@ -148,8 +149,9 @@ extension LedgerDirectory {
         case .unknown(let number):
             throw BroadsideError(
                 option: "ledger",
-                "\(path): whether its claim \(claim.folder.claimPath(claim.number)) still stands is "
-                    + "not known: \(FileFailure.message(errno: number, Self.claimAdvice))",
+                "\(path): it is not known whether its claim "
+                    + "\(claim.folder.claimPath(claim.number)) still stands: "
+                    + "\(FileFailure.message(errno: number, Self.claimAdvice))",
                 exitCode: ExitCode.disk)
         case .replaced: break
         }
@@ -285,9 +287,9 @@ extension LedgerDirectory {
         if other == absolutePath(path) { other = "another copy of it" }
         return BroadsideError(
             option: "ledger",
-            "\(path) is an old copy: a newer attempt at this campaign began in \(other) "
-                + "(\(claims.claimPath(number))), and to continue here would send rows again: "
-                + "resume that one",
+            "\(path) is an old copy: a newer attempt at this campaign started in "
+                + "\(other) (\(claims.claimPath(number))), and a resume here would "
+                + "send rows again: resume the newer one",
             exitCode: ExitCode.inUse)
     }
 

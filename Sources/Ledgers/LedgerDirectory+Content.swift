@@ -165,14 +165,15 @@ extension LedgerDirectory {
     }
 
     static func foreign(_ path: String) -> BroadsideError {
-        .usage("ledger", "\(path) is not empty, and it is not a ledger: name another directory")
+        .usage("ledger", "\(path) is neither empty nor a ledger: name another directory")
     }
 
     private static func noLedger(_ path: String) -> BroadsideError {
         .usage(
             "ledger",
-            "\(path) holds no ledger, and --resume begins none: put the ledger back, or, if nothing of "
-                + "this campaign was ever sent, begin it with --resume-or-begin")
+            "\(path) contains no ledger, and --resume does not begin one: put "
+                + "the ledger back, or, if nothing of this campaign was ever sent, "
+                + "begin it with --resume-or-begin")
     }
 
     /// Returns the error for a path that should be new and exists.

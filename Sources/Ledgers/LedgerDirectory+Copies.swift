@@ -44,8 +44,9 @@ extension LedgerDirectory {
         if origin == nil, try !liesInMerged { return }
         throw .usage(
             "ledger",
-            "\(path) is a copy in a merged ledger, and a run in it would send rows that the original "
-                + "sends as well: resume \(origin ?? "the ledger that it was copied from")")
+            "\(path) is a copy in a merged ledger, and a run in it would send "
+                + "rows that the original also sends: resume "
+                + "\(origin ?? "the ledger that it was copied from")")
     }
 
     /// Returns a list of a merged ledger's originals: the unfinished ones, or all if there are

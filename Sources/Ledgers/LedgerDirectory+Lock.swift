@@ -156,7 +156,7 @@ extension LedgerDirectory {
 
     private var inUse: BroadsideError {
         BroadsideError(
-            option: "ledger", "\(path) is in use by another process: wait for its end",
+            option: "ledger", "\(path) is in use by another process: wait until it ends",
             exitCode: ExitCode.inUse)
     }
 

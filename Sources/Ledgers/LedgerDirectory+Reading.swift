@@ -32,7 +32,7 @@ extension LedgerDirectory {
         guard identity == nil || found == identity else {
             throw BroadsideError(
                 option: "ledger",
-                "\(path) was replaced by another directory while it was read: read it again",
+                "\(path) was replaced by another directory during the read: read it again",
                 exitCode: 5)
         }
         identity = found
@@ -60,8 +60,8 @@ extension LedgerDirectory {
             close(descriptor)
             throw .usage(
                 "ledger",
-                "\(path)/\(name) is not a regular file, so no run made it: find out who did, and remove "
-                    + "it")
+                "\(path)/\(name) is not a regular file, so no run created it: "
+                    + "find out who did, and remove it")
         }
         return descriptor
     }
@@ -154,8 +154,8 @@ extension LedgerDirectory {
     func isLink(_ name: String) -> BroadsideError {
         .usage(
             "ledger",
-            "\(path)/\(name) is a symbolic link, which no run made: find out who did, and put the file "
-                + "itself there")
+            "\(path)/\(name) is a symbolic link, which no run creates: find out "
+                + "who did, and put the file itself there")
     }
 
     /// Returns the error for a ledger of a later format; nil for other errors.

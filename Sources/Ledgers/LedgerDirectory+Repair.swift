@@ -32,15 +32,16 @@ extension LedgerDirectory {
         let lost = try directory.lostManifest()
         guard try directory.hasManifest || lost != nil else {
             _ = try directory.readManifest()
-            throw .usage("ledger", "\(path) is not a ledger: name one")
+            throw .usage("ledger", "\(path) is not a ledger: name a ledger")
         }
         throw BroadsideError(
             option:
                 "ledger",
-            "\(path): its manifest.json is \(lost == nil ? "damaged" : "missing"), and there is "
-                + "no sound copy of it: what "
-                + "campaign this was cannot be proven: put a backup of manifest.json there, of any "
-                + "time since the first start, and repair again", exitCode: 5)
+            "\(path): its manifest.json is "
+                + "\(lost == nil ? "damaged" : "missing"), and there is no sound copy "
+                + "of it, so the campaign cannot be identified: put a backup of "
+                + "manifest.json there, from any time after the first start, and "
+                + "repair again", exitCode: 5)
     }
 
     /// Returns all segments, with zeros in place of unreadable bytes.

@@ -16,8 +16,9 @@ extension LedgerDirectory {
         guard information.st_uid == geteuid() else {
             throw .usage(
                 "ledger",
-                "\(path) belongs to user \(information.st_uid), and this is user "
-                    + "\(geteuid()): run as its owner, or copy it to a directory of your own")
+                "\(path) belongs to user \(information.st_uid), but this is user "
+                    + "\(geteuid()): run as its owner, or copy it to a directory of "
+                    + "your own")
         }
         guard information.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
             throw .usage(

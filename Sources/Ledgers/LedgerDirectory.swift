@@ -214,8 +214,9 @@ package final class LedgerDirectory {
         guard hasCopy || names.contains(where: { LedgerFormat.parseSegmentName($0) != nil }) else {
             return BroadsideError(
                 option: "ledger",
-                "\(path) has lost its files: its lock says that a campaign was begun there: put the "
-                    + "ledger back, or, if nothing of it was ever sent, name another directory",
+                "\(path) has lost its files: its lock shows that a campaign was "
+                    + "started there: put the ledger back, or, if none of it was ever "
+                    + "sent, name another directory",
                 exitCode: 5)
         }
         let first =
@@ -238,9 +239,11 @@ package final class LedgerDirectory {
             if let lost = try lostManifest() { throw lost }
             throw .request(
                 try content().isPreparation
-                    ? "--ledger \(path) holds no campaign yet, its run ended before the first row: "
-                        + "send with --resume-or-begin begins it"
-                    : "--ledger \(path) holds no manifest.json: it is not a ledger, name one")
+                    ? "--ledger \(path) contains no campaign yet, because its run "
+                        + "ended before the first row: send with --resume-or-begin "
+                        + "begins it"
+                    : "--ledger \(path) contains no manifest.json, so it is not a "
+                        + "ledger: name a ledger")
         }
         let bytes = try readSmallFile(Self.manifestName, limit: Self.manifestLimit)
         do {

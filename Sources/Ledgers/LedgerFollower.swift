@@ -69,14 +69,18 @@ public final class LedgerFollower {
         self.request = request
         guard try fileExists(request.ledger) else {
             throw .usage(
-                "ledger", "\(request.ledger) does not exist yet: follow it once its run has begun")
+                "ledger",
+                "\(request.ledger) does not exist yet: follow it once its run "
+                    + "has started")
         }
         reader = try LedgerReader(path: request.ledger)
         directory = reader.directory
         manifest = reader.manifest
         guard manifest.shards == nil else {
             throw .usage(
-                "follow", "\(request.ledger) is a merged ledger, which does not grow: leave it out")
+                "follow",
+                "\(request.ledger) is a merged ledger, which does not grow: "
+                    + "leave out --follow")
         }
         let states = try Self.states(request.states)
         try Self.checkOutputs(request, reader)
@@ -107,7 +111,8 @@ public final class LedgerFollower {
         if let open = states.first(where: { !$0.isSettled }) {
             throw .usage(
                 "state",
-                "\(open.name) is not the state of a settled row: leave it out with --follow")
+                "\(open.name) is not the state of a settled row: remove it, or "
+                    + "leave out --follow")
         }
         return states
     }
@@ -152,7 +157,9 @@ public final class LedgerFollower {
         }
         guard known.format == asked.format else {
             throw .usage(
-                "cursor", "\(path) was written with --format \(known.format): name the same format")
+                "cursor",
+                "\(path) was written with --format \(known.format): use the same "
+                    + "format")
         }
         guard known.states == asked.states, known.reasons == asked.reasons else {
             let filters =

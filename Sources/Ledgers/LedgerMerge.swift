@@ -57,7 +57,7 @@ public enum LedgerMerge {
         if !areParts {
             try compareLists(order.map { ledgers[$0] }, tokens: tokens)
         } else if tokens != nil {
-            throw .usage("tokens", "names one list, and each part has its own: leave it out")
+            throw .usage("tokens", "names one list, but each part has its own: remove it")
         }
         let unfinished = try UnfinishedLedger(at: output)
         let merged = unfinished.directory
@@ -154,12 +154,14 @@ public enum LedgerMerge {
             // Otherwise, the list was replaced by a file from which no ledger was sent.
             guard isOfAny || tokens != nil else { continue }
             throw .request(
-                "\(other.path) is of another list than \(ledgerIndex): \(other.detail): name the ledgers "
-                    + "of one list, or that list with --tokens")
+                "\(other.path) belongs to another list than \(ledgerIndex): "
+                    + "\(other.detail): name the ledgers of one list, or that list "
+                    + "with --tokens")
         }
         standardError(
-            "broadside: warning: the list of these ledgers is not where it was read: whether they "
-                + "are all of one list could not be checked: name it with --tokens")
+            "broadside: warning: the list of these ledgers is no longer where it "
+                + "was read, so it is not checked whether all of them belong to it: "
+                + "name the list with --tokens")
     }
 
     private static func checkChunks(
@@ -219,14 +221,16 @@ extension ShardSet.Problem {
         case .noShard(let ledgerIndex):
             "\(path(ledgerIndex)) was sent without --shard: name the ledgers of one campaign's shards"
         case .otherCampaign(let ledgerIndex, let difference):
-            "\(path(ledgerIndex)) is another campaign's than \(path(0)): \(difference): name the ledgers "
-                + "of one campaign's shards"
+            "\(path(ledgerIndex)) belongs to another campaign than \(path(0)): "
+                + "\(difference): name the ledgers of one campaign's shards"
         case .sameShard(let first, let second):
-            "\(path(first)) and \(path(second)) are of the same shard: name one ledger a shard"
+            "\(path(first)) and \(path(second)) belong to the same shard: name "
+                + "one ledger per shard"
         case .missing(let index, let count):
             "the ledger of shard \(index)/\(count) is missing: name it, too"
         case .notAdjacent(let first, let second):
-            "\(path(second)) does not begin where \(path(first)) ends: they are not of the same list"
+            "\(path(second)) does not begin where \(path(first)) ends: they do "
+                + "not belong to the same list"
         }
     }
 }
@@ -238,13 +242,15 @@ extension PartSet.Problem {
         case .noPart(let ledgerIndex):
             "\(path(ledgerIndex)) was sent without --part: name the ledgers of one campaign's parts"
         case .otherCampaign(let ledgerIndex, let difference):
-            "\(path(ledgerIndex)) is another campaign's than \(path(0)): \(difference): name the ledgers "
-                + "of one campaign's parts"
+            "\(path(ledgerIndex)) belongs to another campaign than \(path(0)): "
+                + "\(difference): name the ledgers of one campaign's parts"
         case .samePart(let first, let second):
-            "\(path(first)) and \(path(second)) are of the same part: name one ledger per part"
+            "\(path(first)) and \(path(second)) belong to the same part: name "
+                + "one ledger per part"
         case .sameList(let first, let second):
-            "\(path(first)) and \(path(second)) were sent from lists with the same content: each part "
-                + "has rows of its own, so one of them is not the campaign's"
+            "\(path(first)) and \(path(second)) were sent from lists with the "
+                + "same content, but each part has its own rows: one of the ledgers "
+                + "does not belong to the campaign"
         case .missing(let index, let count):
             "the ledger of part \(index)/\(count) is missing: name it, too"
         }

@@ -188,8 +188,9 @@ public struct LedgerReader {
         guard tokens != nil, manifest.holdsParts else { return }
         throw .usage(
             "tokens",
-            "names one list, and each part of \(directory.path) has its own: name the part's ledger, "
-                + "such as --ledger \(directory.path)/\(manifest.shards?.first ?? "")")
+            "names one list, but each part of \(directory.path) has its own: "
+                + "name the part's ledger, such as --ledger "
+                + "\(directory.path)/\(manifest.shards?.first ?? "")")
     }
 
     /// Opens the list that one of the ledgers was sent from.
@@ -207,8 +208,8 @@ public struct LedgerReader {
         // Another list under the same path would give wrong results.
         if let count = manifest.identity.listByteCount, let found = list.byteCount, count != found {
             standardErrorLine(
-                "broadside: warning: \(path) is not as long as when it was sent: "
-                    + "name the list that was sent with --tokens")
+                "broadside: warning: \(path) has another size than when it was "
+                    + "sent: name the list that was sent with --tokens")
             return nil
         }
         return list

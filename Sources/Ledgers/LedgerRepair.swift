@@ -154,8 +154,8 @@ private struct Repair {
         guard let path = tokens ?? spool ?? manifest.listPath, try fileCanBeSeen(path) else {
             throw .usage(
                 "ledger",
-                "\(directory.path): which rows may have been sent can only be determined with the "
-                    + "list: name it with --tokens")
+                "\(directory.path): only the list shows which rows may have been "
+                    + "sent: name it with --tokens")
         }
         let list = try manifest.openList(at: path)
         guard let known = manifest.identity.listByteCount else { return list }
@@ -258,8 +258,8 @@ private struct Repair {
             throw BroadsideError(
                 option:
                     "ledger",
-                "\(directory.path): what is left of it contradicts itself, which no damage "
-                    + "of a disk explains: \(error)", exitCode: 5)
+                "\(directory.path): the rest of it contradicts itself, and no "
+                    + "disk damage explains that: \(error)", exitCode: 5)
         }
     }
 
@@ -290,8 +290,8 @@ private struct Repair {
         lines += others
         if undatedCount > 0 {
             lines.append(
-                "\(undatedCount) rows are dated by the last record before the damage: when they were "
-                    + "settled is lost")
+                "\(undatedCount) rows have the date of the last record before "
+                    + "the damage: the time at which they were settled is lost")
         }
         if summary.count(.inDoubt) > 0 {
             lines.append(

@@ -153,8 +153,8 @@ public final class OutputFile {
         isFinished = true
         guard syncFolder(OutputRule.parent(of: path)) else {
             throw BroadsideError(
-                "\(path) is written, but its folder can't be synced: \(describe(errno: errno)): a power "
-                    + "cut may take it away", exitCode: 5)
+                "\(path) is written, but its folder can't be synced: "
+                    + "\(describe(errno: errno)): a power cut may lose it", exitCode: 5)
         }
     }
 }

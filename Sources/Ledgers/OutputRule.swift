@@ -73,8 +73,8 @@ public struct OutputRule {
         if try LedgerDirectory.isLedger(directory) {
             throw .usage(
                 option,
-                "\(path) is in the ledger \(directory), whose files are never written "
-                    + "over: name another place")
+                "\(path) is in the ledger \(directory), whose files are never "
+                    + "overwritten: choose another place")
         }
     }
 
@@ -97,14 +97,14 @@ public struct OutputRule {
             guard isNewPayload || isRead else { return }
             throw .usage(
                 option,
-                "\(target.path) is one of the files that --\(input.option) reads: name "
-                    + "another, it would be overwritten")
+                "\(target.path) is a file that --\(input.option) reads, and it "
+                    + "would be overwritten: choose another")
         }
         guard target.isSame(as: input.path) else { return }
         throw .usage(
             option,
-            "\(target.path) is the file that --\(input.option) reads: name another, it "
-                + "would be overwritten")
+            "\(target.path) is the file that --\(input.option) reads, and it "
+                + "would be overwritten: choose another")
     }
 
     private func check(
@@ -112,21 +112,21 @@ public struct OutputRule {
     ) throws(BroadsideError) {
         if target.isSame(as: ledger) || target.location == Target(ledger).location {
             throw .usage(
-                option, "\(target.path) is the directory of the ledger: name another place")
+                option, "\(target.path) is the ledger's directory: choose another place")
         }
         guard try isDirectoryPath(ledger) else { return }
         let directory = LedgerDirectory.unlocked(ledger)
         let manifest = try? directory.readManifest()
         for folder in [ledger] + (manifest?.shards ?? []).map({ "\(ledger)/\($0)" }) {
             for name in try Self.names(in: folder) where target.isSame(as: "\(folder)/\(name)") {
-                throw .usage(option, "\(target.path) is a file of the ledger: name another")
+                throw .usage(option, "\(target.path) is a file of the ledger: choose another")
             }
             let list = try? LedgerDirectory.unlocked(folder).readManifest().listPath
             guard let list, target.isSame(as: list) else { continue }
             throw .usage(
                 option,
-                "\(target.path) is the campaign's token list: name another, it would "
-                    + "be overwritten")
+                "\(target.path) is the campaign's token list, and it would be "
+                    + "overwritten: choose another")
         }
     }
 

@@ -12,8 +12,8 @@ extension SpooledInput {
             guard let spool = try directory.spool() else {
                 throw .usage(
                     "tokens",
-                    "-: the campaign of --ledger \(directory.path) was begun with a file: "
-                        + "name it")
+                    "-: the campaign of --ledger \(directory.path) began with a "
+                        + "file: name that file")
             }
             try checkSame(directory)
             return spool
@@ -41,14 +41,16 @@ extension SpooledInput {
             guard let difference = try difference(of: input, from: list) else { return }
             throw .usage(
                 "tokens",
-                "-: standard input is not the list that the campaign of --ledger "
-                    + "\(directory.path) was begun with: \(difference): name another ledger for "
-                    + "another list, or add </dev/null to continue with the first")
+                "-: standard input is not the list with which the campaign in "
+                    + "--ledger \(directory.path) began (\(difference)): name another "
+                    + "ledger for this list, or add </dev/null to continue with the "
+                    + "original list")
         } catch {
             guard error.exitCode == ExitCode.rowsRemain else { throw error }
             throw BroadsideError(
-                "stopped by a signal before standard input was compared with the campaign's list: "
-                    + "nothing was sent, start it again", exitCode: ExitCode.rowsRemain)
+                "stopped by a signal before standard input was compared with the "
+                    + "campaign's list: nothing was sent, start again",
+                exitCode: ExitCode.rowsRemain)
         }
     }
 }

@@ -39,7 +39,7 @@ final class UnfinishedLedger {
         guard try !fileExists(output) else {
             throw .usage(
                 "output",
-                "\(output) was made by another process meanwhile: name a new directory")
+                "\(output) was created by another process in the meantime: name a new directory")
         }
         guard SystemCall.rename(directory.path, output) == 0 else {
             throw BroadsideError(
@@ -47,8 +47,8 @@ final class UnfinishedLedger {
         }
         guard syncFolder(OutputRule.parent(of: output)) else {
             throw BroadsideError(
-                "\(output) is made, but its folder can't be synced: \(describe(errno: errno)): a power cut "
-                    + "may take it away", exitCode: ExitCode.disk)
+                "\(output) is complete, but its folder can't be synced: "
+                    + "\(describe(errno: errno)): a power cut may lose it", exitCode: ExitCode.disk)
         }
     }
 
@@ -111,7 +111,7 @@ extension LedgerDirectory {
     var unfinished: BroadsideError {
         .usage(
             "ledger",
-            "\(path) is not a ledger, the repair or merge that was to make it was interrupted: remove it, "
-                + "and repair or merge again")
+            "\(path) is not a complete ledger, because the repair or merge that "
+                + "writes it was interrupted: remove it, and repair or merge again")
     }
 }

@@ -112,8 +112,9 @@ package final class EarlierVerdicts {
         guard dead.isFull else { return }
         throw .usage(
             "skip-dead",
-            "the ledgers name more dead tokens than \(DeadTokens.memoryLimit >> 20) MiB hold: remove "
-                + "these tokens from the list with broadside prune, and name newer ledgers")
+            "the ledgers name more dead tokens than fit into "
+                + "\(DeadTokens.memoryLimit >> 20) MiB: remove these tokens from the "
+                + "list with broadside prune, and name newer ledgers")
     }
 
     /// Number of ledgers for the second reading.

@@ -60,8 +60,8 @@ package struct ExclusionScan {
         if let tokens = Self.identity(of: tokens), list.identity == tokens {
             throw .usage(
                 "suppress",
-                "\(path) is the list of --tokens itself, so every row would be left out: name the "
-                    + "opt-outs")
+                "\(path) is also the list of --tokens, so every row would be "
+                    + "skipped: name the list of opt-outs")
         }
         suppress = list
         suppressSHA256 = try Self.sha256(of: list)
@@ -82,7 +82,10 @@ package struct ExclusionScan {
         _ path: String, tokenColumn: String?
     ) throws(BroadsideError) -> TokenList {
         guard path != ListBytes.standardInput else {
-            throw .usage("suppress", "-: opt-outs are read more than once: name a file")
+            throw .usage(
+                "suppress",
+                "-: opt-outs are read more than once, which standard input does not "
+                    + "allow: name a file")
         }
         if let tokenColumn, let list = try listWithColumn(tokenColumn, path) {
             // Each row of JSON Lines names its own keys.
@@ -308,26 +311,27 @@ package struct ExclusionScan {
         if let line = counts.firstMalformedRowLine {
             throw .request(
                 list.name,
-                ": the row on line \(line) is malformed (text behind a closing quote, more fields "
-                    + "than the header, or more than "
-                    + "\(RowChunk.rowByteCountMax >> 20) MiB), and the opt-outs in it would be lost: "
-                    + "correct it")
+                ": the row on line \(line) is malformed (text after a closing "
+                    + "quote, more fields than the header, or more than "
+                    + "\(RowChunk.rowByteCountMax >> 20) MiB), and its opt-outs would "
+                    + "be lost: correct it")
         }
         list.warn(of: counts.lengths)
         guard counts.rows > 0 else {
             return standardErrorLine(
-                "broadside: warning: \(list.name) holds no row: no row is suppressed")
+                "broadside: warning: \(list.name) contains no rows, so no row is suppressed")
         }
         guard let bad = counts.firstBadRows.first else { return }
         guard counts.valid > 0 else {
             throw .request(
                 list.name,
-                " holds no device token, \(bad.reason.text) on line \(bad.line): name "
-                    + "a list of tokens")
+                " contains no device token, \(bad.reason.text) on line "
+                    + "\(bad.line): name a list of tokens")
         }
         standardErrorLine(
-            "broadside: warning: \(list.name): \(counts.invalid) of \(counts.rows) rows hold no "
-                + "device token, the first on line \(bad.line): these devices get the push")
+            "broadside: warning: \(list.name): \(counts.invalid) of "
+                + "\(counts.rows) rows contain no device token, the first on line "
+                + "\(bad.line): these devices get the push")
     }
 }
 

@@ -34,7 +34,7 @@ package final class ListBytes: Sendable {
         let isInput = file == Self.standardInput
         name = isInput ? .standardInput : InputName(file, option: option)
         if let advice = Self.remoteAdvice(file, option: option) {
-            throw .request(name, " is not a file of this machine: \(advice)")
+            throw .request(name, " is not a local file: \(advice)")
         }
         let descriptor = isInput ? dup(STDIN_FILENO) : SystemCall.open(file, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(name, errno: errno, Self.advice) }
@@ -126,7 +126,8 @@ package final class ListBytes: Sendable {
         if let found = ListCompression.detect(Array(mark[..<count])) { return found }
         guard let named = ListCompression.named(file) else { return nil }
         guard count == 0 else {
-            throw .request(name, " is not a \(named.rawValue) file: name it as what it is")
+            throw .request(
+                name, " is not a \(named.rawValue) file: give it the ending of what it is")
         }
         // Even for an empty file, because reading it then reports that it is cut off.
         return named

@@ -41,7 +41,7 @@ extension ListHeader {
         let above = line == 2 ? "the line" : "the \(line - 1) lines"
         throw .request(
             name,
-            " has its columns on line \(line): remove \(above) above them, such as "
+            " has its column names on line \(line): remove \(above) above them, such as "
                 + command.filter("tail -n +\(line)"))
     }
 }

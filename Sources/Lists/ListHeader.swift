@@ -49,8 +49,9 @@ struct ListHeader {
             if given == nil { try refuseTitles(beginning, token: token) }
             if let wanted = wanted.first(where: { $0.name == otherColumns.first }) {
                 throw .request(
-                    "\(wanted.location): there is no column '\(wanted.name)', as \(name) is a plain "
-                        + "list of lines and has only the token: give a list with a header")
+                    "\(wanted.location): there is no column '\(wanted.name)', "
+                        + "because \(name) is a plain list of lines, which has only "
+                        + "the token: use a list with a header")
             }
             if let column = otherColumns.first ?? (token == "token" ? nil : token) {
                 throw .request(
@@ -131,9 +132,10 @@ struct ListHeader {
         let tokens = columns.count { ForeignToken.countTokens($0.utf8) == 1 }
         if tokens > 1 {
             return
-                "\(name) has no header, and \(tokens) texts on the first line look like tokens: add a "
-                + "first line that names the columns, or, if all of them are tokens, write one per "
-                + "line, such as \(command.filter(ListCommand.onePerLine, to: "txt"))"
+                "\(name) has no header, and \(tokens) fields on the first line "
+                + "look like tokens: add a first line that names the columns, or, "
+                + "if all of them are tokens, write one per line, such as "
+                + "\(command.filter(ListCommand.onePerLine, to: "txt"))"
         }
         guard columns.count > 1 else {
             return "\(start): add a first line with the word token, or --format lines"

@@ -240,8 +240,9 @@ internal import Synchronization
         let known = again.chunk
         guard let chunk = try cursor.read(known) else {
             throw BroadsideError(
-                "the list is not the one this campaign was begun with: its part from line "
-                    + "\(known.firstLine) on has changed: resume with the list as it was",
+                "this is not the list with which the campaign began: the part "
+                    + "from line \(known.firstLine) on has changed: resume with the "
+                    + "original list",
                 exitCode: 2)
         }
         // Uses the plan's own arrays without a copy; most chunks have no row that was sent before.

@@ -200,8 +200,8 @@ internal import Glibc
         repeat {
             guard !SignalWatch.isStopPending else {
                 throw BroadsideError(
-                    "stopped by a signal before the list was read to its end: nothing was sent or "
-                        + "kept, start it again", exitCode: 3)
+                    "stopped by a signal before the whole list was read: nothing "
+                        + "was sent or kept, start again", exitCode: 3)
             }
         } while SystemCall.poll(descriptor, POLLIN, 100) == 0
     }
@@ -239,8 +239,8 @@ internal import Glibc
     private var cutOff: BroadsideError {
         .damaged(
             name,
-            " is cut off: its \(compression?.rawValue ?? "") data ends too early, \(position): "
-                + "put the whole file in its place")
+            " is cut off: its \(compression?.rawValue ?? "") data ends too "
+                + "early, \(position): replace it with the whole file")
     }
 
     private func unreadable(_ fault: ListDecompressor.Fault) -> BroadsideError {

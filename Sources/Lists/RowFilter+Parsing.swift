@@ -15,8 +15,9 @@ extension RowFilter {
         precondition(!texts.isEmpty, "a filter has a condition")
         guard texts.count <= Self.conditionsLimit else {
             throw Problem(
-                message: "is given \(texts.count) times, and \(Self.conditionsLimit) is the most: "
-                    + "name the values of one column in one condition, as in 'country = FR,BE'")
+                message: "is given \(texts.count) times, but the limit is "
+                    + "\(Self.conditionsLimit): name the values of one column in one "
+                    + "condition, as in 'country = FR,BE'")
         }
         var conditions: [Condition] = []
         for (index, text) in texts.enumerated() {
@@ -173,8 +174,8 @@ private struct ConditionReader {
         guard offset == text.count else {
             throw ConditionError(
                 offset: offset,
-                message: "\(comparison.rawValue) compares with one value: only = "
-                    + "and != take several")
+                message: "\(comparison.rawValue) compares with one value: only = and != "
+                    + "accept several")
         }
         guard let bound = OrderedValue(bytes) else {
             throw ConditionError(
@@ -197,8 +198,8 @@ private struct ConditionReader {
             guard offset == text.count || text[offset] == UInt8(ascii: ",") else {
                 throw ConditionError(
                     offset: offset,
-                    message: "text follows a closing quote: write a comma between "
-                        + "values, and \"\" for a quote in one")
+                    message: "text follows a closing quote: write a comma between values, "
+                        + "and \"\" for a quote inside a value")
             }
             return trimmed(quoted[...])
         }
@@ -244,7 +245,7 @@ private struct ConditionReader {
             guard text[offset] != UInt8(ascii: "\"") else {
                 throw ConditionError(
                     offset: offset,
-                    message: "a quote is inside a text: write the whole text in double "
+                    message: "a quote is inside a value: write the whole value in double "
                         + "quotes, with \"\" for a quote in it")
             }
             offset += 1

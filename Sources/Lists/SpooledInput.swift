@@ -59,9 +59,9 @@ package enum SpooledInput {
             if SystemCall.poll(STDIN_FILENO, POLLIN, step) > 0 { return true }
         }
         standardErrorLine(
-            "broadside: warning: standard input is open, and nothing came in "
-                + "\(patienceMilliseconds / 1000) seconds: this continues with the list that was kept, "
-                + "and what comes later is not read")
+            "broadside: warning: standard input is open, but nothing arrived in "
+                + "\(patienceMilliseconds / 1000) seconds: the run continues with the "
+                + "list that was kept, and reads nothing that arrives later")
         return false
     }
 

@@ -10,8 +10,9 @@ extension TokenList {
             glued.parts[0] == glued.parts[1]
             ? "two of \(glued.parts[0])" : "one of \(glued.parts[0]) and one of \(glued.parts[1])"
         standardErrorLine(
-            "broadside: warning: \(name): the token on line \(glued.line)\(others) has "
-                + "\(glued.digits) digits, as many as \(parts): were files joined without a line end "
-                + "between them? Write one token per line")
+            "broadside: warning: \(name): the token on line "
+                + "\(glued.line)\(others) has \(glued.digits) digits, as many as "
+                + "\(parts): were files joined without a line break between them? "
+                + "Write one token per line")
     }
 }

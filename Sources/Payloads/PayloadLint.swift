@@ -60,7 +60,8 @@ public struct PayloadLint {
         for member in document.members where member.isRepeated {
             error(
                 member.keyOffset,
-                "the key '\(member.key)' is there twice: readers differ in which they take, keep one"
+                "the key '\(member.key)' occurs twice, and readers differ in "
+                    + "which one they use: keep one"
             )
         }
         check(["aps"], PayloadKey.aps, "aps")
@@ -102,8 +103,8 @@ public struct PayloadLint {
         if let only = key.pushType, only != pushType {
             warn(
                 member.keyOffset,
-                "'\(key.name)' means something with push type \(only.rawValue) only: this is "
-                    + "checked as \(pushType.rawValue)")
+                "'\(key.name)' has a meaning with push type \(only.rawValue) "
+                    + "only, but this is checked as \(pushType.rawValue)")
         }
     }
 
@@ -130,7 +131,7 @@ public struct PayloadLint {
             } else if member.kind == .null {
                 warn(
                     member.valueOffset,
-                    "'\(member.key)' is null, which Apple does not list as a value: leave it out")
+                    "'\(member.key)' is null, which is not a value that Apple lists: remove it")
             }
         }
     }
@@ -172,7 +173,8 @@ extension PayloadLint {
             guard let time = Double(member.text), time >= 100_000_000_000 else { break }
             warn(
                 member.valueOffset,
-                "'\(member.key)' is in seconds, this looks like milliseconds: divide it by 1000")
+                "'\(member.key)' is in seconds, but this looks like "
+                    + "milliseconds: divide it by 1000")
         default: break
         }
     }
@@ -211,7 +213,7 @@ extension PayloadLint {
                 } else {
                     error(nil, "has no 'aps': add it, keys of your own go beside it")
                 }
-            default: warn(nil, "has no 'aps', which Apple asks of every payload: add it")
+            default: warn(nil, "has no 'aps', which Apple requires in every payload: add it")
             }
             return
         }
@@ -224,7 +226,7 @@ extension PayloadLint {
         case .liveActivity: checkLiveActivity(aps)
         case .widgets:
             if document.member(["aps"], "content-changed")?.text != "true" {
-                error(aps.keyOffset, "a widgets push has 'content-changed': true in aps: add it")
+                error(aps.keyOffset, "a widgets push needs 'content-changed': true in aps: add it")
             }
         default: break
         }
@@ -238,8 +240,8 @@ extension PayloadLint {
             if has("content-available") {
                 error(
                     aps.keyOffset,
-                    "there is nothing to show, which push type alert promises: send it with "
-                        + "push type background")
+                    "there is nothing to show, but push type alert promises "
+                        + "something: send it with push type background")
             } else {
                 warn(
                     aps.keyOffset, "aps has neither alert, badge nor sound: devices show nothing")
@@ -274,11 +276,11 @@ extension PayloadLint {
             guard let member = document.member(["aps"], key) else { continue }
             error(
                 member.keyOffset,
-                "a background push has no '\(key)': remove it, or send with push type alert")
+                "a background push can't have '\(key)': remove it, or send with push type alert")
         }
         guard let flag = document.member(["aps"], "content-available") else {
             return error(
-                aps.keyOffset, "a background push has 'content-available': 1 in aps: add it")
+                aps.keyOffset, "a background push needs 'content-available': 1 in aps: add it")
         }
         if flag.kind == .number, Double(flag.text) != 1 {
             error(flag.valueOffset, "'content-available' of a background push must be 1")
@@ -291,7 +293,7 @@ extension PayloadLint {
             needed += ["attributes-type", "attributes", "alert"]
         }
         for key in needed where !has(key) {
-            error(aps.keyOffset, "this Live Activity push lacks '\(key)' in aps: add it")
+            error(aps.keyOffset, "this Live Activity push needs '\(key)' in aps: add it")
         }
     }
 
@@ -304,7 +306,8 @@ extension PayloadLint {
             error(magic.valueOffset, "'mdm' is \(magic.kind.description): it must be a string")
         }
         for member in document.members(of: []) where member.key != "mdm" {
-            error(member.keyOffset, "a push of type mdm has 'mdm' alone: take '\(member.key)' out")
+            error(
+                member.keyOffset, "a push of type mdm contains 'mdm' only: remove '\(member.key)'")
         }
     }
 }

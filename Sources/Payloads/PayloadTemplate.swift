@@ -129,15 +129,15 @@ private struct TemplateCompiler {
                 if isKey {
                     throw TemplateError(
                         offset: placeholder.offset,
-                        message: "keys may not hold templates: put the value into a string, or "
-                            + "write {{{{ for {{")
+                        message: "keys can't contain templates: put the value into a "
+                            + "string, or write {{{{ for {{")
                 }
                 if !placeholder.kind.isText {
                     let name = placeholder.column
                     throw TemplateError(
                         offset: placeholder.offset,
-                        message: "a type needs a string that is nothing else: write {{\(name)}} "
-                            + "here, which is text")
+                        message: "a type needs a string that contains nothing else: write "
+                            + "{{\(name)}} here, which is text")
                 }
                 try append(placeholder)
             }
@@ -157,8 +157,9 @@ private struct TemplateCompiler {
         {
             throw TemplateError(
                 offset: placeholder.offset,
-                message: "{{\(first.placeholder.column):fit}} is in this payload already, and one "
-                    + "value is shortened so that it fits: write {{\(placeholder.column)}} here")
+                message: "{{\(first.placeholder.column):fit}} is already in this payload, "
+                    + "and only one value is shortened so that it fits: write "
+                    + "{{\(placeholder.column)}} here")
         }
         segments.append(.init(constant: constant, placeholder: placeholder))
         constant = []

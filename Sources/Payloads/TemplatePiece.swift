@@ -112,7 +112,8 @@ extension TemplatePiece {
         }
         if name.contains(UInt8(ascii: "{")) || name.count > nameLimit {
             throw TemplateError(
-                offset: position, message: "{{ is followed by no column's name: write {{{{ for {{")
+                offset: position,
+                message: "{{ is not followed by a column's name: write {{{{ for {{")
         }
         var fallback = bar.map { Array(inside[($0 + 1)...]) }
         let isBrace = { (byte: UInt8) in byte == UInt8(ascii: "{") }
@@ -124,8 +125,9 @@ extension TemplatePiece {
             throw TemplateError(
                 offset: position,
                 message:
-                    "the default of {{\(String(decoding: name, as: UTF8.self))}} holds {{, which "
-                    + "would go out as text: a default is plain text, without placeholders")
+                    "the default of {{\(String(decoding: name, as: UTF8.self))}} "
+                    + "contains {{, which would be sent as text: a default is "
+                    + "plain text, without placeholders")
         }
         if let text = fallback, !kind.isText {
             fallback = TypedValue.written(text, as: kind)

@@ -1,7 +1,7 @@
 extension JSON5Reader {
     /// Reads a number and returns it in JSON's notation.
     mutating func number() throws(JSON5Error) -> String {
-        let start = problem("this is not a number: fix it, or put it between quotes")
+        let start = problem("this is not a number: fix it, or put it in quotes")
         var sign = ""
         if current == "+" || current == "-" {
             if current == "-" { sign = "-" }

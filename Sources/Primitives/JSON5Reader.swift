@@ -122,7 +122,7 @@ public struct JSON5Reader {
         case "false": return word("false", .boolean(false))
         case "null": return word("null", .null)
         case "": throw problem("'\(scalar)' begins no value")
-        case let other: throw problem("'\(other)' is not a value: put text between quotes")
+        case let other: throw problem("'\(other)' is not a value: put text in quotes")
         }
     }
 
@@ -157,7 +157,7 @@ public struct JSON5Reader {
             let key = try key()
             if members.contains(where: { $0.name == key }) {
                 throw .init(
-                    message: "the key '\(key)' is there twice: keep one", position: start)
+                    message: "the key '\(key)' occurs twice: keep one", position: start)
             }
             try skipBlanks()
             if current != ":" { throw problem("a colon is missing behind the key '\(key)'") }
@@ -185,7 +185,7 @@ public struct JSON5Reader {
     private mutating func comma(before end: Unicode.Scalar) throws(JSON5Error) {
         try skipBlanks()
         if current == end { return }
-        if current == nil { throw problem("the text ends here: '\(end)' is missing") }
+        if current == nil { throw problem("the text ends here, but '\(end)' is missing") }
         if current != "," { throw problem("a comma or '\(end)' is missing here") }
         advance()
         try skipBlanks()

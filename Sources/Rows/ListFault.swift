@@ -27,7 +27,8 @@ public struct ListFault: Sendable, Equatable, Error {
     public var message: String {
         switch kind {
         case .openQuote:
-            "line \(line) opens a quote that is never closed: close it, or put a blank in its place"
+            "line \(line) opens a quote that is never closed: close it, or "
+                + "replace it with a space"
         case .rowInQuotes:
             "line \(line) opens a quote that is not closed before the next row, whose device token is "
                 + "inside it: close it, or put a blank in its place"

@@ -26,8 +26,8 @@ struct FailureReport {
     private var noCertificate: TLSError {
         TLSError(
             .clientCertificateRequired,
-            "the server\(server) demands a client certificate: name one with its key, "
-                + "or connect to an endpoint that accepts provider tokens")
+            "the server\(server) demands a client certificate: name one and its "
+                + "key, or connect to an endpoint that accepts provider tokens")
     }
 
     private var notTLS: TLSError {

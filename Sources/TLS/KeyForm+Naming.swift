@@ -25,15 +25,15 @@ extension KeyForm {
                         + "remove it with 'openssl pkey -in FILE -out NEWFILE'")
         }
         if holds("OPENSSH PRIVATE KEY") {
-            return unreadable("this is a key for SSH: name the .p8 file as it was downloaded")
+            return unreadable("this is an SSH key: name the .p8 file as it was downloaded")
         }
         if holds("PRIVATE KEY-----") {
             return unreadable("the private key is damaged: save the file again, unchanged")
         }
         if isPKCS12(text) {
             return unreadable(
-                "this is a PKCS#12 file, which holds a certificate and its key: name it as the "
-                    + "certificate, without a separate key")
+                "this is a PKCS#12 file, which contains a certificate and its "
+                    + "key: name it as the certificate, without a separate key")
         }
         let names = [
             ("CERTIFICATE REQUEST", "certificate request"), ("CERTIFICATE", "certificate"),
@@ -41,11 +41,12 @@ extension KeyForm {
         ]
         let found = labels(text)
         for (label, name) in names where found.contains(where: { $0.hasSuffix(label) }) {
-            return unreadable("the file holds no private key but a \(name): name the key's file")
+            return unreadable("the file contains no private key but a \(name): name the key's file")
         }
         if !found.isEmpty || holds("-----BEGIN ") {
             return unreadable(
-                "the file holds no private key (-----BEGIN PRIVATE KEY-----): name the key's file")
+                "the file contains no private key (-----BEGIN PRIVATE KEY-----): "
+                    + "name the key's file")
         }
         if isToken(text) {
             return unreadable(
@@ -69,8 +70,8 @@ extension KeyForm {
         let found = labels(text)
         if found.contains(where: { $0.hasSuffix("PRIVATE KEY") }) {
             return error(
-                "the file holds a private key and no certificate: name the certificate's file, or for "
-                    + "an APNs key (.p8) use --auth-key")
+                "the file contains a private key and no certificate: name the "
+                    + "certificate's file, or for an APNs key (.p8) use --auth-key")
         }
         if found.contains(where: { $0.hasSuffix("CERTIFICATE REQUEST") }) {
             return error(

@@ -219,7 +219,7 @@ enum KeyKind {
         guard curve == "prime256v1" || curve == "P-256" else {
             throw TLSError(
                 .keyWrongCurve,
-                "the key is on the curve \(curve) and APNs accepts only P-256: "
+                "the key is on the curve \(curve), but APNs accepts only P-256: "
                     + "name the .p8 file of an APNs key")
         }
     }

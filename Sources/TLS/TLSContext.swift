@@ -156,8 +156,8 @@ internal import CBroadsideOpenSSL
             ErrorQueue.clear()
             throw TLSError(
                 .keyMismatch,
-                "the private key does not belong to the certificate \(chain[0].subject): "
-                    + "name the key that it was issued for")
+                "the private key does not belong to the certificate "
+                    + "\(chain[0].subject): name the key for which it was issued")
         }
         for certificate in chain.dropFirst() {
             guard unsafe openssl_add_chain_certificate(pointer, certificate.pointer) == 1 else {

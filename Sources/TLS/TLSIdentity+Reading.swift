@@ -80,7 +80,7 @@ extension TLSIdentity {
         guard let bundle = unsafe OpenSSLObject(read, freedBy: PKCS12_free) else {
             throw TLSError(
                 .certificateFormat,
-                "neither a certificate nor PKCS#12: name the file as Apple made it")
+                "neither a certificate nor PKCS#12: name the file as you got it from Apple")
         }
         if let identity = try parse(bundle, passphrase) { return identity }
         if let legacy = unsafe OSSL_PROVIDER_try_load(nil, "legacy", 1) {
@@ -89,9 +89,9 @@ extension TLSIdentity {
         }
         throw TLSError(
             .certificateUnreadable,
-            "encrypted with a cipher of OpenSSL's legacy provider, which is not installed here: "
-                + "where that is installed, convert the file with 'openssl pkcs12 -legacy -in FILE -out ALL.pem' "
-                + "and give ALL.pem")
+            "encrypted with a cipher of OpenSSL's legacy provider, which is not "
+                + "installed here: where it is installed, convert the file with "
+                + "'openssl pkcs12 -legacy -in FILE -out ALL.pem' and name ALL.pem")
     }
 
     /// - Returns: nil if a cipher is unavailable.
@@ -129,7 +129,8 @@ extension TLSIdentity {
         guard let privateKey, let certificate else {
             throw TLSError(
                 .certificateUnreadable,
-                "the PKCS#12 file lacks the certificate or its private key: export both together")
+                "the PKCS#12 file contains only one of certificate and private "
+                    + "key: export both together")
         }
         var chain = certificate.pem
         for index in 0..<(unsafe openssl_certificate_count(others)) {

@@ -206,7 +206,7 @@ struct AdviceCauseTests: AdviceReading {
             endpoint = "127.0.0.1:\(silent.port)"
         case .brokenServer:
             endpoint = try scene.hostile("hpack-garbage")
-            (says, resumed) = ("one connection after the other breaks", 6)
+            (says, resumed) = ("one connection after another breaks", 6)
         default:
             endpoint = try scene.hostile("rst-each")
             more = ["--canary", "10"]
@@ -236,7 +236,7 @@ struct AdviceCauseTests: AdviceReading {
         return Ending(
             run: try scene.campaign.send(to: endpoint, ["--key-id", "ZZZZZZZZZZ"]),
             says: cause == .refused
-                ? "refuses one request after the other: 403 InvalidProviderToken"
+                ? "refuses one request after another: 403 InvalidProviderToken"
                 : "rows were refused because of the credential",
             exitCode: 4, looks: (4, "InvalidProviderToken"), resumed: nil)
     }
@@ -253,7 +253,7 @@ struct AdviceCauseTests: AdviceReading {
         scene.others.append(other)
         return Ending(
             run: try campaign.send(to: endpoint, ["--tokens", list, "--topic", "{{app}}"]),
-            says: "com.example.third (one refusal after the other: 400 TopicDisallowed)",
+            says: "com.example.third (one refusal after another: 400 TopicDisallowed)",
             exitCode: 4, looks: (0, "remaining"),
             fix: { $0.replacingOccurrences(of: endpoint, with: other.endpoint) })
     }
@@ -321,7 +321,7 @@ struct AdviceCauseTests: AdviceReading {
         let run = try process.wait()
         try files.moveItem(atPath: campaign.ledger + "-elsewhere", toPath: campaign.ledger)
         #expect(run.errors.contains("put it back, then --resume continues"), "\(run.errors)")
-        return Ending(run: run, says: "the ledger was removed or moved away", exitCode: 5)
+        return Ending(run: run, says: "the ledger was removed or moved", exitCode: 5)
     }
 
     /// A newer attempt takes the ledger over, as if the lock was lost, and is stopped.
@@ -380,7 +380,7 @@ struct AdviceCauseTests: AdviceReading {
             })
     }
 
-    /// A quote far behind in the list swallows the rows that follow; a blank in its place lets the size
+    /// A quote far behind in the list swallows the rows that follow; a space in its place lets the size
     /// be, so that the rest goes out.
     private func faultyList(_ scene: Scene) throws -> Ending {
         var rows = scene.campaign.tokens.list().split(separator: 0x0a).map { Array($0) + [0x2c] }

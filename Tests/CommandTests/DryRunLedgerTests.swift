@@ -51,7 +51,7 @@ struct DryRunLedgerTests {
             2, ["--ledger", "\(merged)/shard-0001", "--resume", "--shard", "1/2"],
             "is a copy in a merged ledger")
         try expectSame(
-            2, ["--ledger", "\(path)/shard-1", "--resume"], "is another campaign's")
+            2, ["--ledger", "\(path)/shard-1", "--resume"], "belongs to another campaign")
         try expectSame(2, ["--ledger", "\(path)/shard-1"], "exists: name a new directory")
         try expectSame(
             0, ["--ledger", "\(path)/shard-1", "--resume", "--shard", "1/2"], "")
@@ -64,8 +64,9 @@ struct DryRunLedgerTests {
         try FileManager.default.createDirectory(
             atPath: "\(path)/mine", withIntermediateDirectories: false)
         try campaign.directory.write("text", to: "mine/notes.txt")
-        try expectSame(2, ["--ledger", "\(path)/mine", "--resume"], "it is not a ledger")
-        try expectSame(2, ["--must-resume"], "holds no ledger")
+        try expectSame(
+            2, ["--ledger", "\(path)/mine", "--resume"], "is neither empty nor a ledger")
+        try expectSame(2, ["--must-resume"], "contains no ledger")
         #expect(try campaign.send(to: server.endpoint).exitCode == 0)
         try FileManager.default.removeItem(atPath: "\(campaign.ledger)/manifest.json")
         try expectSame(5, ["--resume"], "its manifest.json is missing")

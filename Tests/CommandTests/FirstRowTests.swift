@@ -145,6 +145,6 @@ struct FirstRowTests {
             campaign.tokens.token(0) + "\nnone\n", to: "some.txt")
         let finished = try campaign.send(
             to: "localhost:1", arguments(["--suppress", optOuts, "--give-up-after", "1s"]))
-        #expect(finished.errors.ranges(of: "1 of 2 rows hold no device token").count == 1)
+        #expect(finished.errors.ranges(of: "1 of 2 rows contain no device token").count == 1)
     }
 }

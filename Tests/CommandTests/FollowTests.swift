@@ -180,7 +180,7 @@ struct FollowTests {
             ["--follow", "--output", foreign, "--cursor", cursor], "not the file", of: campaign)
         let missing = try Broadside.run(
             ["ledger", "export", "--follow", "--ledger", "nowhere"], in: campaign.directory)
-        #expect(missing.exitCode == 2 && missing.errors.contains("once its run has begun"))
+        #expect(missing.exitCode == 2 && missing.errors.contains("once its run has started"))
     }
 
     @Test func `A ledger that lost followed rows is refused, and so is a second follower`() throws {

@@ -163,11 +163,11 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
             says: ["keys are device tokens"], lines: tokens),
         ForeignList(
             "titles.csv", Array("Devices, all\r\n\r\n\(table.joined(separator: "\r\n"))\r\n".utf8),
-            says: ["has its columns on line 3", "the 2 lines above"],
+            says: ["has its column names on line 3", "the 2 lines above"],
             lines: table.map { $0 + "\r" }),
         ForeignList(
             "title", Array("Devices\n\(table.joined(separator: "\n"))\n".utf8),
-            says: ["has its columns on line 2", "the line above"], lines: table),
+            says: ["has its column names on line 2", "the line above"], lines: table),
         ForeignList(
             "marked.csv", wide("\u{feff}\(table.joined(separator: "\n"))\n", isBig: true),
             says: ["UTF-16"], lines: table),

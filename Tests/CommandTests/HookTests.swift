@@ -183,7 +183,8 @@ struct HookTests {
     }
 
     @Test
-    func `A hook sees the environment without the key that came in it, and holds no ledger locked`()
+    func
+        `A hook sees the environment without the key that came in it, and contains no ledger locked`()
         throws
     {
         let key = try String(contentsOfFile: campaign.authority.authKey, encoding: .utf8)
@@ -217,7 +218,7 @@ struct HookTests {
         #expect(empty.exitCode == 2 && empty.errors.contains("--hook is empty"), "\(empty.errors)")
         let key = try String(contentsOfFile: campaign.authority.authKey, encoding: .utf8)
         let secret = try campaign.send(to: server.endpoint, ["--hook=\(key)"])
-        #expect(secret.exitCode == 2 && secret.errors.contains("--hook holds a key"))
+        #expect(secret.exitCode == 2 && secret.errors.contains("--hook contains a key"))
         #expect(!secret.errors.contains(key.split(separator: "\n")[1].prefix(16)))
     }
 }

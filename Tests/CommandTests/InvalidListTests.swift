@@ -28,9 +28,10 @@ struct InvalidListTests {
     }
 
     static let cases: [Case] = [
-        .init(name: "an empty file", list: "", says: ["holds no row"]),
-        .init(name: "blank lines", list: "\n  \n\r\n", says: ["holds no row"]),
-        .init(name: "a header alone", file: "list.csv", list: "token\n", says: ["holds no row"]),
+        .init(name: "an empty file", list: "", says: ["contains no rows"]),
+        .init(name: "blank lines", list: "\n  \n\r\n", says: ["contains no rows"]),
+        .init(
+            name: "a header alone", file: "list.csv", list: "token\n", says: ["contains no rows"]),
         .init(
             name: "base64", list: "q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=\n",
             says: ["device tokens in base64", "line 1"]),

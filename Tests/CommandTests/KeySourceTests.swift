@@ -101,7 +101,7 @@ struct KeySourceTests {
             ["--auth-key", "env:K"], environment: ["K": ""], says: ["env:K", "is empty"])
         try expectRefusal(
             ["--auth-key", "env:K"], environment: ["K": "correct horse battery staple"],
-            says: ["--auth-key env:K: no usable key", "put the .p8 file's text there"],
+            says: ["--auth-key env:K: no usable key", "put the text of the .p8 file there"],
             without: ["correct", "horse"])
         try expectRefusal(
             ["--auth-key", "env:K"], environment: ["K": String(key.dropLast(80))],
@@ -151,12 +151,12 @@ struct KeySourceTests {
             without: ["sesame"])
         try refusal(" ", ["is empty"])
         try expectRefusal(
-            ["--auth-key-command=\(key)"], says: ["--auth-key-command holds a key"],
+            ["--auth-key-command=\(key)"], says: ["--auth-key-command contains a key"],
             without: hiddenParts)
         let token = try campaign.authority.providerToken(in: campaign.directory)
         try expectRefusal(
             ["--auth-token-command", token],
-            says: ["--auth-token-command holds a key or a provider token"],
+            says: ["--auth-token-command contains a key or a provider token"],
             without: [String(token.suffix(20))])
     }
 
@@ -172,7 +172,7 @@ struct KeySourceTests {
             says: ["--auth-token-file and --auth-token-command exclude each other"])
         try expectRefusal(
             ["--auth-token-command", "true"],
-            says: ["--key-id goes with --auth-key, not with --auth-token-command"])
+            says: ["--key-id belongs to --auth-key, not to --auth-token-command"])
         let refused = try Broadside.run(
             campaign.arguments(
                 to: "127.0.0.1:1", ["--auth-key-command", "true", "--dry-run"],

@@ -123,7 +123,7 @@ struct LedgerUseTests {
         try campaign.directory.write(#"{"resume": true}"#, to: "resume.json5")
         let none = try campaign.send(
             to: server.endpoint, ["--campaign", "\(path)/begin.json5", "--resume"])
-        #expect(none.exitCode == 2 && none.errors.contains("holds no ledger"), "\(none.errors)")
+        #expect(none.exitCode == 2 && none.errors.contains("contains no ledger"), "\(none.errors)")
         let begun = try campaign.send(
             to: server.endpoint, ["--campaign", "\(path)/resume.json5", "--resume-or-begin"])
         #expect(begun.exitCode == 0, "\(begun.errors)")

@@ -20,10 +20,11 @@ struct LikelyMistakeTests {
     private static let token = String(repeating: "0123456789abcdef", count: 4)
 
     static let mistakes: [Mistake] = [
-        .init(name: "an empty list", list: "", code: 2, says: ["holds no row", "no device gets"]),
+        .init(
+            name: "an empty list", list: "", code: 2, says: ["contains no rows", "no device gets"]),
         .init(
             name: "a header and no row", list: "token,name\n", more: ["--format", "csv"], code: 2,
-            says: ["holds no row"]),
+            says: ["contains no rows"]),
         .init(
             name: "a text", list: "Dear diary\nIt rained\n", code: 2,
             says: ["all of its 2 rows", "line 1 is 'Dear diary'", "the right file"]),
@@ -118,7 +119,7 @@ struct LikelyMistakeTests {
                     in: campaign.directory)
                 #expect(refused.exitCode == 2, "\(command)")
                 #expect(refused.errors.contains("--output"), "\(refused.errors)")
-                #expect(refused.errors.contains("name another"), "\(refused.errors)")
+                #expect(refused.errors.contains("choose another"), "\(refused.errors)")
             }
         }
         #expect(try String(contentsOfFile: campaign.list, encoding: .utf8) == list)

@@ -35,7 +35,9 @@ extension MalformedRequest {
             says: ["--trace-frames", "--tokens reads", "overwritten"]),
         .init(
             ["--metrics", "@list", "--suppress", "@list"], says: ["--metrics", "--suppress reads"]),
-        .init(["--summary", "x", "--report", "x"], says: ["--report and --summary", "name two"]),
+        .init(
+            ["--summary", "x", "--report", "x"],
+            says: ["--report and --summary", "use different files"]),
         .init(["--summary", "@directory"], says: ["--summary", "is a directory", "a file in it"]),
         .init(["--report", "@directory"], says: ["--report", "is a directory"]),
         .init(["--metrics", "9100"], says: ["--metrics 9100", "127.0.0.1:9100", "./9100"]),
@@ -55,8 +57,8 @@ extension MalformedRequest {
             ["--rate", "100...5000/10m"], says: ["--rate '100...5000/10m'", "like 100..5000/10m"]),
         .init(["--rate", "0..5000/10m"], says: ["--rate '0..5000/10m'", "like 100..5000/10m"]),
         .init(["--rate", "1..2e9/10m"], says: ["--rate '1..2e9/10m'", "like 100..5000/10m"]),
-        .init(["--rate", "1..5/10"], says: ["--rate '1..5/10'", "no time"]),
-        .init(["--rate", "1..5/0s"], says: ["--rate '1..5/0s'", "no time"]),
+        .init(["--rate", "1..5/10"], says: ["--rate '1..5/10'", "how long"]),
+        .init(["--rate", "1..5/0s"], says: ["--rate '1..5/0s'", "how long"]),
         .init(["--rate", "5000..100/10m"], says: ["falls", "write 100..5000/10m"]),
         .init(["--rate", "99999999999999999999999"], says: ["--rate", "at most 1,000,000,000"]),
         .init(["--rate-per-connection", "1e300"], says: ["at most 1,000,000,000"]),
@@ -84,7 +86,7 @@ extension MalformedRequest {
                 "--key-id", Campaign.teamID, "--team-id", "ABC123DEFG", "--auth-key",
                 "@AuthKey_ABC123DEFG.p8",
             ],
-            says: ["exchanged", "is the key ABC123DEFG by its name"]),
+            says: ["swapped", "says key ID ABC123DEFG"]),
         // What is the same for all rows.
         .init(["--topic", "{{app}}"], says: ["--topic", "'app'"]),
         .init(["--topic", "{{app"], says: ["--topic", "not closed"]),
@@ -129,7 +131,7 @@ extension MalformedCall {
             [
                 "prune", "--ledger", "@strange", "--tokens", "@list", "--output", "x", "--removed",
                 "x",
-            ], says: ["--removed and --output", "name two"]),
+            ], says: ["--removed and --output", "use different files"]),
         .init(
             ["prune", "--in-place"], says: ["unknown option --in-place", "write --output FILE"]),
         .init(["tokens", "@list"], says: ["/list'", "check, dedupe"]),

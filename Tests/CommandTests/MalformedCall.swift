@@ -169,15 +169,15 @@ extension MalformedRequest {
     /// Payload templates, payload directories, collapse IDs.
     static let templates: [MalformedRequest] = [
         .init(["--payload", "@t-unclosed"], says: ["@t-unclosed, line 2, column 8", "}}"]),
-        .init(["--payload", "@t-key"], says: ["@t-key, line 1, column 3", "keys may not"]),
+        .init(["--payload", "@t-key"], says: ["@t-key, line 1, column 3", "keys can't"]),
         .init(["--payload", "@t-type"], says: ["@t-type, line 1, column 8", "write {{n}}"]),
         .init(["--payload", "@t-float"], says: ["@t-float", "column 7", ":int, :bool"]),
         .init(
             ["--payload", "@t-nested"],
-            says: ["@t-nested, line 1, column 18", "the default of {{name}} holds {{"]),
+            says: ["@t-nested, line 1, column 18", "the default of {{name}} contains {{"]),
         .init(
             ["--collapse-id", "{{name|a{{x}}", "--tokens", "@people.csv"],
-            says: ["--collapse-id", "the default of {{name}} holds {{"]),
+            says: ["--collapse-id", "the default of {{name}} contains {{"]),
         .init(["--payload", "@t-default"], says: ["@t-default", "'x' is not a whole number"]),
         .init(
             ["--payload", "@t-name"], says: ["@t-name, line 1, column 18", "plain list of lines"]),

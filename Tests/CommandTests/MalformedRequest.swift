@@ -23,8 +23,8 @@ extension MalformedRequest {
         .init(["--canary-max-rejected", "3"], says: ["--canary-max-rejected", "add --canary N"]),
         .init(["-t", "x"], says: ["-t", "two dashes"]),
         .init(["extra"], says: ["'extra'"]),
-        .init(["--limit"], says: ["--limit lacks its value"]),
-        .init(["--limit", "--yes"], says: ["--limit lacks its value"]),
+        .init(["--limit"], says: ["--limit needs a value"]),
+        .init(["--limit", "--yes"], says: ["--limit needs a value"]),
         .init(["--resume=yes"], says: ["--resume takes no value"]),
         .init(["--rate", "5", "--rate", "6"], says: ["--rate is given twice"]),
         .init([], without: ["tokens"], says: ["--tokens is missing", "--to TOKEN"]),
@@ -104,7 +104,7 @@ extension MalformedRequest {
         .init(["--shard", "+1/2"], says: ["--shard '+1/2'"]),
         .init(["--shard", "1/2", "--to", "aabb"], without: ["tokens"], says: ["--shard", "--to"]),
         .init(["--part", "1/2"], says: ["--part goes with --campaign-id"]),
-        .init(["--campaign-id", id], says: ["--campaign-id goes with --part"]),
+        .init(["--campaign-id", id], says: ["--campaign-id requires --part"]),
         .init(["--part", "3/2", "--campaign-id", id], says: ["--part '3/2'", "K/N"]),
         .init(["--part", "1/1024", "--campaign-id", id], says: ["--part '1/1024'", "1,023"]),
         .init(["--part", "1/2", "--campaign-id", "12"], says: ["--campaign-id '12'", "16"]),
@@ -159,6 +159,7 @@ extension MalformedRequest {
             ["--ledger", "@nothing/below"], says: ["--ledger", "@nothing/below", "No such file"]),
         .init(["--ledger", "@empty", "--resume"], says: ["--ledger", "@empty"]),
         .init(
-            ["--ledger", "@strange", "--resume"], says: ["--ledger", "@strange", "is not a ledger"]),
+            ["--ledger", "@strange", "--resume"],
+            says: ["--ledger", "@strange", "is neither empty nor a ledger"]),
     ]
 }

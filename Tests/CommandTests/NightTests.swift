@@ -129,7 +129,9 @@ struct NightTests {
         for more in [[], ["--date", nights.date(1)], ["--dry-run"]] {
             let lost = try nights.run(more, at: (1, "23:58"))
             #expect(lost.exitCode == 2, "\(lost.errors)")
-            #expect(lost.errors.contains("its ledger is gone: nothing is sent"), "\(lost.errors)")
+            #expect(
+                lost.errors.contains("its ledger is gone. Its rows may already have been sent"),
+                "\(lost.errors)")
             #expect(!nights.has(1))
         }
         try files.createDirectory(atPath: nights.ledger(1), withIntermediateDirectories: false)
@@ -229,7 +231,7 @@ struct NightTests {
         let next = try nights.run(at: (2, "23:55"))
         #expect(next.exitCode == 7)
         #expect(
-            next.errors.contains("the night of \(nights.date(1)) is still at work"),
+            next.errors.contains("the night of \(nights.date(1)) is still running"),
             "\(next.errors)")
         byHand.send(signal: SIGTERM)
         #expect(try byHand.wait(limit: 120).exitCode == 3)
@@ -258,7 +260,8 @@ struct NightTests {
         let kept = try nights.run(["--keep", "2"], at: (5, "23:55"))
         #expect(kept.exitCode == 0)
         #expect(
-            kept.errors.contains("\(nights.ledger(2)) is kept: export.csv in it"), "\(kept.errors)")
+            kept.errors.contains("\(nights.ledger(2)) is kept, because export.csv in it"),
+            "\(kept.errors)")
         #expect((1...5).map(nights.has) == [true, true, false, true, true])
         #expect(files.fileExists(atPath: "\(strange)/file"))
         try files.removeItem(atPath: "\(nights.ledger(2))/export.csv")
@@ -318,7 +321,7 @@ struct NightTests {
         try files.moveItem(atPath: nights.ledger(1), toPath: "\(nights.folder)/\(nights.date(1))")
         let beside = try other(["--name", "third"])
         #expect(
-            beside.exitCode == 2 && beside.errors.contains("is a ledger of that date"),
+            beside.exitCode == 2 && beside.errors.contains("is already a ledger for that date"),
             "\(beside.errors)")
         #expect(try requests(server) == 2 * Self.rows)
     }
@@ -330,8 +333,8 @@ struct NightTests {
         try nights.campaign.directory.write("", to: "file")
         for (more, words) in [
             (["--date", nights.date(2)], "--date \(nights.date(2)) is in the future"),
-            (["--date", "2026-02-30"], "--date '2026-02-30' is not a day"),
-            (["--date", "tomorrow"], "--date 'tomorrow' is not a day"),
+            (["--date", "2026-02-30"], "--date '2026-02-30' is not a date"),
+            (["--date", "tomorrow"], "--date 'tomorrow' is not a date"),
             (["--night-length", "21h"], "--night-length must be above 0 and at most 20h"),
             (["--night-length", "0s"], "--night-length"), (["--keep", "0"], "--keep '0'"),
             (["--keep", "5000"], "--keep '5000'"), (["--name", "a/b"], "--name 'a/b'"),
@@ -347,7 +350,10 @@ struct NightTests {
         }
         for (words, part) in [
             (["--campaign", "\(path)/none.json5", "--ledgers", nights.folder], "none.json5"),
-            (["--campaign", nights.file, "--ledgers", "\(path)/none"], "make this folder once"),
+            (
+                ["--campaign", nights.file, "--ledgers", "\(path)/none"],
+                "create this folder yourself"
+            ),
             (["--campaign", nights.file, "--ledgers", "\(path)/file"], "is not a directory"),
             (["--campaign", nights.file], "--ledgers is missing"),
             (["--ledgers", nights.folder], "--campaign is missing"),
@@ -377,7 +383,7 @@ struct NightTests {
             atPath: "\(folder)/index.html/full", withIntermediateDirectories: true)
         let sent = try nights.run(environment: fail)
         #expect(sent.exitCode == 0)
-        #expect(sent.errors.contains("warning: a page is not written"), "\(sent.errors)")
+        #expect(sent.errors.contains("warning: a page was not written"), "\(sent.errors)")
         #expect(try requests(server) == Self.rows)
     }
 

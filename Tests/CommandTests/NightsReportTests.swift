@@ -114,7 +114,7 @@ struct NightsReportTests {
         #expect(lines.first == "broadside: left out, no ledger is in it: \(nights)/texts")
         #expect(
             lines.last?.hasPrefix(
-                "broadside: 2 of 3 ledgers can't be read, the page says which: the first: \(nights)/lost"
+                "broadside: 2 of 3 ledgers can't be read (the page says which): the first: \(nights)/lost"
             ) == true, "\(made.errors)")
         let outline = try outline()
         #expect(outline.problems.isEmpty, "\(outline.problems)")
@@ -151,7 +151,7 @@ struct NightsReportTests {
         let cases: [([String], String)] = [
             (
                 ["--all", empty],
-                "--all \(empty) is not a ledger, and there is none immediately below it"
+                "--all \(empty) is neither a ledger nor a directory of ledgers"
             ),
             (["--all", nights, "/nowhere"], "--all /nowhere: No such file or directory"),
             (["--all", campaign.list], "is not a directory: name a directory of ledgers"),

@@ -26,7 +26,8 @@ struct OutputTests {
         }
         let nothing = try run([])
         #expect(nothing.exitCode == 2 && nothing.output.isEmpty)
-        #expect(nothing.errorLines == ["broadside: no command given: broadside help lists them"])
+        #expect(
+            nothing.errorLines == ["broadside: no command given: run broadside help to list them"])
     }
 
     @Test(arguments: [

@@ -30,7 +30,7 @@ struct PayloadProblemTests {
         .init(text: #"{"aps":{"alert":"x","badge":"3"}}"#, error: "'badge' is a string"),
         .init(text: #"{"aps":{"alert":"x","badge":-1}}"#, error: "'badge' must be a whole number"),
         .init(text: #"{"aps":{"allert":"x"}}"#, error: "did you mean alert?"),
-        .init(text: #"{"aps":{"alert":"x","alert":"y"}}"#, error: "is there twice"),
+        .init(text: #"{"aps":{"alert":"x","alert":"y"}}"#, error: "occurs twice"),
         .init(text: #"{"alert":"x"}"#, error: "has no 'aps'"),
         .init(
             text: #"{"notification":{"title":"x","body":"y"}}"#,
@@ -60,7 +60,7 @@ struct PayloadProblemTests {
         .init(
             text: #"{"aps":{"alert":"x","interruption-level":"{{name|urgent}}"}}"#,
             error: "must be one of"),
-        .init(text: #"{"aps":{"alert":"{{name|x {{y}}"}}"#, error: "holds {{"),
+        .init(text: #"{"aps":{"alert":"{{name|x {{y}}"}}"#, error: "contains {{"),
     ]
 
     @Test(arguments: payloads)

@@ -93,7 +93,8 @@ struct PlatformListTests {
             ["tokens", "check", "--tokens", file], in: directory, limit: 120)
         for words in [
             "2 (40.0%) of the 5 rows read are device tokens with 0x in front, the first on line 1",
-            "1 other row is invalid", "2 have device tokens", "or fix them: remove 0x, such as ",
+            "1 other row is invalid", "2 have device tokens",
+            "or fix the rows: remove 0x, such as ",
         ] { #expect(refused.errors.contains(words), "\(refused.errors)") }
         let command = try #require(refused.errors.components(separatedBy: ", such as ").last)
         let done = try Subprocess.run(

@@ -144,7 +144,7 @@ struct PreviewTests {
         #expect(rest.exitCode == 0, "\(rest.errors)")
         #expect(requests(rest.output).map(\.heading).map { $0.prefix(6) } == ["line 2"])
         let resumed = try campaign.send(to: "localhost:1", ["--preview", "1", "--resume"])
-        #expect(resumed.exitCode == 2 && resumed.errors.contains("leave --resume out"))
+        #expect(resumed.exitCode == 2 && resumed.errors.contains("remove --resume"))
         for count in ["0", "-1", "1001", "x"] {
             let odd = try campaign.send(to: "localhost:1", ["--preview=\(count)"])
             #expect(odd.exitCode == 2 && odd.errors.contains("--preview"), "\(count)")

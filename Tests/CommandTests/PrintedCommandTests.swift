@@ -85,7 +85,7 @@ struct PrintedCommandTests {
         let refused = try dryRun(bundle, ["OPENSSL_MODULES": "/nonexistent"])
         let all = "\(directory.path)/ALL.pem"
         try run(
-            refused.errors, from: "openssl pkcs12", to: "' and give",
+            refused.errors, from: "openssl pkcs12", to: "' and name",
             names: ["FILE": bundle, "ALL.pem": all], input: "secret\nsecret\nsecret\n")
         let taken = try dryRun(all, ["OPENSSL_MODULES": "/nonexistent"])
         #expect(taken.exitCode == 0, "\(taken.errors)")

@@ -28,7 +28,7 @@ struct ResourceLimitTests {
         #expect(finished.exitCode == 2)
         #expect(finished.errorLines.count == 1)
         #expect(finished.errors.contains("--connections 1000 needs 1036 open files"))
-        #expect(finished.errors.contains("no more than 256"))
+        #expect(finished.errors.contains("only 256"))
         #expect(finished.errors.contains("ulimit -n 1036"))
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
     }

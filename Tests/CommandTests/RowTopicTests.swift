@@ -148,10 +148,10 @@ struct RowTopicTests {
         #expect(totals.topics?["com.example.app"]?.stopped == nil)
         #expect(
             totals.topics?["com.example.other"]?.stopped
-                == "none of its first tokens accepted: 400 DeviceTokenNotForTopic")
+                == "none of its first tokens was accepted: 400 DeviceTokenNotForTopic")
         #expect(
             totals.topics?["com.example.third"]?.stopped
-                == "one refusal after the other: 400 TopicDisallowed")
+                == "one refusal after another: 400 TopicDisallowed")
         _ = try server.finish()
         let rows = Dictionary(
             uniqueKeysWithValues: (0..<600).map { (campaign.tokens.token($0), appOfRow[$0]) })

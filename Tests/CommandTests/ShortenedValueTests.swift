@@ -98,7 +98,9 @@ struct ShortenedValueTests {
         let list = try campaign.directory.write("token,a,b\naa,x,y\n", to: "rows.csv")
         let two = try campaign.send(to: "localhost:1", ["--tokens", list, "--dry-run"])
         #expect(two.exitCode == 2)
-        #expect(two.errors.contains("payload.json, line 2, column 6: {{a:fit}} is in this payload"))
+        #expect(
+            two.errors.contains(
+                "payload.json, line 2, column 6: {{a:fit}} is already in this payload"))
         let header = try campaign.send(
             to: "localhost:1", ["--tokens", list, "--collapse-id", "{{a:fit}}", "--dry-run"])
         #expect(header.exitCode == 2 && header.errors.contains("--collapse-id"), "\(header.errors)")

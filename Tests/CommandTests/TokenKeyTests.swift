@@ -98,7 +98,7 @@ struct TokenKeyTests {
         for (uri, says) in [
             (uri("pin-source=\(folder)/wrong"), "pkcs11:token=apns;object=push: no private key"),
             (uri("pin-source=\(folder)/pin", object: "other"), "object=other: no private key"),
-            (uri("pin-value=\(Self.pin)"), "has a pin-value (it is not shown here)"),
+            (uri("pin-value=\(Self.pin)"), "contains a pin-value (it is not shown here)"),
             (
                 uri("pin-source=\(folder)/nothing.txt"),
                 "the file of pin-source can't be read: No such file"

@@ -94,7 +94,7 @@ struct EarlySignalTests {
         process.send(signal: SIGINT)
         let stopped = try process.wait(limit: 120)
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
-        #expect(stopped.errors.contains("before the list was read to its end"))
+        #expect(stopped.errors.contains("before the whole list was read"))
         let early = try JSONDecoder().decode(Early.self, from: Data(stopped.output.utf8))
         #expect(early.campaign == nil && early.outcome == "stopped")
         let left = try? campaign.directory.names(in: campaign.ledger)

@@ -38,7 +38,7 @@ struct FailingClaimTests {
         let ended = try sending.wait()
         #expect(ended.exitCode == 5, "\(ended.errors)")
         #expect(
-            ended.errors.contains("still stands is not known")
+            ended.errors.contains("it is not known whether its claim")
                 && ended.errors.contains(String(cString: strerror(number))), "\(ended.errors)")
         #expect(!ended.errors.contains("a newer attempt"), "\(ended.errors)")
         let statistics = try campaign.statistics()
@@ -75,7 +75,7 @@ struct FailingClaimTests {
             environment: failing("\(call) \(number) .2", atOnce: true))
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(
-            sent.errors.contains("warning: the ledger was not claimed once more at the end: "),
+            sent.errors.contains("warning: the ledger could not renew its claim at the end: "),
             "\(sent.errors)")
         #expect(sent.errors.contains(#""event":"ledger-copied""#))
         #expect(try campaign.ledger("verify").output.contains("600 accepted, finished"))

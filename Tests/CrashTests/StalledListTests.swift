@@ -89,7 +89,7 @@ struct StalledListTests {
         let stopped = try sending.wait(limit: 60)
         let told = stopped.errorLines.filter { $0.contains(#""event":"list-silent""#) }
         #expect(told.count == 1, "\(stopped.errors)")
-        #expect(told.first?.contains("tokens.txt: a read has taken 5 s") == true)
+        #expect(told.first?.contains("tokens.txt: one read has taken 5 s") == true)
         try expectRest(stopped, "SIGTERM")
     }
 

@@ -124,7 +124,7 @@ struct StalledTelemetryTests {
         _ = try campaign.directory.write("frames", to: "fail")
         // Some are on their way there.
         usleep(500_000)
-        try expectStop(of: sending, signals: signals, telling: "the trace is not whole")
+        try expectStop(of: sending, signals: signals, telling: "the trace is incomplete")
     }
 
     @Test func `A trace whose disk is full ends, and the run continues`() throws {

@@ -59,7 +59,7 @@ struct DoctorFindingsTests {
         #expect(chmod(key, 0o600) == 0)
         let found = try doctor(server.endpoint, ["--auth-key", key, "--key-id", "ABC123DEFY"])
         #expect(found.exitCode == 4)
-        #expect(found.output.contains("is the key ABC123DEFX by its name"), "\(found.output)")
+        #expect(found.output.contains("says key ID ABC123DEFX"), "\(found.output)")
         #expect(try failure(found).hasPrefix("credential"))
     }
 
@@ -119,7 +119,7 @@ struct DoctorFindingsTests {
                 ).certificate, "--private-key", "\(directory.path)/several.key",
             ], without: Self.keyOptions.union(["topic"]))
         #expect(several.exitCode == 2)
-        #expect(try failure(several).contains("for several topics, name one of"))
+        #expect(try failure(several).contains("has several topics: name one of"))
     }
 
     @Test func `doctor distinguishes a closed port from a firewall`() throws {

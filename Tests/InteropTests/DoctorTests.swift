@@ -88,10 +88,10 @@ struct DoctorTests {
             "openssl",
             ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", other],
             in: directory)
-        try expect("credential", says: "the file is the key", ["auth-key": other])
+        try expect("credential", says: "the file is key", ["auth-key": other])
         try expect("credential", says: "ABC123DEFX", ["key-id": "ABC123DEFX"])
-        try expect("credential", says: "of team DEF123GHIX", ["team-id": "DEF123GHIX"])
-        try expect("credential", says: "IDs exchanged?", ["team-id": "DEF123GHIX"])
+        try expect("credential", says: "belongs to team DEF123GHIX", ["team-id": "DEF123GHIX"])
+        try expect("credential", says: "IDs swapped?", ["team-id": "DEF123GHIX"])
         try expect("topic", says: "'com.example.stranger'", ["topic": "com.example.stranger"])
         let old = try authority.providerToken(
             issuedAt: Int(Date().timeIntervalSince1970) - 7200, in: directory)

@@ -104,7 +104,7 @@ struct LedgerCopyTests {
         try files.removeItem(atPath: campaign.ledger)
         try files.moveItem(atPath: backup, toPath: campaign.ledger)
         let refused = try send(60, exitCode: 7)
-        #expect(refused.errors.contains("began in another copy of it"), "\(refused.errors)")
+        #expect(refused.errors.contains("started in another copy of it"), "\(refused.errors)")
         #expect(refused.errorLines.count == 1, "\(refused.errors)")
         #expect(try server.tally(campaign.tokens).isExact)
     }

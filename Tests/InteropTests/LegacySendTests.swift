@@ -40,7 +40,7 @@ struct LegacySendTests {
             ], timeout: "6s")
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let told = sent.errorLines.filter { $0.contains("error-packet") }
-        #expect(told.count == 1 && told[0].contains("later than"), "\(sent.errors)")
+        #expect(told.count == 1 && told[0].contains("too short"), "\(sent.errors)")
         #expect(try campaign.statistics().accepted == 2)
         #expect(try gateway.taken().map(\.token) == [campaign.tokens.token(1)])
     }

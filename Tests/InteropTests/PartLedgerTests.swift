@@ -54,7 +54,7 @@ struct PartLedgerTests {
             #expect(
                 refused.errors.contains("the ledger of part 1/2 of campaign \(Self.id) was lost"),
                 "\(refused.errors)")
-            #expect(refused.errors.contains("/ledger-1 was begun"), "\(refused.errors)")
+            #expect(refused.errors.contains("/ledger-1 was started"), "\(refused.errors)")
             #expect(!files.fileExists(atPath: path("ledger-1")))
         }
         // Beside it, a second ledger of the same part.
@@ -65,7 +65,7 @@ struct PartLedgerTests {
         try files.removeItem(atPath: path("ledger-1"))
         for more in ["--resume", "--must-resume"] {
             let none = try send(1, exitCode: 2, [more])
-            #expect(none.errors.contains("holds no ledger"), "\(none.errors)")
+            #expect(none.errors.contains("contains no ledger"), "\(none.errors)")
         }
         try files.moveItem(atPath: path("away"), toPath: path("ledger-1"))
         for part in 1...2 { try send(part) }
@@ -92,7 +92,7 @@ struct PartLedgerTests {
         try send(1, exitCode: 7)
         try files.removeItem(atPath: path("ledger-1"))
         let lost = try send(1, exitCode: 7)
-        #expect(lost.errors.contains("/place/ledger was begun"), "\(lost.errors)")
+        #expect(lost.errors.contains("/place/ledger was started"), "\(lost.errors)")
         try send(1, ledger: "place/ledger")
         try send(2)
         try expectExact()

@@ -56,7 +56,7 @@ struct ProxyTests {
             (
                 ["--proxy", proxy.url],
                 "the proxy 127.0.0.1:\(proxy.port) refused CONNECT with 407 Proxy Authentication "
-                    + "Required: give --proxy-auth-file"
+                    + "Required: add --proxy-auth-file"
             ),
             (
                 ["--proxy", proxy.url, "--proxy-auth-file", wrong],
@@ -113,8 +113,8 @@ struct ProxyTests {
     }
 
     @Test(arguments: [
-        ("127.0.0.1:3128", "http://HOST:PORT"), ("https://127.0.0.1:3128", "in the clear"),
-        ("socks5://127.0.0.1:1080", "in the clear"), ("http://127.0.0.1", "host and port"),
+        ("127.0.0.1:3128", "http://HOST:PORT"), ("https://127.0.0.1:3128", "only plain http://"),
+        ("socks5://127.0.0.1:1080", "only plain http://"), ("http://127.0.0.1", "host and port"),
         ("http://a:marked-b@127.0.0.1:3128", "--proxy-auth-file"),
         ("http://127.0.0.1:99999", "host and port"), ("http://:80", "host and port"),
     ])

@@ -13,7 +13,7 @@ struct RefusedListTests {
             #expect(sent.exitCode == 0, "\(sent.errors)")
             #expect(
                 sent.errors.contains(
-                    "warning: no device got this campaign: APNs refused each of the 20 rows that were "
+                    "warning: no device got this campaign: APNs refused all 20 rows that were "
                         + "sent (20 BadDeviceToken): check --environment and --topic"),
                 "\(sent.errors)")
         }
@@ -30,7 +30,7 @@ struct RefusedListTests {
         let sent = try campaign.send(to: server.endpoint)
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(
-            sent.errors.contains("no device got this campaign: APNs refused each of the 80 rows")
+            sent.errors.contains("no device got this campaign: APNs refused all 80 rows")
                 && sent.errors.contains(" Unregistered")
                 && sent.errors.contains(" BadDeviceToken")
                 && sent.errors.contains("is --tokens the right list?"), "\(sent.errors)")

@@ -96,7 +96,7 @@ struct TokenFileTests {
             arguments(campaign, to: "localhost:1", file: file, ["--dry-run"]),
             in: campaign.directory)
         #expect(refused.exitCode == 2, "\(refused.errors)")
-        #expect(refused.errors.contains("--auth-token-file \(file): no provider token"))
+        #expect(refused.errors.contains("--auth-token-file \(file): not a provider token"))
         #expect(refused.errorLines.count == 1)
     }
 }

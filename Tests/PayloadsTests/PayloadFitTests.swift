@@ -225,7 +225,7 @@ import Testing
             Issue.record("this is not a template")
         } catch let problem as PayloadCheck.Problem {
             #expect(problem.line == 2 && problem.column == 8)
-            #expect(problem.message.contains("{{x:fit}} is in this payload already"))
+            #expect(problem.message.contains("{{x:fit}} is already in this payload"))
             #expect(problem.message.contains("write {{y}} here"))
         }
         #expect(try compile(#"{"a":"{{x:fit}}{{x}}"}"#).fittedColumn == "x")

@@ -184,13 +184,13 @@ import Testing
     @Test(arguments: [
         (#"{"a":"x {{name"}"#, 9, "not closed"),
         ("{\"a\":\n\"ä{{}}\"}", 3, "names no column"),
-        (#"{"{{a}}":1}"#, 3, "keys may not hold templates"),
+        (#"{"{{a}}":1}"#, 3, "keys can't contain templates"),
         (#"{"a":"{{n:float}}"}"#, 7, "':float' is not a type"),
         (#"{"a":"x{{n:int}}"}"#, 8, "write {{n}}"),
         (#"{"a":"{{n:int|x}}"}"#, 7, "default 'x' is not a whole number"),
         (#"{"a":"{{n:bool|2}}"}"#, 7, "default '2' is not true or false"),
         (#"{"a":"{{{n}}}"}"#, 7, "write {{{{ for {{"),
-        (#"{"a":"{{n|x{{y}}"}"#, 7, "the default of {{n}} holds {{"),
+        (#"{"a":"{{n|x{{y}}"}"#, 7, "the default of {{n}} contains {{"),
     ])
     func `A mistake in a payload template is reported with line and column`(
         text: String, column: Int, says: String

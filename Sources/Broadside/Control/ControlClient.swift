@@ -98,7 +98,7 @@ public enum ControlClient {
             failure == .silent
             ? "\(process) does not respond within \(UnixLineClient.timeoutSeconds) s: if it is suspended, "
                 + "kill -CONT with its process ID continues it"
-            : "\(path) sends no response: the process may just have ended"
+            : "\(path) does not respond: the process may just have ended"
         return BroadsideError(message, exitCode: 1)
     }
 

@@ -8,8 +8,9 @@ extension Clock {
         let wall = now().wallMilliseconds
         guard wall / 1000 < earliestSeconds else { return }
         throw BroadsideError(
-            "this machine's clock was never set: it says \(wall < 1000 ? "1970 or earlier" : timeText(wall)), "
-                + "and provider tokens and ledgers are dated by it: set it (timedatectl set-ntp true), "
+            "this machine's clock was never set: it says "
+                + "\(wall < 1000 ? "1970 or earlier" : timeText(wall)), and provider "
+                + "tokens and ledgers depend on it: set it (timedatectl set-ntp true), "
                 + "then try again", exitCode: ExitCode.disk)
     }
 

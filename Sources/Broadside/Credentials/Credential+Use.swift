@@ -118,8 +118,8 @@ extension Credential {
             guard headers.topic != nil || onlyTopic == other.onlyTopic else {
                 throw .usage(
                     "certificate",
-                    "is a new one for \(onlyTopic ?? "several topics"), "
-                        + "but the campaign is for \(other.onlyTopic ?? "none"): give --topic")
+                    "is a new one for \(onlyTopic ?? "several topics"), but the "
+                        + "campaign is for \(other.onlyTopic ?? "none"): add --topic")
             }
         default: break
         }

@@ -34,7 +34,9 @@ enum Credential: Sendable {
         ].filter { $0.1 != nil }.map { "--\($0.0)" }
         ProcessMemory.keepToItself()
         guard kinds.count <= 1 else {
-            throw .request("\(kinds.joined(separator: " and ")) exclude each other: give one")
+            throw .request(
+                "\(kinds.joined(separator: " and ")) exclude each other: use one of "
+                    + "them")
         }
         guard !kinds.isEmpty else {
             throw .request(
@@ -73,7 +75,7 @@ enum Credential: Sendable {
         for companion in companions
         where companion.value != nil && !companion.kinds.contains(kind) {
             throw .usage(
-                companion.name, "goes with \(companion.kinds[0]), not with \(kind): leave it out")
+                companion.name, "belongs to \(companion.kinds[0]), not to \(kind): remove it")
         }
     }
 
@@ -81,11 +83,11 @@ enum Credential: Sendable {
         _ options: SendOptions, _ printed: SecretBytes?, _ warnings: inout [String]
     ) throws(BroadsideError) -> Credential {
         guard let keyID = options.keyID else {
-            throw .usage("key-id", "is missing: Apple shows it beside the key, 10 characters")
+            throw .usage("key-id", "is missing: Apple shows it beside the key (10 characters)")
         }
         guard let teamID = options.teamID else {
             throw .usage(
-                "team-id", "is missing: Apple shows it as membership detail, 10 characters")
+                "team-id", "is missing: Apple shows it in the membership details (10 characters)")
         }
         for (name, value) in [("key-id", keyID), ("team-id", teamID)]
         where !ProviderTokenClaims.isIdentifier(value) {
@@ -99,12 +101,12 @@ enum Credential: Sendable {
             guard named != teamID else {
                 throw .usage(
                     "key-id",
-                    "\(keyID) and --team-id \(teamID) are exchanged: --auth-key \(path) is the "
-                        + "key \(named) by its name")
+                    "\(keyID) and --team-id \(teamID) seem to be swapped: the "
+                        + "file name of --auth-key \(path) says key ID \(named)")
             }
             warnings.append(
-                "--auth-key \(path) is the key \(named) by its name, and --key-id says \(keyID): "
-                    + "one of them is wrong")
+                "the file name of --auth-key \(path) says key ID \(named), but "
+                    + "--key-id says \(keyID): one of them is wrong")
         }
         return .key(
             try readKey(source, printed, &warnings), keyID: keyID, teamID: teamID)
@@ -127,8 +129,8 @@ enum Credential: Sendable {
                 guard var text = EnvironmentSecret.take(name) else {
                     throw .usage(
                         source.option,
-                        "env:\(name): the variable is not set, or is empty: export it before broadside is "
-                            + "started")
+                        "env:\(name): the variable is not set, or is empty: "
+                            + "export it before you start broadside")
                 }
                 return try key(taking: &text, source, "env:\(name): ")
             }
@@ -167,7 +169,7 @@ enum Credential: Sendable {
                 source.option,
                 location.isEmpty
                     ? "printed no usable key: \(problem): have it print the .p8 file's text"
-                    : "\(location)no usable key: \(problem): put the .p8 file's text there")
+                    : "\(location)no usable key: \(problem): put the text of the .p8 file there")
         }
     }
 
@@ -200,7 +202,7 @@ enum Credential: Sendable {
             defer { text.cleanse() }
             passphrase = Array(text.prefix { $0 != 0x0a && $0 != 0x0d })
             if text.contains(0) {
-                throw .usage("passphrase-file", "\(path): holds a NUL: write plain text")
+                throw .usage("passphrase-file", "\(path): contains a NUL byte: write plain text")
             }
         }
         let identity: TLSIdentity
@@ -224,12 +226,13 @@ enum Credential: Sendable {
     private static func certificateMessage(_ error: TLSError, isAlone: Bool) -> String {
         switch error.code {
         case .keyUnreadable where isAlone:
-            "it holds no private key: add --private-key FILE, or use a file that holds both"
+            "it contains no private key: add --private-key FILE, or use a file "
+                + "that contains both"
         case .passphraseMissing:
             "the private key is protected by a passphrase: add --passphrase-file FILE"
         case .passphraseWrong: "\(error.message): check --passphrase-file"
         case .keyTwice: "\(error.message): leave --private-key out"
-        case .certificateFormat: "\(error.message), and give its key with --private-key"
+        case .certificateFormat: "\(error.message), and name its key with --private-key"
         default: error.message
         }
     }
@@ -253,8 +256,7 @@ enum Credential: Sendable {
         if let start = leaf.notBefore, start > now {
             throw .usage(
                 "certificate",
-                "\(path): valid only from \(leaf.firstDay) on: check this machine's "
-                    + "clock")
+                "\(path): not valid before \(leaf.firstDay): check this machine's clock")
         }
     }
 
@@ -276,7 +278,9 @@ enum Credential: Sendable {
             environments: environments)
         guard let scope else {
             throw .usage(
-                "certificate", "\(path): its list of topics can't be read: get a new one from Apple"
+                "certificate",
+                "\(path): its list of topics can't be read: get a new "
+                    + "certificate from Apple"
             )
         }
         return scope

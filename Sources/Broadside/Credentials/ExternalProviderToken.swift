@@ -113,26 +113,30 @@ struct ExternalProviderToken: Sendable {
         if let problem = Self.otherKind(text) { throw source.error(problem) }
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else {
-            throw source.error("no provider token: three parts with dots between, as a JWT has")
+            throw source.error(
+                "not a provider token: a provider token (JWT) has three parts with "
+                    + "dots between them")
         }
         guard let parsed = try? ProviderTokenClaims.parse(text) else {
             throw source.error(
-                "no provider token for APNs: alg ES256, kid and iss of "
+                "not a provider token for APNs: it needs alg ES256, kid and iss of "
                     + "10 characters, iat in seconds, all in base64url")
         }
         if parsed.hasTextualIssueTime {
             warnings.append(
-                "\(source.subject): iat is a string: APNs accepts it, RFC 7519 requires a number")
+                "\(source.subject): iat is a string: APNs accepts it, but RFC "
+                    + "7519 requires a number")
         }
         let issuedAt = parsed.claims.issuedAtUnixSeconds
         if issuedAt + ProviderTokenAge.expirySeconds < nowSeconds {
             warnings.append(
-                "\(source.subject) is \(ageText(nowSeconds - issuedAt)) old: APNs accepts tokens "
-                    + "for an hour, so make a new one")
+                "\(source.subject) is \(ageText(nowSeconds - issuedAt)) old, and "
+                    + "APNs accepts a token for an hour only: make a new one")
         } else if issuedAt > nowSeconds + ProviderTokenAge.expirySeconds {
             warnings.append(
-                "\(source.subject) was made \(ageText(issuedAt - nowSeconds)) in the "
-                    + "future: check the clocks here and where it was made")
+                "\(source.subject) was made \(ageText(issuedAt - nowSeconds)) in "
+                    + "the future: check the clock of this machine and of the one that "
+                    + "made it")
         }
         return ExternalProviderToken(
             source: source, mark: mark, claims: parsed.claims,
@@ -159,11 +163,11 @@ extension ExternalProviderToken {
         let words = String(decoding: text.prefix(64), as: UTF8.self)
         if words.contains("PRIVATE KEY-----") {
             return
-                "no provider token but a key, which signs them: give it with --auth-key, --key-id "
-                + "and --team-id"
+                "not a provider token but a key, which signs provider tokens: "
+                + "name it with --auth-key, --key-id and --team-id"
         }
         return words.lowercased().hasPrefix("bearer ")
-            ? "no provider token: leave 'bearer' out, and write the token alone" : nil
+            ? "not a provider token: remove 'bearer' and write the token alone" : nil
     }
 }
 

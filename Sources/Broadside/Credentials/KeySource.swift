@@ -58,8 +58,9 @@ enum KeySource: Equatable, Sendable {
             guard EnvironmentSecret.isName(name) else {
                 throw .usage(
                     option,
-                    "env: needs the name of an environment variable behind it (what was given is not shown, "
-                        + "it may be the key itself): write --auth-key env:NAME, without '$'")
+                    "env: needs the name of an environment variable after it "
+                        + "(the value is not shown, because it may be the key itself): "
+                        + "write --auth-key env:NAME, without '$'")
             }
         case .token(let uri): try uri.check(option: option)
         case .command(let command): try SecretCommand.check(command, option: option)

@@ -34,7 +34,7 @@ struct ProviderTokenSigner: Sendable {
         let date = Int64(ProviderTokenAge.issueTime(at: nowSeconds)) + shiftSeconds
         let issuedAt = UInt64(max(0, date))
         guard let value = sign(issuedAtSeconds: issuedAt) else {
-            throw .usage("auth-key", "can't sign: use the .p8 file that Apple gave")
+            throw .usage("auth-key", "can't sign: use the .p8 file that you got from Apple")
         }
         return .init(value: value, issuedAt: issuedAt)
     }

@@ -18,8 +18,8 @@ enum SecretCommand {
         guard !SecretText.isIn(command) else {
             throw .usage(
                 option,
-                "holds a key or a provider token (it is not shown here), and other users can read arguments: "
-                    + "write a command that prints it")
+                "contains a key or a provider token (it is not shown here), and "
+                    + "other users can read arguments: write a command that prints it")
         }
     }
 
@@ -87,8 +87,8 @@ enum SecretCommand {
                 "can't be run: /bin/sh: \(describe(errno: number)): install a shell, or use a file")
         case .tookTooLong:
             throw failure(
-                "took longer than \(secondsLimit) s and was ended\(words): use a command that responds "
-                    + "faster and asks for nothing")
+                "took longer than \(secondsLimit) s and was ended\(words): use a "
+                    + "command that is faster and asks for no input")
         case .printedTooMuch:
             throw failure(
                 "printed more than \(grouped(UInt64(limit))) bytes: it must print the secret and nothing else"
@@ -107,7 +107,7 @@ enum SecretCommand {
         let printed = String(decoding: end.output, as: UTF8.self)
             .split(whereSeparator: \.isNewline).filter { $0.utf8.count >= 8 }
         guard !printed.contains(where: { String(line).contains(String($0)) }) else {
-            return " (its last error has the secret, and is not shown)"
+            return " (its last line contains the secret, so it is not shown)"
         }
         let words = line.split(separator: " ").map { isLikeSecret($0) ? "…" : String($0) }
         return " (\(words.joined(separator: " ").prefix(excerptCountMax)))"

@@ -37,7 +37,9 @@ func readSecret(
     if let status = SystemCall.status(of: descriptor), status.st_mode & S_IFMT == S_IFREG,
         status.st_mode & 0o044 != 0
     {
-        warnings.append("--\(option) \(path) can be read by others: chmod 600 \(shellWord(path))")
+        warnings.append(
+            "--\(option) \(path) can be read by other users: run chmod 600 "
+                + "\(shellWord(path))")
     }
     return bytes
 }

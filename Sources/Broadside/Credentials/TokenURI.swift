@@ -31,8 +31,9 @@ struct TokenURI: Equatable, Sendable {
         guard !attributes.contains(where: { $0.name == "pin-value" }) else {
             throw .usage(
                 option,
-                "has a pin-value (it is not shown here), and other users can read arguments: put the PIN "
-                    + "in a file, and write pin-source=FILE")
+                "contains a pin-value (it is not shown here), and other users "
+                    + "can read arguments: put the PIN into a file, and write "
+                    + "pin-source=FILE")
         }
         guard text.utf8.count <= Self.countMax, !SecretText.isIn(text) else {
             throw .usage(

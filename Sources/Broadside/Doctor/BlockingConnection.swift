@@ -96,7 +96,7 @@ import BroadsideTLS
         if let response, response.status == nil { return response }
         response = nil
         guard http.requestCapacity(payloadCount: payload.count) > 0 else {
-            throw .http2("the server accepts no request: its SETTINGS allow no stream")
+            throw .http2("the server accepts no requests: its SETTINGS allow no streams")
         }
         mirror.limit(capacity: Int(http.headerTableSize))
         let block = RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes

@@ -74,7 +74,9 @@ public enum DoctorRun {
         for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
         guard let value = try credential.freshAuthorization() else {
             throw .usage(
-                "print-token", "needs a signing key, and a certificate has none: leave it out")
+                "print-token",
+                "needs a signing key, which a certificate does not have: remove "
+                    + "this option")
         }
         return String(decoding: value.dropFirst("bearer ".utf8.count), as: UTF8.self)
     }
@@ -216,7 +218,8 @@ public enum DoctorRun {
         return (
             isTooMuch ? .failed : .warning,
             "\(difference / 60) minutes \(isFast ? "ahead of" : "behind") the server's date",
-            "set this machine's clock right: provider tokens that are an hour old or dated an hour ahead are refused"
+            "set this machine's clock: APNs refuses provider tokens that are "
+                + "over an hour old or dated over an hour ahead"
         )
     }
 

@@ -33,14 +33,14 @@ enum DoctorVerdict {
         if isFast {
             report.add(
                 "clock", .failed, words,
-                advice: "APNs accepts a token dated two hours back: this machine's clock is one to "
-                    + "four hours fast, so set it right")
+                advice: "APNs accepts a token that is dated two hours back: this "
+                    + "machine's clock is one to four hours fast, so set it")
             return 4
         }
         if response.status == 411 {
             report.add(
                 "request", .failed, words,
-                advice: "the server insists on a content-length header: give --content-length")
+                advice: "the server insists on a content-length header: add --content-length")
             return 4
         }
         let finding = finding(response.reason, topic: topic, credential)
@@ -58,8 +58,9 @@ enum DoctorVerdict {
             }
             return (
                 "clock",
-                "a token that was made at most 35 minutes ago is too old: this machine's clock "
-                    + "is more than 25 minutes slow, so set it right"
+                "APNs calls a token that was made at most 35 minutes ago too "
+                    + "old: this machine's clock is more than 25 minutes slow, so set "
+                    + "it"
             )
         case .invalidProviderToken:
             return ("credential", invalidTokenAdvice(credential))
@@ -78,16 +79,16 @@ enum DoctorVerdict {
         case .missingProviderToken:
             return (
                 "credential",
-                "APNs saw no credential: a certificate was not asked for or not "
-                    + "accepted here, so check the endpoint"
+                "APNs saw no credential: the server did not ask for the "
+                    + "certificate, or did not accept it, so check the endpoint"
             )
         case .unrelatedKeyIDInToken, .forbidden:
             return ("credential", "APNs does not accept this key here: check it in Apple's portal")
         case .topicDisallowed, .badTopic, .missingTopic:
             return (
                 "topic",
-                "'\(topic)' is not this credential's: check the bundle ID, the push "
-                    + "type's suffix, and whose team it is"
+                "'\(topic)' does not belong to this credential: check the bundle "
+                    + "ID, the push type's suffix, and which team owns the app"
             )
         default:
             return ("request", "this response was not expected: is this APNs?")
@@ -118,9 +119,10 @@ enum DoctorVerdict {
     private static func invalidTokenAdvice(_ credential: Credential) -> String {
         switch credential {
         case .key(_, let keyID, let teamID):
-            "key, key ID and team ID do not belong together: check that the file is the key "
-                + "\(keyID), that it is not revoked, and that it is of team \(teamID) (are the two IDs "
-                + "exchanged?); or this machine's clock is more than an hour fast"
+            "key, key ID and team ID do not belong together: check that the file "
+                + "is key \(keyID), that the key is not revoked, and that it belongs "
+                + "to team \(teamID) (are the two IDs swapped?); or this machine's "
+                + "clock is more than an hour fast"
         case .suppliedToken(let token):
             "the token's signature, its key ID \(token.claims.keyID) and its team ID "
                 + "\(token.claims.teamID) do not belong together, or the clock where it was made "

@@ -56,8 +56,9 @@ final class FeedbackLedger {
         if tuples.count > room {
             try append(Array(tuples[..<room]), now: now)
             throw BroadsideError(
-                "the service sent more than \(grouped(tuplesLimit)) tokens, and the others are not "
-                    + "recorded: is this a feedback service? Look at --ledger \(path)", exitCode: 1)
+                "the service sent more than \(grouped(tuplesLimit)) tokens, and "
+                    + "the rest are not recorded: is this a feedback service? Look at "
+                    + "--ledger \(path)", exitCode: 1)
         }
         guard !tuples.isEmpty else { return }
         let byteCount = tuples.reduce(0) { $0 + 6 + UInt64($1.token.count) }

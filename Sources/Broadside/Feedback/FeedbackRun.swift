@@ -26,7 +26,7 @@ public enum FeedbackRun {
                 "endpoint", "'\(endpoint)' is not a HOST[:PORT]: write it like localhost:2196")
         }
         guard options.certificate != nil else {
-            throw .usage("certificate", "is missing: the service knows its lists by it")
+            throw .usage("certificate", "is missing: the service identifies its lists by this name")
         }
         guard let path = options.ledger else {
             throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")

@@ -139,8 +139,9 @@ public enum PruneRun {
             ? ("topics", \.topic) : ("environments", \.environment)
         let found = [values(other), values(second)].compactMap { $0 }.joined(separator: " and ")
         return
-            "the ledgers are of different \(name), \(found): a token accepted in one can still be "
-            + "dead in another: prune the list of each app and environment with its own ledgers"
+            "the ledgers have different \(name) values, \(found), and a token "
+            + "that one accepted can be dead in another: prune the list of each "
+            + "app and environment with its own ledgers"
     }
 
     /// - Parameter output: Output file; nil: rows are only counted.
@@ -222,9 +223,9 @@ public enum PruneRun {
             counts.exceeds(percent: options.maxRemovedPercent)
         else { return }
         throw .request(
-            "\(counts.removed) of \(counts.rows) rows would go, more than "
-                + "\(percentText(options.maxRemovedPercent)) percent, nothing was written: is it "
-                + "the right ledger? \(options.moreAdvice)")
+            "\(counts.removed) of \(counts.rows) rows would be removed, more "
+                + "than \(percentText(options.maxRemovedPercent)) percent, so nothing "
+                + "was written: is it the right ledger? \(options.moreAdvice)")
     }
 
     private static func percentText(_ percent: Double) -> String {
@@ -266,7 +267,7 @@ enum PruneFiles {
         guard let removed = options.removed else { return }
         try check("removed", removed, identity: list.identity)
         guard !OutputRule.areSame(options.output, removed) else {
-            throw .usage("removed", "\(removed) is --output's file: name another one")
+            throw .usage("removed", "\(removed) is also the file of --output: choose another one")
         }
     }
 
@@ -276,13 +277,15 @@ enum PruneFiles {
     ) throws(BroadsideError) {
         guard path != "-" else {
             throw .usage(
-                option, "-: a pruned list is written whole or not at all: name a file")
+                option, "-: a pruned list is written completely or not at all: name a file")
         }
         try OutputRule.checkDestination(option: option, path: path)
         guard let existing = FileIdentity(path: path) else { return }
         guard existing != identity else {
             throw .usage(
-                option, "\(path) is the list that is read: write beside it, then replace it")
+                option,
+                "\(path) is the list that is being read: write to another file, "
+                    + "then rename that file to \(path)")
         }
         guard existing.isRegular else {
             throw .usage(option, "\(path) is not a regular file: name a file")

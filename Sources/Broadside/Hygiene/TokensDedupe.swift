@@ -89,13 +89,15 @@ public enum TokensDedupe {
 
     private static func check(_ path: String, _ list: TokenList) throws(BroadsideError) {
         guard path != "-" else {
-            throw .usage("output", "-: a list is written whole or not at all: name a file")
+            throw .usage("output", "-: a list is written completely or not at all: name a file")
         }
         try OutputRule.checkDestination(option: "output", path: path)
         guard let existing = FileIdentity(path: path) else { return }
         guard existing != list.identity else {
             throw .usage(
-                "output", "\(path) is the list that is read: write beside it, then replace it")
+                "output",
+                "\(path) is the list that is being read: write to another file, "
+                    + "then rename that file to \(path)")
         }
         guard existing.isRegular else {
             throw .usage("output", "\(path) is not a regular file: name a file")

@@ -27,8 +27,9 @@ struct NightFolder {
         guard let information = SystemCall.status(ledgers) else {
             throw .file(
                 option: "ledgers", ledgers, errno: errno,
-                "make this folder once (mkdir), if it is the right one: it is not made by a night, as in an "
-                    + "empty one any night would begin again")
+                "create this folder yourself (mkdir), if the path is right: a "
+                    + "night never creates it, because every date could begin again in "
+                    + "an empty folder")
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
             throw .usage("ledgers", "\(ledgers) is not a directory: name a folder for ledgers")
@@ -47,12 +48,14 @@ struct NightFolder {
         guard information.st_mode & S_IFMT == S_IFDIR else {
             throw .usage(
                 "ledgers",
-                "\(path) is a file, and the campaign's folder has that name: name another")
+                "\(path) would be the campaign's folder, but a file with that "
+                    + "name exists: choose another folder")
         }
         guard try !OutputRule.isLedger(path) else {
             throw .usage(
                 "ledgers",
-                "\(path) is a ledger itself, and the campaign's folder has that name: name another")
+                "\(path) would be the campaign's folder, but it is itself a "
+                    + "ledger: choose another folder")
         }
     }
 
@@ -63,8 +66,9 @@ struct NightFolder {
             guard isFolderName(name) else {
                 throw .usage(
                     "name",
-                    "'\(name)' can't be a folder's name, and the ledgers are in one: write it without "
-                        + "'/', without a dot at its start, and as no number of a file")
+                    "'\(name)' can't be the name of a folder for ledgers: write "
+                        + "it without '/', without a dot at its start, and not as the "
+                        + "number of a file")
             }
             return name
         }
@@ -129,8 +133,9 @@ struct NightFolder {
         else { return }
         throw .usage(
             "ledgers",
-            "\(other) is a ledger of that date, and the night's would be \(ledger(date)): move it there if it "
-                + "is this campaign's, or name another folder")
+            "\(other) is already a ledger for that date, but this night would "
+                + "use \(ledger(date)): move it there if it belongs to this campaign, "
+                + "or name another folder")
     }
 
     /// Checks the ledgers of other nights: refuses to begin while one of them is sending, and warns
@@ -140,16 +145,18 @@ struct NightFolder {
         for other in try ledgerDates() where other != date {
             guard let reader = try? LedgerReader(path: ledger(other)) else {
                 standardErrorLine(
-                    "broadside: warning: \(ledger(other)) can't be read: broadside ledger verify "
-                        + "--ledger \(shellWord(ledger(other))) says why")
+                    "broadside: warning: \(ledger(other)) can't be read: run "
+                        + "broadside ledger verify --ledger "
+                        + "\(shellWord(ledger(other))) to see why")
                 continue
             }
             if reader.isFinished { continue }
             guard !reader.directory.isInUse else {
                 throw BroadsideError(
                     option: "ledgers",
-                    "\(ledger(other)): the night of \(other) is still at work: wait for its end, or end it "
-                        + "with broadside control --ledger \(shellWord(ledger(other))) stop",
+                    "\(ledger(other)): the night of \(other) is still running: "
+                        + "wait until it ends, or end it with broadside control "
+                        + "--ledger \(shellWord(ledger(other))) stop",
                     exitCode: ExitCode.inUse)
             }
             if other < date { unfinished.append(other) }
@@ -199,7 +206,7 @@ struct NightFolder {
     private func warn(_ error: BroadsideError) {
         // After a second stop signal the page is left out without a warning.
         guard error.exitCode != ExitCode.rowsRemain else { return }
-        standardErrorLine("broadside: warning: a page is not written: \(error.message)")
+        standardErrorLine("broadside: warning: a page was not written: \(error.message)")
     }
 
     // MARK: Removal
@@ -224,8 +231,9 @@ struct NightFolder {
                 guard refusal == nil else {
                     if case .holds(let file) = refusal {
                         standardErrorLine(
-                            "broadside: warning: \(ledger(date)) is kept: \(file) in it is not the ledger's: "
-                                + "move that elsewhere")
+                            "broadside: warning: \(ledger(date)) is kept, "
+                                + "because \(file) in it is not part of the ledger: "
+                                + "move that file elsewhere")
                     }
                     continue
                 }

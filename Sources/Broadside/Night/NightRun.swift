@@ -41,7 +41,7 @@ struct NightCall {
     init(_ options: NightOptions, now: UInt64) throws(BroadsideError) {
         guard let today = NightDate(localDayOf: now) else {
             throw BroadsideError(
-                "this machine's clock shows no date of the calendar: set the clock",
+                "this machine's clock shows no valid date: set the clock",
                 exitCode: ExitCode.failure)
         }
         self.now = now
@@ -49,10 +49,11 @@ struct NightCall {
         given = try options.date.map { (text) throws(BroadsideError) in
             guard let date = NightDate(text) else {
                 throw .usage(
-                    "date", "'\(text)' is not a day of the calendar: write it like \(today)")
+                    "date", "'\(text)' is not a date: write it like \(today)")
             }
             guard date <= today else {
-                throw .usage("date", "\(text) is in the future, today is \(today): leave it out")
+                throw .usage(
+                    "date", "\(text) is in the future, today is \(today): leave out --date")
             }
             return date
         }
@@ -75,7 +76,9 @@ struct NightCall {
                 continue
             }
             throw .usage(
-                option, "\(path) is the file that knows which nights were begun: name another")
+                option,
+                "\(path) is the file that records which nights were started: "
+                    + "choose another")
         }
     }
 
@@ -146,7 +149,8 @@ struct NightCall {
         try folder.checkOthers(than: date)
         if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {
             standardErrorLine(
-                "broadside: warning: \(ledger) could be written to by its group: that is taken back"
+                "broadside: warning: the group could write to \(ledger): this "
+                    + "permission is removed"
             )
         }
         if let code = try finished(ledger, date, history) {
@@ -170,7 +174,8 @@ struct NightCall {
             guard error.exitCode == ExitCode.rowsRemain else { throw error }
             // The original message would advise a resume by `send`.
             throw BroadsideError(
-                "interrupted before the first row was sent: the same command with --date \(date) continues",
+                "interrupted before the first row was sent: run the same command "
+                    + "with --date \(date) to continue",
                 exitCode: error.exitCode)
         }
         end(date, code, page: record.takePage(), notes)
@@ -187,8 +192,9 @@ struct NightCall {
         else { return }
         throw .usage(
             "ledgers",
-            "\(ledger): the night of \(date) was begun, and its ledger is gone: nothing is sent, as all of "
-                + "it may have been: put the ledger back")
+            "\(ledger): the night of \(date) was started, but its ledger is "
+                + "gone. Its rows may already have been sent, so nothing is sent now: "
+                + "put the ledger back")
     }
 
     /// Refuses another campaign of the same name, which would seem to be sent already.
@@ -272,9 +278,10 @@ struct NightCall {
         let counts = states.map { "\(grouped($0.1)) \($0.0)" }.joined(separator: ", ")
         let names = states.map(\.0).joined(separator: ",")
         standardErrorLine(
-            "broadside: rows of the night of \(date) are open (\(counts)): the same command with --date "
-                + "\(date) --retry \(names) sends them again"
-                + (open.unknown > 0 ? ", and unknown ones may have arrived already" : ""))
+            "broadside: rows of the night of \(date) are open (\(counts)): run "
+                + "the same command with --date \(date) --retry \(names) to send them "
+                + "again"
+                + (open.unknown > 0 ? ", but unknown rows may have arrived already" : ""))
         return ExitCode.openRows
     }
 }

@@ -101,9 +101,10 @@ struct NightHistory: Sendable {
             // A clock that was set back a little does not begin another night.
             guard last.time - now >= length else { return last.date }
             throw BroadsideError(
-                "this machine's clock says \(localDateAndTime(now)), and the night of \(last.date) was "
-                    + "started at \(localDateAndTime(last.time)): set the clock, or name the night with "
-                    + "--date", exitCode: ExitCode.failure)
+                "this machine's clock says \(localDateAndTime(now)), but the "
+                    + "night of \(last.date) was started at "
+                    + "\(localDateAndTime(last.time)): set the clock, or name the "
+                    + "night with --date", exitCode: ExitCode.failure)
         }
         return now - last.time < length && last.state != .removed ? last.date : today
     }
@@ -147,8 +148,9 @@ extension NightHistory {
                 (words.count == 4) == (note == .intended || note == .ordered)
             else {
                 throw BroadsideError(
-                    "\(path): line \(number + 2) is damaged, so it is not known which nights were begun: put "
-                        + "a backup of this file there", exitCode: ExitCode.disk)
+                    "\(path): line \(number + 2) is damaged, so the started "
+                        + "nights are not known: put a backup of this file there",
+                    exitCode: ExitCode.disk)
             }
             take(note, of: date, at: time, campaign: words.count == 4 ? words[3] : "")
         }

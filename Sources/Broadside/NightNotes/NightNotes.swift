@@ -62,7 +62,7 @@ final class NightNotes: Sendable {
         try content.withLock { (content) throws(BroadsideError) in
             guard content.byteCount + bytes.count <= Self.byteLimit else {
                 throw BroadsideError(
-                    "\(path) has no room for another night: name another --ledgers",
+                    "\(path) has no room for another night: name another folder with --ledgers",
                     exitCode: ExitCode.disk)
             }
             let written = SystemCall.write(descriptor, bytes.rawSpan)
@@ -85,7 +85,8 @@ final class NightNotes: Sendable {
             guard descriptor >= 0 else {
                 throw .file(
                     option: "ledgers", path, errno: errno,
-                    "the folder must be this user's, and the file one that broadside made")
+                    "the folder must belong to this user, and broadside must "
+                        + "have created the file")
             }
             if let code = lock(descriptor) {
                 let words = FileLocking.advice(
@@ -154,7 +155,7 @@ final class NightNotes: Sendable {
             }
             throw .usage(
                 "ledgers",
-                "\(path) is a file of another program: name another folder for the ledgers")
+                "\(path) belongs to another program: name another folder for the ledgers")
         }
         let end = (bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0) + 1
         let text = String(decoding: bytes[header.count..<end], as: UTF8.self)

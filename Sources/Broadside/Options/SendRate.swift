@@ -61,8 +61,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
         guard let within = parseDuration(String(parts[1])), within > 0 else {
             throw Problem(
                 isRamp: true,
-                "'\(text)' names no time within which the rate rises: write it like "
-                    + "\(Self.rampForm)")
+                "'\(text)' does not say how long the rate rises: write it like \(Self.rampForm)")
         }
         guard first <= last else {
             throw Problem(

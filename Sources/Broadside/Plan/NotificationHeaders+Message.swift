@@ -19,11 +19,11 @@ extension NotificationHeaders.Problem {
     var message: String {
         switch kind {
         case .needsProviderToken(let type):
-            "\(type.rawValue) works with a provider token only: give --auth-key"
-        case .topicMissing: "is missing: with a provider token give the app's bundle ID"
+            "\(type.rawValue) works with a provider token only: add --auth-key"
+        case .topicMissing: "is missing: a provider token needs it: write the app's bundle ID"
         case .topicIsTemplate(let topic):
-            "'\(topic)' is not one topic: name one here, as columns are filled in by send and probe "
-                + "alone, over HTTP/2"
+            "'\(topic)' is not a single topic: name one, because only send and "
+                + "probe fill in columns, over HTTP/2"
         case .topicMalformed(let topic):
             "'\(topic)' is not a bundle ID: write ASCII letters, digits, '-' and '.', such as "
                 + "com.example.MyApp"
@@ -33,8 +33,8 @@ extension NotificationHeaders.Problem {
         case .topicIsNotForManagement(let topic):
             "of push type mdm is the certificate's com.apple.mgmt. name, not '\(topic)'"
         case .topicOfOtherType(let topic, let type):
-            "'\(topic)' ends as topics of push type \(type.rawValue) do: give --push-type "
-                + "\(type.rawValue), or the app's bundle ID"
+            "'\(topic)' has the suffix of push type \(type.rawValue): add "
+                + "--push-type \(type.rawValue), or write the app's bundle ID"
         case .backgroundPriority(let priority):
             "of a background push must be 5: \(priority.rawValue) is refused"
         case .liveActivityPriority: "of a liveactivity push is 5 or 10, not 1"
@@ -55,10 +55,10 @@ extension CertificateScope.TopicProblem {
     var message: String {
         switch self {
         case .isNoneOf(let topic, let topics):
-            "'\(topic)' is none of the certificate's topics: use one of "
+            "'\(topic)' is not a topic of the certificate: use one of "
                 + topics.joined(separator: ", ")
         case .severalTopics(let topics):
-            "is missing: the certificate is for several topics, name one of "
+            "is missing: the certificate has several topics: name one of "
                 + topics.joined(separator: ", ")
         case .needsSuffix(let suffix, let type):
             "is missing: push type \(type.rawValue) needs a topic that ends in \(suffix)"

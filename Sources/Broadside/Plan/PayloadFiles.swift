@@ -142,7 +142,7 @@ struct PayloadFiles {
         else {
             throw .usage(
                 "payload-by",
-                "'\(option)' is not a COLUMN=DIR: name a column of the list and a "
+                "'\(option)' is not COLUMN=DIR: name a column of the list and a "
                     + "directory, like locale=payloads")
         }
         return (String(column), String(directory))

@@ -131,8 +131,8 @@ public struct PayloadReport: Sendable {
 
     /// Warning that rows may have a value without a payload.
     public static func missingDefault(_ option: String) -> String {
-        "--payload-by \(option): there is no default.json, and no --payload: rows of other values "
-            + "would end as invalid, NoPayload"
+        "--payload-by \(option): there is neither a default.json nor a "
+            + "--payload: rows with other values would end as invalid, NoPayload"
     }
 
     /// Line about why the payload must not be sent; nil if it may be sent.

@@ -78,33 +78,34 @@ extension Plan {
         }
         let command = options.binaryCommand
         if options.traceFrames != nil {
-            throw .usage("trace-frames", "shows frames of HTTP/2, and --protocol binary has none")
+            throw .usage("trace-frames", "shows HTTP/2 frames, and --protocol binary has none")
         }
         if options.headerIndexing != .strict {
-            throw .usage("hpack", "is about HTTP/2: leave it out with --protocol binary")
+            throw .usage("hpack", "applies to HTTP/2: remove it, or leave out --protocol binary")
         }
         if options.sendsContentLength {
             throw .usage(
-                "content-length", "is a header of HTTP/2: leave it out with --protocol binary")
+                "content-length", "is an HTTP/2 header: remove it, or leave out --protocol binary")
         }
         if options.pushType != .alert {
             throw .usage(
                 "push-type",
-                "has no place in the binary protocol: leave it out; the payload and "
+                "is not part of the binary protocol: remove it; the payload and "
                     + "--priority 5 make a background push")
         }
         if let topic = options.topic, !credential.topics.contains(topic) {
             throw .usage(
                 "topic",
-                "has no place in the binary protocol, and the certificate does not name "
-                    + "\(topic): leave it out, or use the certificate of that app")
+                "is not part of the binary protocol, where the certificate "
+                    + "determines the topic, and this certificate is not for \(topic): "
+                    + "remove it, or use the certificate of that app")
         }
         if options.collapseID != nil {
             throw .usage(
-                "collapse-id", "has no place in the binary protocol: leave it out")
+                "collapse-id", "is not part of the binary protocol: remove it")
         }
         if options.priority == .low {
-            throw .usage("priority", "1 has no place in the binary protocol: use 10 or 5")
+            throw .usage("priority", "1 is not part of the binary protocol: use 10 or 5")
         }
         if options.priority == .normal, command != .frame {
             throw .usage("priority", "5 needs --binary-command 2: the others are always 10")
@@ -127,7 +128,7 @@ extension PayloadFiles {
             line: nil, column: nil,
             message: "has \(grouped(template.constantCount)) bytes"
                 + (template.isPersonal ? " without what rows fill in" : "")
-                + ", and \(form) carries \(grouped(command.payloadLimit)): shorten it"
+                + ", but \(form) can carry \(grouped(command.payloadLimit)): shorten it"
                 + (command == .frame ? "" : ", or use --binary-command 2"))
     }
 }

@@ -76,8 +76,8 @@ struct Plan {
         guard credential.kind == .providerToken else {
             throw .usage(
                 "topic",
-                "'\(options.topic ?? "")' names a column, which works with a provider token only: give "
-                    + "--auth-key, or one topic")
+                "'\(options.topic ?? "")' names a column, which works with a "
+                    + "provider token only: add --auth-key, or name one topic")
         }
         try checkTopicLabels(options)
     }
@@ -89,8 +89,7 @@ struct Plan {
         }
         throw .usage(
             "label",
-            "'\(key)' is used by the metrics of a run whose rows name their topics: use "
-                + "another key")
+            "'\(key)' is a metric label of runs whose rows name their topics: use another key")
     }
 
     /// Labels of the campaign; nil: none.
@@ -127,7 +126,7 @@ struct Plan {
         guard let parsed = parseEndpoint(endpoint, defaultPort: port) else {
             throw .usage(
                 "endpoint",
-                "'\(endpoint)' is not a HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
+                "'\(endpoint)' is not HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
                     + (endpoint.contains("://") ? ", without the scheme" : "")
             )
         }

@@ -11,8 +11,9 @@ extension ProxyAddress {
             if url.hasPrefix("https://") || url.hasPrefix("socks") {
                 throw .usage(
                     "proxy",
-                    "'\(Self.withoutUser(url))': only HTTP proxies are spoken to, and in "
-                        + "the clear: TLS goes through it to APNs; write http://HOST:PORT")
+                    "'\(Self.withoutUser(url))': only plain http:// proxies are "
+                        + "supported (TLS to APNs is tunnelled through the proxy): "
+                        + "write http://HOST:PORT")
             }
             throw .usage("proxy", "'\(Self.withoutUser(url))' is not a URL: write http://HOST:PORT")
         }
@@ -21,13 +22,14 @@ extension ProxyAddress {
         guard !rest.contains("@") else {
             throw .usage(
                 "proxy",
-                "names a user: arguments can be read by every user of this machine, so "
-                    + "write user:password into a file and give --proxy-auth-file FILE")
+                "contains a user: all users of this machine can read arguments, "
+                    + "so write user:password into a file and add --proxy-auth-file "
+                    + "FILE")
         }
         // There is no common default port: some programs use 80, others 3128 or 1080.
         let hasPort = rest.last.map { $0.isNumber } == true && rest.contains(":")
         guard hasPort, let (host, port) = parseEndpoint(String(rest)) else {
-            throw .usage("proxy", "'\(url)' is not an http://HOST:PORT: write host and port")
+            throw .usage("proxy", "'\(url)' is not http://HOST:PORT: write host and port")
         }
         self.init(host: host, port: port)
     }
@@ -43,7 +45,7 @@ extension ProxyAddress {
     /// Hint that the proxy named by an environment variable is not used, for a connection that
     /// fails without a proxy.
     static func hint(of variable: String) -> String {
-        "\(variable) is set, and is used only if --proxy names it"
+        "\(variable) is set, but only --proxy selects a proxy"
     }
 
     /// The URL without user and password, for messages.
@@ -62,8 +64,8 @@ extension ProxyAddress {
         guard pair.contains(UInt8(ascii: ":")), pair.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
             throw .usage(
                 "proxy-auth-file",
-                "\(path): its first line is not a user:password: write both with a "
-                    + "colon between")
+                "\(path): its first line is not user:password: write both with a "
+                    + "colon between them")
         }
         var value = Array("Basic ".utf8)
         value.reserveCapacity(16 + (pair.count + 2) / 3 * 4)

@@ -10,7 +10,7 @@ extension Route {
         let (host, port) = try Plan.endpoint(options)
         guard let url = options.proxy else {
             guard options.proxyAuthFile == nil else {
-                throw .usage("proxy-auth-file", "goes with --proxy: add --proxy URL")
+                throw .usage("proxy-auth-file", "requires --proxy: add --proxy URL")
             }
             return Route(host: host, port: port)
         }

@@ -48,9 +48,10 @@ public enum CampaignRun {
         where list.path != ListBytes.standardInput && LedgerDirectory.contains(list.path, ledger) {
             throw .usage(
                 list.option,
-                "\(list.path) is in the ledger's directory, whose files a run replaces and removes: move "
-                    + "it elsewhere, or name another --ledger (the ledger's copy of a list from standard "
-                    + "input is read with --tokens - </dev/null)")
+                "\(list.path) is in the ledger's directory, where a run replaces "
+                    + "and removes files: move it elsewhere, or name another --ledger "
+                    + "(to use the ledger's copy of standard input, write --tokens - "
+                    + "</dev/null)")
         }
     }
 
@@ -146,7 +147,7 @@ public enum CampaignRun {
             "This goes to \(size.devices) of Apple's production. Type \(size.request) to send:")
         guard let typed = readLine(), size.isConfirmed(by: typed) else {
             throw .request(
-                "not confirmed: nothing was sent; a script confirms with --yes")
+                "not confirmed: nothing was sent; in a script, confirm with --yes")
         }
     }
 
@@ -190,8 +191,8 @@ public enum CampaignRun {
         guard allowed >= UInt64(needed) else {
             throw .usage(
                 "connections",
-                "\(connections) needs \(needed) open files, and no more than "
-                    + "\(allowed) are allowed here: raise the limit (ulimit -n \(needed)) or use "
+                "\(connections) needs \(needed) open files, but only \(allowed) "
+                    + "are allowed here: raise the limit (ulimit -n \(needed)) or use "
                     + "fewer connections")
         }
         // Each reactor has a thread, and a kernel thread for its ledger's disk.

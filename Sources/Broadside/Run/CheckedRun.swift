@@ -36,8 +36,8 @@ struct CheckedRun {
         if options.filter != nil, list.format == .lines {
             throw .usage(
                 "where",
-                "needs columns, and \(list.name) is a plain list of lines and has only the token: give "
-                    + "a list with a header")
+                "needs columns, but \(list.name) is a plain list of lines, which "
+                    + "has only the token: use a list with a header")
         }
         plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
@@ -96,7 +96,7 @@ struct CheckedRun {
         wanted: [(name: String, location: String)], spooling: LedgerDirectory?
     ) throws(BroadsideError) -> TokenList {
         if case .single = tokens, options.shard != nil {
-            throw .usage("shard", "and --to exclude each other: drop one")
+            throw .usage("shard", "and --to exclude each other: remove one")
         }
         guard let spooling else {
             return try TokenList(

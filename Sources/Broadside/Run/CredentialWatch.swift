@@ -159,13 +159,15 @@ final class CredentialWatch {
         tlsConfiguration.replace(found.route.tlsConfiguration(found.context))
         coordinator.replaceConnections()
         standardErrorLine(
-            "broadside: credentials were read again (\(found.credential.summary)): connections are "
-                + "replaced one after the other")
+            "broadside: credentials were read again "
+                + "(\(found.credential.summary)): connections are being replaced, one "
+                + "after another")
         guard let option = Self.copiedCredential(plan.options) else { return }
         standardErrorLine(
-            "broadside: warning: --\(option) is the copy that systemd made when the unit started "
-                + "(LoadCredential), which does not change: restart the unit to use another one, or name "
-                + "a path outside of $CREDENTIALS_DIRECTORY")
+            "broadside: warning: --\(option) is the copy that systemd made when "
+                + "the unit started (LoadCredential), and that copy does not change: "
+                + "restart the unit to use another one, or name a path outside "
+                + "$CREDENTIALS_DIRECTORY")
     }
 
     /// Option that names a file of systemd's `LoadCredential=`, a copy that does not change until

@@ -335,7 +335,7 @@ struct LiveRun {
         }
         monitor.abandonWriting()
         if let failure = trace?.failure {
-            standardErrorLine("broadside: warning: \(failure): the trace is not whole")
+            standardErrorLine("broadside: warning: \(failure): the trace is incomplete")
         }
     }
 

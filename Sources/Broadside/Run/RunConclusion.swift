@@ -112,8 +112,8 @@ struct RunConclusion {
                 + "broadside tokens check, or raise --max-invalid"
         }
         if cause == .complete, let rest = summary.remaining, rest > 0, plan.options.limit != nil {
-            return "\(rest) rows behind --limit are in doubt: a resume with a higher one sends "
-                + "them, --on-lost record calls them unknown"
+            return "\(rest) rows beyond --limit are in doubt: a resume with a higher "
+                + "limit sends them, --on-lost record records them as unknown"
         }
         if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
         let what =

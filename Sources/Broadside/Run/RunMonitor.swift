@@ -225,9 +225,10 @@ final class RunMonitor {
     /// ledgers.
     func reportEndClaim(_ problem: String, _ now: Now) {
         let warning =
-            "the ledger was not claimed once more at the end: \(problem): what was recorded stays "
-            + "true, but a copy of the ledger that was made while this run was sending is not known "
-            + "as an old one: resume none"
+            "the ledger could not renew its claim at the end: \(problem). The "
+            + "recorded outcomes are true, but broadside would not recognize a "
+            + "copy of the ledger that was made during this run as an old one: do "
+            + "not resume such a copy"
         standardErrorLine("broadside: warning: \(warning)")
         guard plan.options.log != nil else { return }
         report(
@@ -275,8 +276,9 @@ final class RunMonitor {
         guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }
         let seconds = plan.options.requestTimeout / second
         return
-            "\(cause); \(grouped(UInt64(inFlight))) in flight, whose responses are awaited for up to "
-            + "\(seconds) s; a second signal (Ctrl-C) does not wait, and leaves them unknown"
+            "\(cause); \(grouped(UInt64(inFlight))) in flight: waiting up to "
+            + "\(seconds) s for their responses; a second signal (Ctrl-C) ends the "
+            + "wait and leaves them unknown"
     }
 
     private func report(
@@ -295,8 +297,9 @@ final class RunMonitor {
         report(
             RunEvent(
                 .listSilent, .warning,
-                "\(source.list.name): a read has taken \(Self.listPatience / second) s so far: "
-                    + "does its disk or network file system respond?",
+                "\(source.list.name): one read has taken "
+                    + "\(Self.listPatience / second) s so far: does its disk or "
+                    + "network file system respond?",
                 milliseconds: now.wallMilliseconds), now)
     }
 
@@ -309,8 +312,8 @@ final class RunMonitor {
             RunEvent(
                 .tokenHeld, .warning,
                 "no request is made until \(timeText(until * 1000)): APNs said "
-                    + "TooManyProviderTokenUpdates, and the provider token before is too old: do other "
-                    + "senders make tokens of the same key?",
+                    + "TooManyProviderTokenUpdates, and the previous provider token is "
+                    + "too old: do other senders sign tokens with the same key?",
                 milliseconds: now.wallMilliseconds), now)
     }
 

@@ -36,8 +36,8 @@ extension Summary {
             throw BroadsideError("standard output: \(describe(errno: number))", exitCode: 5)
         case .stuck:
             BroadsideSupport.standardError(
-                "broadside: warning: nothing reads standard output: the summary is lost there; "
-                    + "broadside ledger stats shows the counts")
+                "broadside: warning: nothing reads standard output, so the "
+                    + "summary is lost: broadside ledger stats shows the counts")
         }
     }
 }

@@ -41,8 +41,9 @@ struct FirstRowsCheck {
             guard case .tooMany(let invalid, let count)? = rows.check() else { return }
             throw .request(
                 list.name,
-                ": \(Self.share(invalid, of: count)) rows that were read so far are "
-                    + "invalid: see ledger export --state invalid, and raise --max-invalid to continue"
+                ": \(Self.share(invalid, of: count)) rows read so far are "
+                    + "invalid: see ledger export --state invalid, and raise "
+                    + "--max-invalid to continue"
             )
         }
         try checkFirstRows()
@@ -187,7 +188,9 @@ extension InvalidRowsGuard.Verdict {
         switch self {
         case .noRow:
             return .request(
-                list.name, " holds no row: no device gets this campaign; is it the right file?")
+                list.name,
+                " contains no rows, so no device gets this campaign: is it the "
+                    + "right file?")
         case .noValidRow(let rows):
             let subject =
                 rows == 1 ? "its row is invalid" : "all of its \(grouped(rows)) rows are invalid"

@@ -106,7 +106,7 @@ struct InvalidRows {
         let remedy = kind.remedy(list.command, isColumn: isColumn)
         text +=
             kind.hasCommand(isColumn: isColumn)
-            ? ": \(leave), or fix them: \(remedy)" : ": \(remedy), or \(leave)"
+            ? ": \(leave), or fix the rows: \(remedy)" : ": \(remedy), or \(leave)"
         return .request(list.name, text)
     }
 }

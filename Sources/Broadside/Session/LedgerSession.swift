@@ -195,8 +195,9 @@ final class LedgerSession {
     ) -> BroadsideError {
         .usage(
             "ledger",
-            "\(directory.path) is another campaign's: \(difference): name another ledger, "
-                + "or resume with what it was begun with")
+            "\(directory.path) belongs to another campaign (\(difference)): name "
+                + "another ledger, or resume with the list and options with which that "
+                + "campaign began")
     }
 
     /// Checks that the list is that of the campaign: compares size and header, and the whole

@@ -21,7 +21,7 @@ final class BenchFiles {
         // letters.
         guard unsafe mkdtemp(&template) != nil else {
             throw BroadsideError(
-                "no directory can be made in \(parent): name another one with TMPDIR",
+                "no directory can be made in \(parent): set TMPDIR to another one",
                 exitCode: 5)
         }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -69,7 +69,7 @@ final class BenchFiles {
             try writeAll(bytes, to: descriptor, name: file)
         } catch {
             throw BroadsideError(
-                "\(file) can't be written: make room, or name another place with TMPDIR",
+                "\(file) can't be written: free some space, or set TMPDIR to another place",
                 exitCode: 5)
         }
     }

@@ -66,8 +66,8 @@ struct BenchRun {
         if measured.summary.rejected > 0 {
             standardErrorLine(
                 "broadside: warning: \(measured.summary.rejected) of "
-                    + "\(Int(measured.answered)) notifications were refused: a server may be faster "
-                    + "with those than with others")
+                    + "\(Int(measured.answered)) notifications were refused: a server "
+                    + "may handle refused ones faster than others")
         }
         return BenchResult(
             measured, options, bytesEach: bytes, reference: try reference(for: measured))
@@ -95,7 +95,7 @@ struct BenchRun {
             let found = BenchReference(
                 done.text, version: version, cpuMicroseconds: done.end.cpuMicroseconds)
         else {
-            standardErrorLine("broadside: warning: h2load failed, and is not compared with")
+            standardErrorLine("broadside: warning: h2load failed: the comparison leaves it out")
             return nil
         }
         return found

@@ -104,13 +104,13 @@ enum BenchCommand {
             if let name = forEndpoint.first(where: arguments.has) {
                 throw .usage(
                     name,
-                    "goes with --endpoint: add that, or leave it out; the simulator has "
-                        + "its own")
+                    "requires --endpoint: add it, or remove this option; the "
+                        + "simulator has its own")
             }
             return options
         }
         guard !arguments.has("latency") else {
-            throw .usage("latency", "is the simulator's: leave it out, or --endpoint")
+            throw .usage("latency", "configures the simulator: remove it, or --endpoint")
         }
         guard !BenchOptions.isApples(endpoint) else {
             throw .usage(

@@ -72,8 +72,9 @@ enum CampaignOptions {
         }
         if !passedOver.isEmpty, arguments.string("progress") != "none" {
             standardErrorLine(
-                "broadside: --campaign \(path): \(passedOver.joined(separator: ", ")) passed over: "
-                    + "a \(command.name) has its own")
+                "broadside: --campaign \(path): "
+                    + "\(passedOver.joined(separator: ", ")) ignored: a "
+                    + "\(command.name) has its own")
         }
     }
 
@@ -99,8 +100,9 @@ enum CampaignOptions {
             !section.options.contains { $0.name == name }
         }
         if command.name != SendCommand.description.name, isOfSend(entry) {
-            return "\(entry.nameLocation): '\(entry.name)' is for send, and changes what a "
-                + "\(command.name) would do: remove it, or give the \(command.name) a file of its own"
+            return "\(entry.nameLocation): '\(entry.name)' is an option of send, and "
+                + "would change what a \(command.name) does: remove it, or use a "
+                + "separate campaign file for the \(command.name)"
         }
         let advice =
             nearestName(to: entry.name, among: names).map { "did you mean \($0)?" }

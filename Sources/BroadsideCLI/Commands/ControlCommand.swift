@@ -56,7 +56,7 @@ enum ControlCommand {
             }
             let request = words.joined(separator: " ")
             guard !request.contains("\n") else {
-                throw .request("a request is one line: leave the line end out")
+                throw .request("a request is one line: remove the line break")
             }
             let response =
                 if let ledger {

@@ -129,7 +129,7 @@ enum LedgerCommand {
             return 0
         }
         guard values.cursor == nil || values.follows else {
-            throw .usage("cursor", "is of use with --follow only: add --follow")
+            throw .usage("cursor", "works with --follow only: add --follow")
         }
         if values.follows { return try follow(path, values) }
         let ledger = try LedgerReader(path: path)
@@ -198,7 +198,8 @@ enum LedgerCommand {
         request.cursor = values.cursor
         if try LedgerFollower(request).run() == .rowsAreLeft {
             standardErrorLine(
-                "broadside: the run has ended and rows are left: follow again after a resume, with "
+                "broadside: the run has ended, but rows are left: follow again "
+                    + "after a resume, with "
                     + (values.cursor == nil ? "a" : "the same") + " --cursor to get each row once")
         }
         return 0
@@ -236,7 +237,8 @@ enum LedgerCommand {
         guard let text, let identifier = NotificationID(parsing: Array(text.utf8).rawSpan),
             identifier.part > 0
         else { return nil }
-        return "the apns-id is of row \(identifier.row) of part \(identifier.part) of campaign "
-            + "\(hexadecimal(identifier.campaign)): name that part's ledger"
+        return "this apns-id belongs to row \(identifier.row) of part "
+            + "\(identifier.part) of campaign \(hexadecimal(identifier.campaign)): "
+            + "name that part's ledger"
     }
 }

@@ -51,7 +51,9 @@ enum ReportCommand {
             if arguments.has("all") { return try writeAll(arguments) }
             if arguments.has("json") {
                 throw .usage(
-                    "json", "is for many nights: add --all, or see broadside ledger stats --json")
+                    "json",
+                    "is only for several nights: add --all, or use broadside "
+                        + "ledger stats --json")
             }
             try arguments.rejectWords(of: description)
             try arguments.require([RequiredOption("ledger", "DIR", or: [("all", "DIR...")])])
@@ -72,7 +74,7 @@ enum ReportCommand {
         guard !arguments.words.contains("") else {
             throw .usage(
                 "all",
-                "is given an empty name: write --all DIR... (is a variable of the script unset?)")
+                "has an empty name: write --all DIR... (is a variable of the script unset?)")
         }
         let ledgers = try LedgerCollection(arguments.words, option: "all")
         let path = arguments.string("output")

@@ -64,7 +64,7 @@ enum SendCommand {
             .custom("to", .text, "TOKEN", "one device instead of a list") {
                 (text, options) throws(BroadsideError) in
                 guard options.tokens == nil else {
-                    throw .usage("tokens", "and --to exclude each other: drop one")
+                    throw .usage("tokens", "and --to exclude each other: remove one")
                 }
                 options.tokens = .single(text)
             },
@@ -131,7 +131,7 @@ enum SendCommand {
                 guard options.wireProtocol == .binary else {
                     throw .usage(
                         "binary-command",
-                        "goes with --protocol binary: add that, or leave it out")
+                        "requires --protocol binary: add it, or remove this option")
                 }
                 options.binaryCommand = command
             },
@@ -295,7 +295,7 @@ enum SendCommand {
         options.command = RunCommand.current
         for group in commonGroups { try group.read(arguments, into: &options) }
         if arguments.has("canary-max-rejected"), options.canary == nil {
-            throw .usage("canary-max-rejected", "goes with --canary: add --canary N")
+            throw .usage("canary-max-rejected", "requires --canary: add --canary N")
         }
         try FleetOptions.check(options)
         try LedgerOptions.check(options, arguments)

@@ -42,8 +42,8 @@ enum StatusCommand {
         run: { (arguments) throws(BroadsideError) in
             guard !arguments.words.contains("") else {
                 throw .request(
-                    "status is given an empty name: write broadside status DIR... (is a variable of "
-                        + "the script unset?)")
+                    "status has an empty name: write broadside status DIR... (is "
+                        + "a variable of the script unset?)")
             }
             let words = arguments.words.isEmpty ? ["."] : arguments.words
             let ledgers = try LedgerCollection(words, option: nil)

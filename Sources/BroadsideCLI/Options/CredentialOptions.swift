@@ -70,7 +70,9 @@ enum CredentialOptions {
         guard let text = arguments.string("port") else { return }
         guard let port = UInt16(text), port == 443 || port == 2197 else {
             throw .usage(
-                "port", "'\(text)' is not one of Apple's: use 443 or 2197, or --endpoint HOST:PORT")
+                "port",
+                "'\(text)' is not a port of Apple's hosts: use 443 or 2197, or "
+                    + "--endpoint HOST:PORT")
         }
         options.port = port
     }

@@ -42,7 +42,8 @@ enum EarlierLedgerOptions {
         guard directories.allSatisfy({ $0 == none }) else {
             throw .usage(
                 "skip-dead",
-                "none and directories exclude each other: drop one (a directory of that name is ./none)"
+                "none and directories exclude each other: remove one (write "
+                    + "./none for a directory of that name)"
             )
         }
         options.skipDead = []
@@ -70,21 +71,23 @@ enum EarlierLedgerOptions {
                 ("dead-for", options.deadFor != nil),
             ]
             if let (name, _) = own.first(where: \.1) {
-                throw .usage(name, "goes with --skip-dead: add --skip-dead DIR")
+                throw .usage(name, "requires --skip-dead: add --skip-dead DIR")
             }
         }
         if options.registeredColumn != nil, options.deadFor != nil {
             throw .usage(
                 "dead-for",
-                "and --registered-column exclude each other: drop one, the time of registration "
-                    + "decides how long a report counts")
+                "and --registered-column exclude each other: remove one, because "
+                    + "the registration time decides how long a report counts")
         }
         if options.cap != nil, options.history.isEmpty {
             throw .usage(
-                "cap", "goes with --history: add --history DIR, the ledgers in which to count")
+                "cap",
+                "requires --history: add --history DIR, the ledgers in which "
+                    + "acceptances are counted")
         }
         if options.cap == nil, !options.history.isEmpty {
-            throw .usage("history", "goes with --cap: add --cap N/D, such as --cap 3/7d")
+            throw .usage("history", "requires --cap: add --cap N/D, such as --cap 3/7d")
         }
     }
 }

@@ -47,13 +47,14 @@ enum FleetOptions {
         if options.assumesCanary, options.part == nil {
             throw .usage(
                 "assume-canary",
-                "is about another part of a campaign: add --part K/N and --campaign-id ID")
+                "concerns the other parts of a campaign, but this run is not a "
+                    + "part: add --part K/N and --campaign-id ID")
         }
         guard options.campaignID != nil else { return }
         guard options.part != nil else {
             throw .usage(
                 "campaign-id",
-                "goes with --part: add --part K/N, which of the campaign's N lists this is")
+                "requires --part: add --part K/N to say which of the campaign's N lists this is")
         }
         if options.shard != nil {
             throw .usage(
@@ -61,7 +62,7 @@ enum FleetOptions {
                 "and --part exclude each other: split the campaign into more parts instead")
         }
         if case .single = options.tokens {
-            throw .usage("part", "and --to exclude each other: drop one")
+            throw .usage("part", "and --to exclude each other: remove one")
         }
     }
 

@@ -42,7 +42,7 @@ enum LedgerOptions {
             guard values.ledgerUse == .begin || values.ledgerUse == use else {
                 throw .usage(
                     "resume-or-begin",
-                    "and --resume exclude each other: --resume needs a ledger, so leave out one")
+                    "and --resume exclude each other: remove one (--resume needs a ledger)")
             }
             values.ledgerUse = use
         }
@@ -57,10 +57,10 @@ enum LedgerOptions {
                 options.ledgerUse == .resumeOrBegin
                 ? "resume-or-begin" : arguments.has("resume") ? "resume" : "must-resume"
             throw .usage(
-                "preview", "shows what a new campaign sends: leave --\(option) out to see that")
+                "preview", "shows what a new campaign sends: remove --\(option) to see that")
         }
         if !options.retry.isEmpty, options.ledgerUse == .begin {
-            throw .usage("retry", "goes with --resume: add --resume")
+            throw .usage("retry", "requires --resume: add --resume")
         }
     }
 }

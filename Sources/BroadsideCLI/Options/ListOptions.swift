@@ -33,7 +33,7 @@ enum ListOptions {
             "token list: one device token per line, CSV or TSV with a header, JSON Lines; also compressed as .gz or .zst; - for standard input"
         ) { (text, options) throws(BroadsideError) in
             guard options.tokens == nil else {
-                throw .usage("tokens", "and --to exclude each other: drop one")
+                throw .usage("tokens", "and --to exclude each other: remove one")
             }
             options.tokens = .file(text)
         },

@@ -30,8 +30,9 @@ extension ParsedArguments {
             }
             throw .usage(
                 socket.name,
-                "and --ledger name the same place \(socket.path): leave --\(socket.name) out, the "
-                    + "ledger has a socket of its own, or name another")
+                "and --ledger name the same place \(socket.path): remove "
+                    + "--\(socket.name) (the ledger has a socket of its own), or "
+                    + "choose another place")
         }
         let rule = OutputRule(inputs: read, ledgers: ledgers)
         for (index, output) in (written + sockets).enumerated() {
@@ -39,7 +40,9 @@ extension ParsedArguments {
                 !isDevice(output.path) && OutputRule.areSame($0.path, output.path)
             }) {
                 throw .usage(
-                    output.name, "and --\(other.name) name the same file \(output.path): name two"
+                    output.name,
+                    "and --\(other.name) name the same file \(output.path): use "
+                        + "different files"
                 )
             }
             if index < written.count {

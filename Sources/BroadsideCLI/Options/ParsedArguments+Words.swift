@@ -44,8 +44,8 @@ extension ParsedArguments {
                 string(name).map { !FileValue.isShown($0, option: name) } ?? false
             })
         {
-            return "\(path) takes no further words, and what is given for --\(secret) is not the "
-                + "name of a file: name one, in quotes if there are blanks in its name"
+            return "\(path) takes no further words, and the value of --\(secret) is not "
+                + "the name of a file: name one, in quotes if its name contains spaces"
         }
         func has(_ name: String) -> Bool { command.options.contains { $0.name == name } }
         let advice: String

@@ -92,7 +92,7 @@ struct ParsedArguments {
             try refuseContent(value, of: option)
             return value
         }
-        throw .usage(option.name, "lacks its value: write --\(option.name) \(valueName)")
+        throw .usage(option.name, "needs a value: write --\(option.name) \(valueName)")
     }
 
     /// Refuses a value that is a file's content instead of its path.

@@ -31,13 +31,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .settled:
             log(
                 .errorPacket, .warning, connection: index,
-                "\(address): error \(packet.status) came later than notifications are waited for: "
-                    + "a row that it names was recorded as accepted", now: now)
+                "\(address): error \(packet.status) came after its notification "
+                    + "was recorded as accepted: the wait for errors was too short", now: now)
             connections[index].trust.recordResponse(now: now.nanoseconds)
         case .nothing:
             log(
                 .errorPacket, .warning, connection: index,
-                "\(address): error \(packet.status) names no notification: what is out is in doubt",
+                "\(address): error \(packet.status) names no notification: those "
+                    + "in flight are in doubt",
                 now: now)
             run.append(
                 .response(

@@ -69,7 +69,7 @@ package final class FrameTraceFile: Sendable {
     package init(_ path: String) throws(BroadsideError) {
         // Reactors wait for the file: a pipe without a reader would accept nothing.
         guard !isSpecialFile(path) else {
-            throw .usage("trace-frames", "\(path) is not a file: name a file to write to")
+            throw .usage("trace-frames", "\(path) is not a regular file: name a file to write to")
         }
         let descriptor = SystemCall.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {

@@ -166,15 +166,15 @@ package struct ProxyTunnelStateMachine: ~Copyable {
                 "refused CONNECT with \(statusText): check user and password in --proxy-auth-file",
                 isLasting: true)
         case 407:
-            refuse("refused CONNECT with \(statusText): give --proxy-auth-file", isLasting: true)
+            refuse("refused CONNECT with \(statusText): add --proxy-auth-file", isLasting: true)
         case 400..<500:
             refuse(
                 "refused CONNECT to \(target) with \(statusText): have its rules allow that host and "
                     + "port", isLasting: true)
         default:
             refuse(
-                "could not open a tunnel to \(target) (\(statusText)): check the endpoint, and what "
-                    + "is between the proxy and it")
+                "could not open a tunnel to \(target) (\(statusText)): check the "
+                    + "endpoint and the network behind the proxy")
         }
     }
 

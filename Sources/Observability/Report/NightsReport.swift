@@ -68,7 +68,8 @@ public struct NightsReport {
         guard let first = unreadable.first else { return nil }
         let count = grouped(unreadable.count)
         return BroadsideError(
-            "\(count) of \(grouped(nights.count)) ledgers can't be read, the page says which: "
+            "\(count) of \(grouped(nights.count)) ledgers can't be read (the "
+                + "page says which): "
                 + "\(unreadable.count > 1 ? "the first: " : "")\(first)",
             exitCode: ExitCode.disk)
     }

@@ -23,7 +23,7 @@ extension ReportPage {
     static func meaning(of reason: String) -> String {
         switch reason {
         case "Unregistered", "ExpiredToken": "the app was removed from the device: prune the token"
-        case "BadDeviceToken": "not a token of this environment: check where the list comes from"
+        case "BadDeviceToken": "not a token of this environment: check the source of the list"
         case "DeviceTokenNotForTopic": "a token of another app"
         case "Timeout": "no response came in time"
         case "ConnectionLost": "the connection ended before the response"

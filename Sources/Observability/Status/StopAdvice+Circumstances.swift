@@ -74,7 +74,7 @@ extension Summary {
             default: "check the options and the payload"
             }
         let listed = names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"
-        return "broadside: warning: no device got this campaign: APNs refused each of the "
+        return "broadside: warning: no device got this campaign: APNs refused all "
             + "\(grouped(rejected)) rows that were sent\(listed): \(advice)"
     }
 

@@ -126,9 +126,10 @@ package struct StopAdvice {
         guard outcome == Summary.Outcome.aborted.rawValue else {
             resume(
                 outcome == nil
-                    ? "the latest run did not record its end: it was killed, or its disk was full; "
-                        + "once there is room, the same command line with --resume continues"
-                    : "continue where it ended: the same command line with --resume")
+                    ? "the latest run did not record its end: it was killed, or "
+                        + "its disk was full; once there is space, run the same "
+                        + "command line with --resume to continue"
+                    : "to continue where it ended, run the same command line with --resume")
             return
         }
         // The reason for the abort would abort the next run too.
@@ -219,11 +220,11 @@ package struct StopAdvice {
         }
         guard circumstances.hasLedger else {
             add(
-                "nothing was sent, and no ledger is left: once that is fixed, begin again",
+                "nothing was sent, and no ledger is left: fix that, then begin again",
                 circumstances.command)
             return
         }
-        resume("nothing was accepted or refused: once that is fixed, --resume continues")
+        resume("nothing was accepted or refused: fix that, then continue with --resume")
     }
 
     /// Adds a step about failing connections, with the `doctor` command.
@@ -250,8 +251,8 @@ package struct StopAdvice {
         }
         if let refusal, ResponseClass.isStrangeSuccess(refusal.status) {
             export(
-                "is this APNs? fix --endpoint, and --resume continues; see which rows may have "
-                    + "been sent", ["--state", "unknown"])
+                "is this APNs? Fix --endpoint, then continue with --resume; see "
+                    + "which rows may have been sent", ["--state", "unknown"])
             return
         }
         guard let refusal, refusal.isCredential else {
@@ -300,8 +301,9 @@ package struct StopAdvice {
     private mutating func afterFixing() {
         steps.append(
             Step(
-                text: "these rows stay remaining: once doctor finds nothing, the same command line "
-                    + "with the right credential and --resume sends them", command: nil))
+                text: "these rows stay remaining: once doctor finds nothing wrong, run "
+                    + "the same command line with the right credential and --resume to "
+                    + "send them", command: nil))
     }
 
     private mutating func afterForeignCredential() {
@@ -323,7 +325,7 @@ package struct StopAdvice {
         switch refusal?.reason {
         case nil:
             export(
-                "see why, fix that, and begin a new ledger: rows refused so far stay rejected",
+                "see why, fix it, and begin a new ledger: rows refused so far stay rejected",
                 ["--state", "rejected"])
         case .badDeviceToken, .deviceTokenNotForTopic:
             refusal.map { afterStrangeTokens($0) }

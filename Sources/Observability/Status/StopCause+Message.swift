@@ -18,16 +18,18 @@ extension StopCause {
             Self.gaveUp(
                 "no response for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), endpoint)
         case .brokenServer(let trouble):
-            Self.gaveUp("one connection after the other breaks: \(trouble.sentence)", endpoint)
+            Self.gaveUp("one connection after another breaks: \(trouble.sentence)", endpoint)
         case .refused(let refusal) where ResponseClass.isStrangeSuccess(refusal.status):
-            "the server responds \(refusal.status) to one request after the other, which APNs never does: "
-                + "the outcome of these rows is unknown"
+            "the server responds to one request after another with "
+                + "\(refusal.status), which APNs never does: the outcome of these rows "
+                + "is unknown"
         case .refused(let refusal):
             refusal.status == 0
                 ? "APNs refuses the credential (\(refusal.text))"
-                : "APNs refuses one request after the other: \(refusal.text)"
+                : "APNs refuses one request after another: \(refusal.text)"
         case .heldBack(let rows, let refusal):
-            "\(rows) rows were refused because of the credential, and remain for --resume"
+            "\(rows) rows were refused because of the credential, and stay "
+                + "remaining for --resume"
                 + (refusal.map { ": \($0.text)" } ?? "")
         case .allRefused(let rows, let refusal):
             "APNs refused every row of this part that was sent, \(grouped(rows)) in all"
@@ -36,8 +38,8 @@ extension StopCause {
             "APNs accepts none of the first tokens (\(refusal.text))"
         case .tooManyBadTokens: "too many of the last 10,000 responses are BadDeviceToken"
         case .topicsRefused(let detail, _):
-            "APNs refuses some of the topics that rows name, whose rows remain; those of other topics "
-                + "were sent: \(detail)"
+            "APNs refuses some of the topics that rows name: their rows stay "
+                + "remaining, and those of the other topics were sent: \(detail)"
         case .tooManyInvalid(let count, let rows):
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
         case .canaryRefused(let count, let answered):
@@ -50,8 +52,9 @@ extension StopCause {
         case .signingFailed: "the signing key can't sign any more"
         case .ledgerFailed(let detail): "the ledger can't be written: \(detail)"
         case .ledgerGone:
-            "the ledger was removed or moved away during the run: nothing more is sent, and what became "
-                + "of the rows that were sent is recorded there alone"
+            "the ledger was removed or moved during the run: nothing more is "
+                + "sent, and only that ledger has the outcome of the rows that were "
+                + "sent"
         case .superseded:
             "a newer attempt has taken over this ledger, or its claim was removed: nothing more is sent "
                 + "here, and rows that were in flight are in doubt there"

@@ -31,8 +31,8 @@ extension TopicReport {
     package var stopText: String? {
         guard let stop else { return nil }
         return switch stop.cause {
-        case .refusedInARow: "one refusal after the other: \(stop.refusal.text)"
-        case .onlyBadTokens: "none of its first tokens accepted: \(stop.refusal.text)"
+        case .refusedInARow: "one refusal after another: \(stop.refusal.text)"
+        case .onlyBadTokens: "none of its first tokens was accepted: \(stop.refusal.text)"
         case .tooManyBadTokens: "too many BadDeviceToken among its last 10,000 responses"
         }
     }

@@ -47,8 +47,8 @@ package enum FileFailure: Sendable {
         case ENFILE: "this machine has too many open files: try again later, or elsewhere"
         case ENOSPC, EDQUOT: "make room there, then try again"
         case EROFS:
-            "its file system is read-only, as after an error of its disk: try again once it is "
-                + "writable, or name another place"
+            "its file system is read-only, as after a disk error: try again once "
+                + "it is writable, or name another place"
         case ENOMEM, EAGAIN: "this machine has too little memory: try again later, or elsewhere"
         case ESTALE: "its file system was exchanged or mounted again: try again, or elsewhere"
         default: "its disk or file system failed: try again, or elsewhere"

@@ -42,7 +42,7 @@ package enum FileValue {
     /// Returns the problem of such a value, to follow the option's name; the value itself is not
     /// included.
     package static func contentProblem(option: String) -> String {
-        "was given the content of a file, not its name (it is not shown here): name "
+        "is the content of a file, not its name (it is not shown here): name "
             + file(of: option)
     }
 
@@ -77,7 +77,8 @@ package enum FileValue {
             if isContent(value, option: option) {
                 contentProblem(option: option)
             } else if failure == .unusable {
-                "names no file (what was given is not shown, it may be the secret itself): name "
+                "is not the name of a file (it is not shown here, because it may "
+                    + "be the secret itself): name "
                     + file(of: option)
             } else {
                 "can't be read: \(FileFailure.message(errno: number, ""))"

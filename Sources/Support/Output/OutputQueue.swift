@@ -138,7 +138,8 @@ package final class OutputQueue: @unchecked Sendable {
             }
             if droppedCount > 0 {
                 texts.append(
-                    "broadside: \(droppedCount) lines were dropped here: nothing read them\n")
+                    "broadside: \(droppedCount) lines were dropped here, because "
+                        + "nothing read them\n")
             }
             return (texts, frame, erasesFrame)
         }

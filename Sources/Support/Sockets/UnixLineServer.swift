@@ -101,15 +101,15 @@ package final class UnixLineServer {
     private static func removeStaleSocket(_ path: String, _ option: String) throws(BroadsideError) {
         guard let information = SystemCall.linkStatus(path) else { return }
         guard information.st_mode & S_IFMT == S_IFSOCK else {
-            throw .usage(option, "\(path) exists and is not a socket: name another place")
+            throw .usage(option, "\(path) exists and is not a socket: choose another place")
         }
         let probe = UnixConnection(path)
         // A full queue belongs to a process that is not accepting connections at the moment.
         guard probe == nil, errno != EAGAIN else {
             throw .usage(
                 option,
-                "\(path) is in use by a running process: name another place, or end that "
-                    + "one")
+                "\(path) is in use by a running process: choose another place, "
+                    + "or end that process")
         }
         guard errno == ECONNREFUSED, information.st_uid == geteuid() else {
             throw failure(path, option)

@@ -130,7 +130,7 @@ import Testing
         options = large.options(try large.write("list", lines(0..<1_000)), "")
         options.isDryRun = true
         #expect(failure(options)?.exitCode == 2)
-        #expect(failure(options)?.message.contains("501 of 1000 rows would go") == true)
+        #expect(failure(options)?.message.contains("501 of 1000 rows would be removed") == true)
         #expect(large.names == ["ledger", "list"])
     }
 

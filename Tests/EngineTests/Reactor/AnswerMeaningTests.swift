@@ -202,7 +202,7 @@ struct AnswerMeaningTests {
                 return
             }
             let message = run.lastLine(cause)
-            #expect(message.contains("\(answer.status) "))
+            #expect(message.contains("\(answer.status)"))
             if let reason = answer.reason, reason != "NewReason" {
                 #expect(message.contains(reason))
             }

@@ -81,7 +81,7 @@ struct ProxyTunnelTests {
             #expect(stays == isLasting, "\(message)")
         }
         let plain = "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: "
-        expect(plain + "Basic realm=\"x\"\r\n\r\n", "give --proxy-auth-file", isLasting: true)
+        expect(plain + "Basic realm=\"x\"\r\n\r\n", "add --proxy-auth-file", isLasting: true)
         expect(
             plain + "Basic\r\n\r\n", "check user and password", isLasting: true,
             authorization: "Basic YTpi")

@@ -154,7 +154,9 @@ import Testing
         #expect(advice.steps.count == 1 && advice.steps[0].text.hasPrefix("is this APNs?"))
         #expect(
             advice.steps[0].command == "broadside ledger export --ledger tonight --state unknown")
-        #expect(StopCause.refused(refusal).message.hasPrefix("the server responds 202 "))
+        #expect(
+            StopCause.refused(refusal).message.hasPrefix(
+                "the server responds to one request after another with 202"))
     }
 
     @Test func `A run without a recorded end gets advice about what may have ended it`() {

@@ -70,7 +70,7 @@ class Settlement:
         registered again later keeps the token alive.
 
         Raises:
-            FleetError: Exit code 2 if more than `max_removed` percent of all rows would go.
+            FleetError: Exit code 2 if more than `max_removed` percent of all rows would be removed.
         """
         target = self._qualified(target)
         if self._is_complete(target, "dead"):

@@ -128,7 +128,7 @@ class Work:
             yield
         except BlockingIOError as error:
             raise FleetError(
-                f"--work {self.root}: another start is using it: wait until it has ended", 7
+                f"--work {self.root}: another start is using it: wait until it ends", 7
             ) from error
         finally:
             os.close(descriptor)
