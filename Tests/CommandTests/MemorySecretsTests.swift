@@ -89,6 +89,10 @@ struct MemorySecretsTests {
                     .contains("credentials were read again")
             }
             try expectNone(of: parts, in: process, "signing key")
+            let environment = try #require(
+                FileManager.default.contents(atPath: "/proc/\(process.identifier)/environ"))
+            #expect(environment.range(of: Data("SWIFT_BACKTRACE=".utf8)) != nil)
+            for part in parts { #expect(environment.range(of: Data(part.utf8)) == nil) }
             process.stop()
         }
     }
