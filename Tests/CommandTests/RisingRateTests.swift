@@ -56,6 +56,42 @@ struct RisingRateTests {
         }
     }
 
+    @Test func `A plan names the least time of the rows that are sent, not of those left out`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1_000)
+        let rows = (0..<1_000).map { row in
+            "\(campaign.tokens.token(row)),\(row % 10 == 0 ? "yes" : "no")\n"
+        }
+        let list = try campaign.directory.write(
+            "token,wanted\n" + rows.joined() + "none,yes\n", to: "list.csv")
+        let wanted = ["--tokens", list, "--where", "wanted=yes"]
+        // 200 requests while the rate rises, the others at 30 per second.
+        for (more, words) in [
+            ([], "at least 36 s for these rows"),
+            (["--tokens", list], "at least 36 s for the rows to send"),
+            (wanted, "at least 6 s for the rows to send"),
+            (["--rate", "5000..9000/1s"], "within 1 s of sending\n"),
+        ] {
+            let rate = more.contains("--rate") ? [] : ["--rate", "10..30/10s"]
+            let dry = try campaign.send(to: server.endpoint, ["--dry-run"] + rate + more)
+            #expect(dry.exitCode == 0, "\(dry.errors)")
+            #expect(dry.output.contains(words), "\(more): \(dry.output)")
+        }
+        let rate = ["--rate", "100..300/10s", "--progress", "json"]
+        let filtered = try campaign.send(to: server.endpoint, wanted + rate + ["--limit", "500"])
+        #expect(filtered.exitCode == 0, "\(filtered.errors)")
+        #expect(
+            filtered.errors.contains("at least 3 s if all these rows are sent"),
+            "\(filtered.errors)")
+        let resumed = try campaign.send(to: server.endpoint, wanted + rate + ["--resume"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        #expect(
+            resumed.errors.contains(" s if all the rows that are left are sent"),
+            "\(resumed.errors)")
+    }
+
     @Test func `A rate that falls, or one without a time, is refused over the control socket`()
         throws
     {

@@ -105,11 +105,6 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
         return "from \(rateText(first)) to \(rateText(last)) requests per second within "
             + "\(durationText(Double(riseNanoseconds) / 1e9)) of sending"
     }
-
-    /// Minimum time for a number of rows at this rate, in seconds.
-    func seconds(for rows: UInt64) -> Double {
-        ramp?.seconds(for: Double(rows)) ?? Double(rows) / last
-    }
 }
 
 /// Converts a rate per second to the unit of the rate limiter.

@@ -2,12 +2,16 @@ import BroadsideEngine
 import BroadsideLists
 import BroadsideObservability
 import BroadsidePayloads
+internal import BroadsidePolicy
 import BroadsideSupport
 
 extension Plan {
     /// Description of the run in a few lines that fit the descriptor's terminal.
+    ///
+    /// - Parameter ahead: Rows that the run has yet to send, if more is known than the list's size.
     func description(
-        of list: TokenList, size: ListSize, alert: AlertText?, for descriptor: Int32
+        of list: TokenList, size: ListSize, ahead: RowsAhead? = nil, alert: AlertText?,
+        for descriptor: Int32
     ) -> String {
         var lines = [list.description(options.shard)]
         if let name = options.name { lines.insert("name         \(name)", at: 0) }
@@ -36,7 +40,8 @@ extension Plan {
         lines.append(
             "connections  \(shape.words(options)), at most \(streamsPerConnection) \(room) each"
                 + silenceLine)
-        lines.append("rate         \(options.rate?.words ?? "no rate limit")\(rampTime(size))")
+        let time = rampTime(ahead ?? size.count.map { RowsAhead(listed: $0, options) })
+        lines.append("rate         \(options.rate?.words ?? "no rate limit")\(time)")
         if let end = endDescription { lines.append("at the end   \(end)") }
         if options.hook != nil {
             lines.append("hook         run when the run has started, stopped or finished")
@@ -46,11 +51,11 @@ extension Plan {
     }
 
     /// Minimum time for the rows at a rising rate; empty for others.
-    private func rampTime(_ size: ListSize) -> String {
-        guard let rate = options.rate, rate.ramp != nil, let rows = size.count, rows > 0 else {
-            return ""
-        }
-        return ": at least \(durationText(rate.seconds(for: rows))) for these rows"
+    private func rampTime(_ ahead: RowsAhead?) -> String {
+        guard let ramp = options.rate?.ramp, let ahead, ahead.count > 0 else { return "" }
+        let seconds = ramp.seconds(for: Double(ahead.count), after: ahead.sentSeconds)
+            .rounded(.down)
+        return seconds < 1 ? "" : ": at least \(durationText(seconds)) \(ahead.words)"
     }
 
     /// Suffix that names Apple's environment; empty for other endpoints.

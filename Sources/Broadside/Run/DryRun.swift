@@ -25,12 +25,17 @@ enum DryRun {
             firstInvalidLine = firstInvalidLine ?? line
         }
 
-        /// - Parameter possibleSkips: Reasons for which the options may skip rows.
-        func print(possibleSkips: [SkipReason]) {
+        var sendable: UInt64 {
             let skippedCount = skipped.values.reduce(0, +)
             assert(invalid + skippedCount <= rows, "each row is counted once")
-            Swift.print("to send      \(rows - invalid - skippedCount)")
+            return rows - invalid - skippedCount
+        }
+
+        /// - Parameter possibleSkips: Reasons for which the options may skip rows.
+        func print(possibleSkips: [SkipReason]) {
+            Swift.print("to send      \(sendable)")
             if !possibleSkips.isEmpty {
+                let skippedCount = skipped.values.reduce(0, +)
                 let counts = possibleSkips.map { "\($0.reason.text) \(skipped[$0] ?? 0)" }
                 Swift.print("skipped      \(skippedCount): \(counts.joined(separator: ", "))")
             }
@@ -76,7 +81,9 @@ enum DryRun {
         let alert = AlertText(plan, firstRow: try FirstRow.find(plan, list, selection))
         print(
             plan.description(
-                of: list, size: .exact(tally.rows), alert: alert, for: STDOUT_FILENO))
+                of: list, size: .exact(tally.rows),
+                ahead: RowsAhead(sendable: tally.sendable, of: tally.rows), alert: alert,
+                for: STDOUT_FILENO))
         tally.print(possibleSkips: run.skips?.possibleReasons ?? [])
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
         if inspector.shortenedRows > 0 {

@@ -81,7 +81,9 @@ struct LiveRun {
     /// - Returns: The exit code.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
         let planText = prepared.size.map { size in
-            plan.description(of: list, size: size, alert: prepared.alert, for: STDERR_FILENO)
+            plan.description(
+                of: list, size: size, ahead: ahead(of: size), alert: prepared.alert,
+                for: STDERR_FILENO)
         }
         if let planText {
             standardError(planText)
@@ -144,6 +146,14 @@ struct LiveRun {
             }
             throw error
         }
+    }
+
+    /// Rows that earlier runs left; nil in a first run, or if the list's size is unknown.
+    private func ahead(of size: ListSize) -> RowsAhead? {
+        guard session.isResumed, let listed = size.count else { return nil }
+        return RowsAhead(
+            leftOf: listed, settled: session.kept.settled,
+            sentSeconds: Double(coordinator.ramp?.sentNanoseconds ?? 0) / 1e9, plan.options)
     }
 
     /// Time after which nothing new is sent, milliseconds since 1970.

@@ -1,0 +1,66 @@
+/// Rows that a run has yet to send, as far as they are known when its plan is printed.
+struct RowsAhead {
+    /// Number of rows; an upper limit if `mayBeFewer`.
+    let count: UInt64
+    /// Whether options may skip some of the rows, which are not counted yet.
+    let mayBeFewer: Bool
+    /// Meaning of the number.
+    private let kind: Kind
+    /// Time for which earlier runs of the campaign sent, seconds.
+    let sentSeconds: Double
+
+    private enum Kind {
+        /// All rows of the list.
+        case listed
+        /// Rows that earlier runs left.
+        case left
+        /// Rows that are neither skipped nor invalid.
+        case sendable
+    }
+
+    private init(_ count: UInt64, mayBeFewer: Bool, _ kind: Kind, sentSeconds: Double = 0) {
+        self.count = count
+        self.mayBeFewer = mayBeFewer
+        self.kind = kind
+        self.sentSeconds = sentSeconds
+    }
+
+    /// Creates the rows of a list before anything is known of its ledger.
+    init(listed count: UInt64, _ options: SendOptions) {
+        self.init(count, mayBeFewer: options.skipsAny || options.resumes, .listed)
+    }
+
+    /// Creates the rows that earlier runs left.
+    ///
+    /// - Parameters:
+    ///   - listed: Number of the list's rows.
+    ///   - settled: Number of rows that this run does not send again.
+    init(
+        leftOf listed: UInt64, settled: UInt64, sentSeconds: Double, _ options: SendOptions
+    ) {
+        self.init(
+            listed - min(listed, settled), mayBeFewer: options.skipsAny, .left,
+            sentSeconds: sentSeconds)
+    }
+
+    /// Creates rows that were counted one by one.
+    init(sendable count: UInt64, of listed: UInt64) {
+        self.init(count, mayBeFewer: false, count == listed ? .listed : .sendable)
+    }
+
+    /// The rows, for people, behind the time that they take.
+    var words: String {
+        let rows =
+            switch kind {
+            case .listed: "these rows"
+            case .left: "the rows that are left"
+            case .sendable: "the rows to send"
+            }
+        return mayBeFewer ? "if all \(rows) are sent" : "for \(rows)"
+    }
+}
+
+extension SendOptions {
+    /// Whether options may skip rows.
+    fileprivate var skipsAny: Bool { mayExcludeRows || filter != nil }
+}
