@@ -94,6 +94,48 @@ struct HookTests {
         #expect(told[3]["ledger"] is NSNull, "nothing was sent: there is none")
     }
 
+    @Test
+    func `A night's hook is told its page, which is written by then, or the one of --report`()
+        throws
+    {
+        // A server that does not compare the provider token's time with its clock.
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 60, endpoint: server.endpoint)
+        let noting = """
+            cd '\(nights.folder)' && cat >> events; ls "$(cat page)" >> seen
+            """
+        let page = "\(nights.ledger(1))/report.html"
+        try page.write(toFile: "\(nights.folder)/page", atomically: true, encoding: .utf8)
+        let cutShort = try nights.run(
+            ["--hook", noting, "--deadline", "1s", "--rate", "20"], at: (1, "23:55"))
+        #expect(cutShort.exitCode == 3, "\(cutShort.errors)")
+        let elsewhere = "\(nights.folder)/elsewhere.html"
+        let whole = try nights.run(
+            ["--hook", noting, "--report", elsewhere], at: (1, "23:56"))
+        #expect(whole.exitCode == 0, "\(whole.errors)")
+        // Nothing is sent, and no hook runs.
+        #expect(try nights.run(["--hook", noting], at: (1, "23:57")).exitCode == 0)
+
+        let lines = try String(contentsOfFile: "\(nights.folder)/events", encoding: .utf8)
+        let told = try lines.split(separator: "\n").map { line in
+            try #require(
+                JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
+        }
+        #expect(
+            told.map { $0["event"] as? String } == ["started", "stopped", "started", "finished"])
+        #expect(told.allSatisfy { $0["ledger"] as? String == nights.ledger(1) })
+        #expect(told.map { $0["report"] as? String } == [nil, page, nil, elsewhere])
+        #expect(told.allSatisfy { Set($0.keys) == ["event", "summary", "ledger", "report"] })
+        let summaries = told.map { $0["summary"] as? [String: Any] }
+        #expect(summaries[0] == nil && summaries[2] == nil)
+        #expect(summaries[1]?["outcome"] as? String == "stopped")
+        #expect(summaries[3]?["accepted"] as? Int == 60)
+        #expect(summaries[3]?["name"] as? String == "evening")
+        // There at the first end, and from then on.
+        let seen = try String(contentsOfFile: "\(nights.folder)/seen", encoding: .utf8)
+        #expect(seen == "\(page)\n\(page)\n\(page)\n")
+    }
+
     @Test(arguments: [
         "exit 9", "true", "exec 0<&-; exit 9", "yes | head -c 20000000", "yes >&2 & exit 9",
         "kill -9 $$", "nothing-that-exists-here", "sleep 30 &",

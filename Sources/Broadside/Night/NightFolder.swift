@@ -175,15 +175,13 @@ struct NightFolder {
 
     // MARK: Pages
 
-    /// Writes the page about a night into its ledger. A failure does not affect the exit code.
-    ///
-    /// - Parameter page: Page of the run; nil: the page is made from the ledger unless it exists.
-    func writePage(of date: NightDate, _ page: [UInt8]?) {
+    /// Makes the page about a night from its ledger, if no run has written one. A failure does not
+    /// affect the exit code.
+    func writeMissingPage(of date: NightDate) {
         let path = ledger(date)
         do throws(BroadsideError) {
             guard try LedgerDirectory.isBegunLedger(path) else { return }
             let file = "\(path)/\(LedgerDirectory.pageName)"
-            if let page { return try LedgerDirectory.writePage(page, into: path) }
             guard try !fileExists(file) else { return }
             try LedgerDirectory.writePage(LedgerReader(path: path).reportPage(), into: path)
         } catch {

@@ -156,7 +156,7 @@ struct NightCall {
         if let code = try finished(ledger, date, history) {
             // The ledger may come from a send, which makes no note.
             if history[date]?.state != .begun { try notes.add(.begun, of: date, at: now) }
-            end(date, code, page: nil, notes)
+            end(date, code, notes)
             return code
         }
         if date != today || history[date]?.state == .begun {
@@ -164,13 +164,13 @@ struct NightCall {
             standardErrorLine(
                 "the night of \(date) \(isThere ? "continues" : "begins") in \(ledger)")
         }
-        let record = NightRecord(notes, date)
         let code: Int32
         do throws(BroadsideError) {
             code = try CampaignRun.run(
-                sending(date, record, isBegun: history[date]?.state == .begun))
+                sending(
+                    date, NightRecord(notes, date), isBegun: history[date]?.state == .begun))
         } catch {
-            end(date, error.exitCode, page: record.takePage(), notes)
+            end(date, error.exitCode, notes)
             guard error.exitCode == ExitCode.rowsRemain else { throw error }
             // The original message would advise a resume by `send`.
             throw BroadsideError(
@@ -178,7 +178,7 @@ struct NightCall {
                     + "with --date \(date) to continue",
                 exitCode: error.exitCode)
         }
-        end(date, code, page: record.takePage(), notes)
+        end(date, code, notes)
         return code
     }
 
@@ -237,10 +237,10 @@ struct NightCall {
     }
 
     /// Writes the pages at the end of a night, and removes old ledgers if the night is finished.
-    private func end(_ date: NightDate, _ code: Int32, page: [UInt8]?, _ notes: NightNotes) {
+    private func end(_ date: NightDate, _ code: Int32, _ notes: NightNotes) {
         // Another process uses the ledger.
         guard code != ExitCode.inUse else { return }
-        folder.writePage(of: date, page)
+        folder.writeMissingPage(of: date)
         if let keep = options.keep, code == ExitCode.complete || code == ExitCode.openRows {
             folder.removeOld(keeping: keep, sent: date, notes)
         }

@@ -1,11 +1,10 @@
+import BroadsideLedgers
 import BroadsideSupport
-internal import Synchronization
 
 /// Notes of a run about its night, and its page.
 final class NightRecord: Sendable {
     private let notes: NightNotes
     private let date: NightDate
-    private let page = Mutex<[UInt8]?>(nil)
 
     init(_ notes: NightNotes, _ date: NightDate) {
         self.notes = notes
@@ -32,14 +31,25 @@ final class NightRecord: Sendable {
         }
     }
 
-    /// Stores the run's page until the run has ended.
-    func keep(page bytes: [UInt8]) { page.withLock { $0 = bytes } }
-
-    /// Page of the run; nil if the run ended before it was made.
-    func takePage() -> [UInt8]? {
-        page.withLock { page in
-            defer { page = nil }
-            return page
+    /// Writes the page of the run into its ledger. A failure is a warning.
+    ///
+    /// - Returns: Path of the page; nil if it was not written.
+    func write(
+        page bytes: [UInt8], into directory: LedgerDirectory, _ signals: SignalWatch,
+        _ isUrgent: Bool
+    ) -> String? {
+        let ledger = directory.path
+        let path = "\(ledger)/\(LedgerDirectory.pageName)"
+        do throws(BroadsideError) {
+            // Another ledger, or none, may be there by now.
+            guard try LedgerDirectory.isBegunLedger(ledger, ifThere: true) else { return nil }
+            try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
+                try LedgerDirectory.writePage(bytes, into: ledger)
+            }
+            return path
+        } catch {
+            standardErrorLine("broadside: warning: a page is not written: \(error.message)")
+            return nil
         }
     }
 }

@@ -36,7 +36,6 @@ final class EventHook {
 
     private let state = State()
     private let ledger: String
-    private let report: String?
     /// Whether `finish` was called, so that no event follows.
     private(set) var isFinished = false
 
@@ -50,11 +49,9 @@ final class EventHook {
     /// - Parameters:
     ///   - command: Command for the shell.
     ///   - ledger: Directory of the ledger.
-    ///   - report: File of the report; nil: none is written.
     /// - Throws: If the system refuses a thread (exit 1).
-    init(_ command: String, ledger: String, report: String?) throws(BroadsideError) {
+    init(_ command: String, ledger: String) throws(BroadsideError) {
         self.ledger = Self.absolute(ledger)
-        self.report = report.map(Self.absolute)
         // Captures `state`, not `self`: the thread would keep its owner alive.
         let state = state
         _ = try WorkerThread {
@@ -73,16 +70,16 @@ final class EventHook {
     ///   - event: Event to report.
     ///   - summary: Summary of the run, at its end.
     ///   - hasLedger: Whether the ledger exists.
-    ///   - hasReport: Whether the report was written.
+    ///   - report: File of the report; nil: none was written.
     func put(
-        _ event: HookEvent, summary: Summary? = nil, hasLedger: Bool = true, hasReport: Bool = false
+        _ event: HookEvent, summary: Summary? = nil, hasLedger: Bool = true, report: String? = nil
     ) {
         precondition(!isFinished, "a run that has ended has no more events")
         var line = JSONLine()
         line.add("event", event.rawValue)
         line.addRaw("summary", summary.map(Self.onOneLine) ?? "null")
         line.add("ledger", hasLedger ? ledger : nil)
-        line.add("report", hasReport ? report : nil)
+        line.add("report", report.map(Self.absolute))
         state.queue.put(Call(event: event, text: line.object + "\n"))
     }
 

@@ -52,8 +52,7 @@ struct LiveRun {
         self.list = list
         self.outlets = outlets
         hook = try plan.options.hook.map { (command) throws(BroadsideError) in
-            try EventHook(
-                command, ledger: prepared.session.directory.path, report: plan.options.report)
+            try EventHook(command, ledger: prepared.session.directory.path)
         }
         start = Clock.now()
         tlsConfiguration = TLSConfigurationBox(plan.route.tlsConfiguration(context))
@@ -270,28 +269,31 @@ struct LiveRun {
         monitor.end(summary, stop: conclusion.record, message: message, now: Clock.now())
         awaitTelemetry(monitor, signals)
         if conclusion.ownsLedger, session.hasClaim { awaitClaim(signals, monitor) }
+        let code = conclusion.exitCode(summary)
+        // Written before the hook is called, which is told their names.
+        var report: String?
         let untold = Result { () throws(BroadsideError) in
             let isUrgent = coordinator.isStoppingAtOnce
             try summary.write(to: plan.options, signals, isUrgent: isUrgent)
             guard plan.options.report != nil || plan.options.night != nil else { return }
             let page = monitor.reportPage(
                 summary, cause: conclusion.cause, advice: advice, now: Clock.now())
-            plan.options.night?.keep(page: page)
+            if let night = plan.options.night, !isDiscarded, code != ExitCode.inUse {
+                report = night.write(page: page, into: session.directory, signals, isUrgent)
+            }
             guard let path = plan.options.report else { return }
             try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
                 try replaceFile(path, with: page)
             }
+            report = path
         }
         if conclusion.cause == .complete, let warning = summary.emptyHandedWarning {
             standardErrorLine(warning)
         }
         if let message { standardErrorLine("broadside: \(message)") }
         if isDiscarded { session.directory.discardCampaign() }
-        let code = conclusion.exitCode(summary)
-        let isReported = if case .success = untold { true } else { false }
         hook?.put(
-            HookEvent(exitCode: code), summary: summary, hasLedger: !isDiscarded,
-            hasReport: isReported)
+            HookEvent(exitCode: code), summary: summary, hasLedger: !isDiscarded, report: report)
         hook?.finish(signals, isUrgent: coordinator.isStoppingAtOnce)
         if case .failure(let error) = untold {
             // Remaining rows and their cause are more important than a summary that could not be
