@@ -191,7 +191,8 @@ enum SendCommand {
                 "longest wait for a response; after that it counts as lost"),
             .duration(
                 "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter, least: 1,
-                "stop if no row gets a response for this long"),
+                "stop after this long without any response in which one could have come: pauses and waits for --rate do not count"
+            ),
             .integer(
                 "abort-after", 1...1_000_000, \.abortAfter,
                 "stop after N refusals in a row; until the first success at most N requests are in flight"

@@ -30,38 +30,29 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// have been.
     private mutating func checkSilence(_ now: Now) {
         guard case .running = phase else { return }
-        if isSendingBlocked {
-            timers.recordHold(now: now.nanoseconds)
-            return
-        }
-        guard hasWork || rows.inFlight > 0 else { return }
-        let last = max(run.directives.lastResponse, timers.silentSince)
-        let limit = settings.giveUpAfter + pauseBetweenRequests
-        if now.nanoseconds > last, now.nanoseconds - last > limit {
-            // Without addresses no response can come.
-            if let trouble = slowLookup(now) { run.record(trouble) }
-            run.giveUp(.noResponse(seconds: limit / second))
-        }
+        timers.responseWait.count(
+            until: now.nanoseconds, lastResponse: run.directives.lastResponse,
+            isPossible: rows.inFlight > 0 || couldSend(now))
+        guard timers.responseWait.nanoseconds > settings.giveUpAfter else { return }
+        // Without addresses no response can come.
+        if let trouble = slowLookup(now) { run.record(trouble) }
+        run.giveUp(.noResponse(seconds: settings.giveUpAfter / second))
     }
 
-    /// Whether a pause, the list's disk, or a provider token that must not be renewed yet keeps
-    /// rows from being sent.
-    private var isSendingBlocked: Bool {
-        // After the pause, this reactor may get rows from other reactors even if it has no rows
-        // now.
-        if run.directives.isPaused { return true }
-        if rows.waitsForList, !run.resources.handoff.hasRows { return true }
-        return run.directives.isTokenBlocked && rows.inFlight == 0
-    }
-
-    /// Nanoseconds for which the rate alone may keep all connections from sending, so that no
-    /// response can come.
-    private var pauseBetweenRequests: UInt64 {
-        let participants = UInt64(max(run.directives.rateParticipants, 1))
-        let shares = [
-            run.directives.milliRate.map { $0 / participants }, settings.milliRatePerConnection,
-        ]
-        return shares.compactMap { $0 }.map { 1000 * second / max($0, 1) }.max() ?? 0
+    /// Whether rows wait and nothing but the server keeps them: no pause, no rate, no read of the
+    /// list, no provider token that must not be renewed yet.
+    private func couldSend(_ now: Now) -> Bool {
+        guard hasWork, !run.directives.isPaused, !run.directives.isTokenBlocked else {
+            return false
+        }
+        // Rows may come from other reactors although the list's disk is slow.
+        if rows.waitsForList, !run.resources.handoff.hasRows { return false }
+        guard admission.limiter.allowance(now: now.nanoseconds) > 0 else { return false }
+        guard settings.milliRatePerConnection != nil, connections.hasReady else { return true }
+        return (0..<connections.count).contains {
+            connections[$0].isReady
+                && connections[$0].rateLimiter.allowance(now: now.nanoseconds) > 0
+        }
     }
 
     private mutating func scanConnection(_ index: Int, now: Now) {

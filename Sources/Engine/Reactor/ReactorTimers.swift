@@ -6,9 +6,8 @@ struct ReactorTimers {
     private var nextScan: UInt64 = 0
     /// Number of stalls since the last scan.
     private var stallCount = 0
-    /// Last time at which the server was not responsible for the lack of responses: at the start,
-    /// after a stall, or while something else kept rows from being sent.
-    private(set) var silentSince: UInt64
+    /// Time without a response in which one could have come.
+    var responseWait: ResponseWait
     /// Latest time of the driver's next call.
     var nextDeadline: UInt64
 
@@ -24,7 +23,7 @@ struct ReactorTimers {
     static var stallCountLimit: Int { 8 }
 
     init(now: Now) {
-        silentSince = now.nanoseconds
+        responseWait = ResponseWait(now: now.nanoseconds)
         lastIteration = now.nanoseconds
         nextDeadline = now.nanoseconds
     }
@@ -37,15 +36,11 @@ struct ReactorTimers {
     /// missing.
     mutating func recordStall(now: UInt64) {
         guard now > lastIteration, now - lastIteration > Self.stallLimit else { return }
-        silentSince = now
+        responseWait.skip(to: now)
         guard stallCount < Self.stallCountLimit else { return }
         stallCount += 1
         nextScan = now + Self.stallGrace
     }
-
-    /// Records that no response can come now, because a pause, the list's disk or the provider
-    /// token prevents sending.
-    mutating func recordHold(now: UInt64) { silentSince = now }
 
     /// Returns true if a scan is due, and schedules the next one.
     mutating func takeScan(now: UInt64) -> Bool {

@@ -172,7 +172,7 @@ struct StoppingTests {
         #expect(try run.rows().count { $0.state == .accepted } == 10)
     }
 
-    @Test func `After a stop the whole time to give up restarts`() throws {
+    @Test func `The time to give up continues after a suspension`() throws {
         let run = try ScriptedRun(rows: 13) { $0.giveUpAfter = 40 * second }
         run.reply = { _ in .silence }
         run.opening = { _ in .fails(errno: 111) }
@@ -181,8 +181,23 @@ struct StoppingTests {
         let continued = run.time
         run.run { run.coordinator.stopCause != nil }
         #expect(run.coordinator.stopCause?.isGivingUp == true)
-        #expect(run.time >= continued + 40 * second)
-        #expect(run.time <= continued + 40 * second + Self.slack)
+        #expect(run.time >= continued + 30 * second)
+        #expect(run.time <= continued + 30 * second + Self.slack)
+    }
+
+    @Test func `A pause does not count as silence, and the time before it does`() throws {
+        let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = 40 * second }
+        run.opening = { _ in .fails(errno: 111) }
+        run.run(for: 10 * second)
+        run.coordinator.pause(true)
+        run.run(for: 300 * second)
+        #expect(run.coordinator.stopCause == nil)
+        run.coordinator.pause(false)
+        let continued = run.time
+        run.run { run.coordinator.stopCause != nil }
+        #expect(run.coordinator.stopCause?.isGivingUp == true)
+        #expect(run.time >= continued + 30 * second)
+        #expect(run.time <= continued + 30 * second + Self.slack)
     }
 
     @Test func `Any response restarts the time to give up, a temporary refusal too`() throws {

@@ -1,0 +1,37 @@
+import BroadsideSupport
+
+/// Sum of the time without a response in which one could have come: a request was out, or one could
+/// have been sent. It decides about `--give-up-after`.
+///
+///     response --out--> 20 s --paused--> 20 s --out--> 40 s: give up
+struct ResponseWait {
+    /// The sum since the last response, nanoseconds.
+    private(set) var nanoseconds: UInt64 = 0
+    /// Time up to which the sum is counted, monotonic nanoseconds.
+    private var countedUntil: UInt64
+    /// Time of the last response that reset the sum; 0: none came.
+    private var lastResponse: UInt64 = 0
+
+    init(now: UInt64) { countedUntil = now }
+
+    /// Counts the time since the last call.
+    ///
+    /// - Parameters:
+    ///   - lastResponse: Time of the run's last response; 0: none came.
+    ///   - isPossible: Whether a response could have come since the last call.
+    mutating func count(until now: UInt64, lastResponse: UInt64, isPossible: Bool) {
+        assert(lastResponse <= now, "a response from the future")
+        assert(lastResponse >= self.lastResponse, "an earlier response came later")
+        if lastResponse > self.lastResponse {
+            self.lastResponse = lastResponse
+            nanoseconds = 0
+            countedUntil = max(countedUntil, lastResponse)
+        }
+        if isPossible, now > countedUntil { nanoseconds += now - countedUntil }
+        countedUntil = max(countedUntil, now)
+    }
+
+    /// Leaves out the time since the last call: the process stood still, and what came meanwhile is
+    /// not processed yet.
+    mutating func skip(to now: UInt64) { countedUntil = max(countedUntil, now) }
+}
