@@ -152,6 +152,138 @@ import Testing
         #expect(context.totals.violations == 1)
     }
 
+    /// A connection whose second complete request meets the GOAWAY: HEADERS of four streams, then
+    /// the bodies of 5, 3, 7 and 1.
+    @Test(
+        arguments: [
+            // 5 is taken before 3, so GOAWAY has to cover it; 7 is above it.
+            ("", 5, [5, 3, 1]),
+            // 3 is not taken, but GOAWAY covers 5: 3 is reset.
+            (", before_request: true", 5, [5, 1]),
+            // Nothing follows an abrupt end.
+            (", abrupt: true", 5, [5, 3]),
+            // The notice is for the highest number, so all of them are taken.
+            (", notice: '1h'", 0x7fff_ffff, [5, 3, 7, 1]),
+        ] as [(String, Int, [Int])])
+    func `Bodies of streams above the last one of a GOAWAY are ignored`(
+        _ more: String, last: Int, taken: [Int]
+    ) throws {
+        let folder = Folder()
+        let (context, journal) = try scripted(
+            "{ faults: [{ do: 'goaway', at: 2\(more) }] }", folder)
+        let session = session(context, slot: 0)
+        let heads = [1, 3, 5, 7].flatMap { Frames.headers($0, Self.block, pieces: 1) }
+        let bodies = [5, 3, 7, 1].flatMap { Frames.frame(0, 1, $0, [0x7b, 0x7d]) }
+        #expect((Frames.preface + heads + bodies).withBytes { session.receive($0) })
+        let frames = Frames.all(session)
+        let goAway = try #require(frames.first { $0.type == 7 })
+        #expect(goAway.payload.prefix(4).reduce(0) { $0 << 8 | Int($1) } == last)
+        #expect(context.totals.accepted == UInt64(taken.count))
+        context.journal?.flush()
+        let rows = try journalRows(journal)
+        #expect(rows.filter { $0[5] == "200" }.map { Int($0[2]) } == taken)
+        // What was not processed is said to be so, and is in the journal as such or not at all.
+        let resets = frames.filter { $0.type == 3 }.map(\.streamID)
+        #expect(resets == (more.contains("before") ? [3] : []))
+        #expect(rows.filter { $0[5] == "0" }.map { $0[2] } == resets.map { "\($0)" })
+    }
+
+    @Test(arguments: ["", ", before_request: true"])
+    func `The first request of a connection may meet a GOAWAY, and the streams behind it end`(
+        _ more: String
+    ) throws {
+        let folder = Folder()
+        let (context, journal) = try scripted(
+            "{ faults: [{ do: 'goaway', at: 1\(more) }] }", folder)
+        let session = session(context, slot: 0)
+        let heads = [1, 3, 5].flatMap { Frames.headers($0, Self.block, pieces: 1) }
+        let bodies = [1, 3, 5].flatMap { Frames.frame(0, 1, $0, [0x7b, 0x7d]) }
+        #expect((Frames.preface + heads + bodies).withBytes { session.receive($0) })
+        let goAway = try #require(Frames.all(session).first { $0.type == 7 })
+        #expect(goAway.payload.prefix(4) == (more.isEmpty ? [0, 0, 0, 1] : [0, 0, 0, 0]))
+        #expect(context.totals.accepted == (more.isEmpty ? 1 : 0))
+        context.journal?.flush()
+        #expect(try journalRows(journal).count == 1)
+        #expect(session.isFinished)
+    }
+
+    /// A context with a scenario and a journal.
+    private func scripted(
+        _ scenario: String, _ folder: Folder
+    ) throws -> (context: WorkerContext, journal: String) {
+        let journal = folder.file("journal")
+        let context = WorkerContext(
+            options: SimulatorOptions(state: ""),
+            tokenTopics: TopicTable(app: "a.b", otherApp: "a.c"), keys: [],
+            journal: try JournalFile(path: journal), start: .now(), seed: 1)
+        context.run = ScenarioRun(
+            try ScenarioReader.read(Array(scenario.utf8), name: "test"), now: context.now)
+        return (context, journal)
+    }
+
+    /// RFC 9113 section 5.1.1: a stream's number is above all earlier ones.
+    @Test func `A stream number below an earlier one ends the connection with PROTOCOL_ERROR`() {
+        let skipping = Frames.request(1, Self.block) + Frames.request(9, Self.block)
+        for lower in [3, 5, 7] as [UInt32] {
+            let bytes =
+                Frames.preface + skipping + Frames.headers(lower, Self.block, pieces: 1)
+                + Frames.request(11, Self.block)
+            let fast = context { $0.isFast = true }
+            let fastSession = fastSession(fast)
+            #expect(bytes.withBytes { fastSession.receive($0) })
+            #expect(fastSession.isFinished && fast.totals.violations == 1)
+            #expect(fast.totals.accepted == 2)
+            var output = ByteBuffer(capacity: 0)
+            fastSession.takeOutput(into: &output)
+            let ends = [Frames.split(Array(output.bytes)), strictFrames(bytes)].map { frames in
+                frames.last { $0.type == 7 }?.payload
+            }
+            for end in ends {
+                #expect(end?[4..<8] == [0, 0, 0, 1])
+                #expect(
+                    end.map { String(decoding: $0[8...], as: UTF8.self) }
+                        == "stream \(lower) after stream 9")
+            }
+        }
+    }
+
+    private func strictFrames(_ bytes: [UInt8]) -> [Frames.Frame] {
+        let context = context()
+        let session = session(context, slot: 0)
+        #expect(bytes.withBytes { session.receive($0) })
+        #expect(context.totals.violations == 1 && context.totals.accepted == 2)
+        let frames = Frames.all(session)
+        #expect(session.isFinished)
+        return frames
+    }
+
+    @Test func `Trailers of an open stream and numbers that are passed over are no error`() {
+        let open = Frames.headers(1, Self.block, pieces: 1) + Frames.frame(0, 0, 1, [0x7b, 0x7d])
+        // Field a: b.
+        let trailers = Frames.frame(1, 5, 1, hexBytes("000161" + "0162"))
+        let bytes = Frames.preface + open + Frames.request(9, Self.block) + trailers
+        let fast = context { $0.isFast = true }
+        let fastSession = fastSession(fast)
+        #expect(bytes.withBytes { fastSession.receive($0) })
+        let strict = context()
+        let session = session(strict, slot: 0)
+        #expect(bytes.withBytes { session.receive($0) })
+        for context in [fast, strict] {
+            #expect(context.totals.violations == 0 && context.totals.accepted == 2)
+        }
+    }
+
+    @Test func `Of more ranges of skipped numbers than the limit the oldest are forgotten`() {
+        var skipped = SkippedStreams()
+        var last: UInt32 = 0
+        for _ in 0...SkippedStreams.limit {
+            skipped.record(from: last, to: last + 4)
+            last += 4
+        }
+        #expect(!skipped.contains(1) && skipped.contains(5) && skipped.contains(last - 1))
+        #expect(!skipped.contains(last) && !skipped.contains(last + 1))
+    }
+
     @Test func `Bytes that are not HTTP/2's preface end the session`() {
         let context = context { $0.isFast = true }
         let session = fastSession(context)
@@ -190,6 +322,36 @@ enum Frames {
 
     static func request(_ streamID: UInt32, _ block: String) -> [UInt8] {
         headers(streamID, block, pieces: 1) + frame(0, 1, streamID, [0x7b, 0x7d])
+    }
+
+    /// A frame that a server wrote.
+    struct Frame {
+        let type: UInt8
+        let streamID: UInt32
+        let payload: [UInt8]
+    }
+
+    /// The frames in what a server wrote.
+    static func split(_ bytes: [UInt8]) -> [Frame] {
+        var frames: [Frame] = []
+        var position = 0
+        while position < bytes.count {
+            let count = bytes[position..<position + 3].reduce(0) { $0 << 8 | Int($1) }
+            let stream = bytes[position + 5..<position + 9].reduce(0) { $0 << 8 | UInt32($1) }
+            frames.append(
+                Frame(
+                    type: bytes[position + 3], streamID: stream,
+                    payload: Array(bytes[position + 9..<position + 9 + count])))
+            position += 9 + count
+        }
+        return frames
+    }
+
+    /// The frames that a session has to write.
+    static func all(_ session: ServerSession) -> [Frame] {
+        var output = ByteBuffer(capacity: 0)
+        session.takeOutput(into: &output)
+        return split(Array(output.bytes))
     }
 
     /// The bytes of DATA payload in what a server wrote.

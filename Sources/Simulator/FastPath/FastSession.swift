@@ -6,7 +6,9 @@ internal import BroadsideHPACK
 ///     frames in -> HEADERS: decode, examine -> stream -> DATA: count -> END_STREAM: respond
 ///
 /// Applies the same checks and outcomes as `ServerSession` in one pass over the received bytes and
-/// without allocation per request. It writes no journal and permits all streams from the start.
+/// without allocation per request. It writes no journal, permits all streams from the start, has no
+/// idle timeout, sends no `apns-unique-id`, checks no rules about header names and pseudo-headers,
+/// and sends no GOAWAY when the endpoint stops.
 final class FastSession {
     let context: WorkerContext
     private let topics: TopicTable
@@ -26,6 +28,7 @@ final class FastSession {
     private var blockStreamID: UInt32 = 0
     private var blockEndsStream = false
     private var lastStreamID: UInt32 = 0
+    private var skippedStreams = SkippedStreams()
     /// The client's flow-control windows, needed only for the bodies of refusals.
     var sendWindow = 65_535
     var initialSendWindow = 65_535
@@ -163,11 +166,16 @@ final class FastSession {
         }
         let endsStream = flags & FrameBytes.endStream != 0
         guard streamID > lastStreamID else {
+            if skippedStreams.contains(streamID) {
+                fail(.protocolError, "stream \(streamID) after stream \(lastStreamID)")
+                return
+            }
             // Trailers are ignored, but they must pass through the dynamic table.
             decode(fragment)
             if endsStream { complete(streamID) }
             return
         }
+        skippedStreams.record(from: lastStreamID, to: streamID)
         lastStreamID = streamID
         if flags & FrameBytes.endHeaders != 0 {
             began(streamID, fragment, endsStream: endsStream)

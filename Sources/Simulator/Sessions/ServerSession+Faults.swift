@@ -23,6 +23,8 @@ extension ServerSession {
         guard let action = counters.next(run: run, connection: number, now: context.now) else {
             return true
         }
+        // A connection ends once.
+        if case .goAway = action, lastTaken != nil || goAwayDue != nil { return true }
         context.totals.countFault(action)
         let streamID = streams[stream].streamID
         switch action {
@@ -36,9 +38,19 @@ extension ServerSession {
             return false
         case .resetStream(let code): reset(streamID, code)
         case .goAway(let goAway):
-            if goAway.isBeforeRequest { forget(stream) }
-            begin(goAway, lastStream: goAway.isBeforeRequest ? streamID - 2 : streamID)
-            return !goAway.isBeforeRequest
+            guard goAway.isBeforeRequest else {
+                begin(goAway, lastStream: max(streamID, highestTaken))
+                return true
+            }
+            let last = max(streamID < 3 ? 0 : streamID - 2, highestTaken)
+            if goAway.noticeNanoseconds > 0 || last > streamID {
+                // The last stream that GOAWAY announces is above this one.
+                reset(streamID, ErrorCode.refusedStream.rawValue)
+            } else {
+                forget(stream)
+            }
+            begin(goAway, lastStream: last)
+            return false
         case .resetConnection:
             strike = .reset
             isBroken = true
@@ -56,6 +68,21 @@ extension ServerSession {
     private func forget(_ stream: StreamIndex) {
         session.setStream(Int32(streams[stream].streamID), nil)
         closedStream(stream)
+    }
+
+    /// Forgets the streams that GOAWAY excludes although their HEADERS have arrived.
+    ///
+    /// RFC 9113 section 6.8: streams above the last one "were not and might not be processed" and
+    /// may be repeated on another connection, so what arrives of them from now on is ignored.
+    private func forgetStreams(above lastStream: UInt32) {
+        assert(lastStream >= highestTaken, "GOAWAY covers each processed request")
+        for stream in streams.indices where streams[stream].isOpen {
+            // A complete request above it was refused, and its reset is queued.
+            guard streams[stream].streamID > lastStream, !streams[stream].isComplete else {
+                continue
+            }
+            forget(stream)
+        }
     }
 
     /// Announces settings changed by a scenario.
@@ -136,6 +163,7 @@ extension ServerSession {
             return
         }
         lastTaken = lastStream
+        forgetStreams(above: lastStream)
         session.submitGoAway(goAway.code, goAway.debug, lastStream: Int32(lastStream))
         if goAway.isAbrupt { isEnding = true }
     }

@@ -4,6 +4,18 @@ internal import CBroadsideNghttp2
 
 /// Handling of nghttp2's callbacks, and the responses.
 extension ServerSession {
+    /// Handles the beginning of a HEADERS frame, which nghttp2 would ignore if its stream number is
+    /// below an earlier one.
+    func beganHeadersFrame(_ streamID: UInt32) {
+        guard streamID & 1 == 1 else { return }
+        if streamID > highestOpened {
+            skippedStreams.record(from: highestOpened, to: streamID)
+            highestOpened = streamID
+        } else if skippedStreams.contains(streamID) {
+            violate(.protocolError, "stream \(streamID) after stream \(highestOpened)")
+        }
+    }
+
     /// Handles the beginning of a request's header block.
     func beganHeaders(_ streamID: Int32) {
         head.reset()
@@ -82,6 +94,7 @@ extension ServerSession {
                 return
             }
         }
+        highestTaken = max(highestTaken, streams[stream].streamID)
         context.totals.count(response)
         record(stream, response)
         if response.status == 200, let devices = context.devices,

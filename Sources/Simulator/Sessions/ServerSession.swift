@@ -52,6 +52,11 @@ final class ServerSession {
     var isBroken = false
     /// The last accepted stream once GOAWAY was sent.
     var lastTaken: UInt32?
+    /// The highest stream whose request was processed; streams may be complete in any order.
+    var highestTaken: UInt32 = 0
+    /// The highest stream that HEADERS opened, and the numbers below it that were passed over.
+    var highestOpened: UInt32 = 0
+    var skippedStreams = SkippedStreams()
     /// Time of the second GOAWAY, nanoseconds, and its content.
     var goAwayDue: (at: UInt64, goAway: GoAway)?
     /// A whole frame to write before nghttp2's next one.

@@ -10,6 +10,7 @@ enum SessionCallbacks {
         // while the owner calls it.
         precondition(unsafe nghttp2_session_callbacks_new(&callbacks) == 0, "no memory")
         defer { unsafe nghttp2_session_callbacks_del(callbacks) }
+        unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, beginFrame)
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, beginHeaders)
         unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks, header)
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, data)
@@ -50,6 +51,16 @@ enum SessionCallbacks {
         }
 
         func has(_ flag: nghttp2_flag) -> Bool { header.flags & UInt8(flag.rawValue) != 0 }
+    }
+
+    private static let beginFrame: nghttp2_on_begin_frame_callback = { _, header, data in
+        // SAFETY: nghttp2's frame header is valid for the duration of the callback, and the context
+        // is the owner.
+        let header = unsafe header!.pointee
+        if header.type == UInt8(NGHTTP2_HEADERS.rawValue) {
+            unsafe owner(data).beganHeadersFrame(UInt32(header.stream_id))
+        }
+        return 0
     }
 
     private static let beginHeaders: nghttp2_on_begin_headers_callback = { _, frame, data in
