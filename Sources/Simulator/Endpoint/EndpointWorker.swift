@@ -43,6 +43,9 @@ final class EndpointWorker {
     /// Time for which a connection may keep sending after its end was announced.
     static let lingerNanoseconds: UInt64 = 2_000_000_000
 
+    /// Maximum time between checks of the device store for work that is due.
+    private static let devicesNanoseconds: UInt64 = 250_000_000
+
     /// Creates a worker on the thread that runs it, because a ring belongs to one thread.
     init(
         context: WorkerContext, credentials: EndpointCredentials, listener: Int32,
@@ -128,10 +131,13 @@ final class EndpointWorker {
         var due = min(nextAlarm, outageChange, stopsAt ?? .max, context.queue.firstDue ?? .max)
         if let flush = context.journal?.flushDue { due = min(due, flush) }
         for connection in lingering { due = min(due, connection.lingersUntil) }
-        if let devices = context.devices,
-            let rest = devices.settleDue(microseconds: context.nowMicroseconds)
-        {
-            due = min(due, context.now + rest * 1000)
+        if let devices = context.devices {
+            // The control socket and the legacy gateway deliver notifications without waking this
+            // thread.
+            due = min(due, context.now + Self.devicesNanoseconds)
+            if let rest = devices.settleDue(microseconds: context.nowMicroseconds) {
+                due = min(due, context.now + rest * 1000)
+            }
         }
         guard due < .max else { return nil }
         let now = ClockStart.monotonicNanoseconds()
