@@ -54,6 +54,11 @@ struct ProviderAPITests {
         Case(
             status: 400, reason: "TopicDisallowed",
             change: [("apns-topic", "com.example.Other")], key: "key for the topic"),
+        // Both apps are the first team's.
+        Case(status: 400, reason: "TopicDisallowed", key: "key of another team"),
+        Case(
+            status: 400, reason: "TopicDisallowed",
+            change: [("apns-topic", "com.example.Other")], key: "key of another team"),
         Case(status: 403, reason: "MissingProviderToken", without: ["authorization"]),
         Case(status: 403, reason: "InvalidProviderToken", change: [("authorization", "bearer x")]),
         Case(status: 403, reason: "ExpiredProviderToken", issued: -3700),

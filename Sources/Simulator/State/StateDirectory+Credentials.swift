@@ -47,6 +47,8 @@ extension StateDirectory {
             var key = try key(other.key_id, team: other.team_id, publicHalf: other.public_key)
             key.environment = other.environment
             key.topics = other.topics.map { $0.map { Array($0.utf8) } }
+            // Both apps belong to the first team: a key of another one is valid for neither.
+            if other.team_id != teamID { key.topics = key.topics ?? [] }
             key.relatedKeyID = other.related_key_id
             keys.append(key)
         }
