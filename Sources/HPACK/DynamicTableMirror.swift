@@ -4,7 +4,7 @@
 ///           newest  ...           oldest         entry = 32 + name + value bytes (RFC 7541 4.1)
 ///
 /// Under the strict policy it contains only the three names that are indexed once, each at most
-/// once; under the compact policy also the constant fields and each new provider token. The encoder
+/// once; under the other policies also the constant fields, and with `compact` each new provider token. The encoder
 /// never evicts: an insertion that does not fit is not made. Entries are lost only if the peer
 /// lowers its limit.
 public struct DynamicTableMirror: Sendable {

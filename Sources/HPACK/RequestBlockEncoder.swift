@@ -9,6 +9,10 @@ public enum IndexingPolicy: String, Sendable, CaseIterable {
     /// advice ("Establishing a connection to APNs"). Later requests refer to the whole field. A
     /// renewed provider token is inserted as well while the table has space for it.
     case compact
+    /// Also the constant fields with their values, except the provider token, which is never
+    /// indexed: Apple's present text ("Sending notification requests to APNs"). The three fields of
+    /// `strict` are indexed once.
+    case current
 }
 
 /// Header block with holes for values that differ per request.
@@ -79,7 +83,12 @@ public enum RequestBlockEncoder {
         case .scheme where value == Array("https".utf8): return 7
         default: break
         }
-        guard indexingPolicy == .compact else { return nil }
+        switch indexingPolicy {
+        case .strict: return nil
+        case .compact: break
+        case .current where field.name.kind == .indexedOnce: return nil
+        case .current: break
+        }
         return mirror.index(of: field.name, revision: field.revision)
     }
 
@@ -113,7 +122,8 @@ public enum RequestBlockEncoder {
             guard mirror.index(of: field.name) == nil else { return false }
         case .constant:
             // A value that differs per request is not worth an entry.
-            guard indexingPolicy == .compact, revision != nil else { return false }
+            guard indexingPolicy != .strict, revision != nil else { return false }
+            if indexingPolicy == .current, field.name == .authorization { return false }
         }
         return mirror.insert(
             field.name, valueCount: field.value.count, revision: revision)

@@ -87,7 +87,7 @@ struct DocumentTests {
             (["ledger", "merge", folder + "/t"], [folder + "/tokens one.txt"]),
             (["ledger", "export", "--state", "re"], ["remaining", "rejected"]),
             (["send", "--retry", "f"], ["failed", "failed,unknown"]),
-            (["send", "--hpack", ""], ["strict", "compact"]),
+            (["send", "--hpack", ""], ["strict", "compact", "current"]),
             (["control", folder + "/t"], [folder + "/tokens one.txt"]),
             (["control", "x", ""], ["status", "rate", "pause", "resume", "stop"]),
             (["control", "--ledger", "x", ""], ["status", "rate", "pause", "resume", "stop"]),

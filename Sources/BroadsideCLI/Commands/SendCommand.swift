@@ -171,7 +171,8 @@ enum SendCommand {
             .choice(
                 "hpack", \.headerIndexing,
                 "headers to put into APNs' HPACK table: apns-id, -expiration and -collapse-id once; "
-                    + "or constant headers and the provider token too"),
+                    + "compact: constant headers and the provider token too; current: constant "
+                    + "headers too (Apple's present text)"),
         ])
 
     private static let whenThingsGoWrong = OptionGroup<SendOptions>(

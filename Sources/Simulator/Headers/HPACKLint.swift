@@ -2,18 +2,23 @@ internal import BroadsideHPACK
 
 /// Checks a client's header blocks against the indexing policy that Apple recommends.
 ///
-/// | Finding | strict | compact |
-/// | --- | --- | --- |
-/// | a changing header's name inserted again | deviation | deviation |
-/// | a changing header not inserted at first, or later not indexed | deviation | deviation |
-/// | `:path` inserted | deviation | deviation |
-/// | another header inserted | deviation | only the same value again |
-/// | a constant header neither inserted nor indexed, with room for it | - | deviation |
-/// | a static name as a literal, `:method` or `:scheme` not indexed | deviation | deviation |
-/// | an entry evicted | deviation | deviation |
+/// | Finding | strict | compact | current |
+/// | --- | --- | --- | --- |
+/// | a changing header's name inserted again | deviation | deviation | deviation |
+/// | a changing header not inserted at first | deviation | deviation | deviation |
+/// | a changing header indexed later | deviation | only apns-id | deviation |
+/// | `:path` inserted | deviation | deviation | deviation |
+/// | the provider token inserted | deviation | the same value again | deviation |
+/// | another header inserted | deviation | the same value again | the same value again |
+/// | a constant header neither inserted nor indexed | - | deviation | deviation |
+/// | `:method` or `:scheme` as a literal | - | deviation | unless inserted |
+/// | a static name as a literal | deviation | deviation | deviation |
+/// | an entry evicted | deviation | deviation | deviation |
 ///
 /// The changing headers are apns-id, apns-expiration and apns-collapse-id. Never-indexed literals
-/// count as literals without indexing.
+/// count as literals without indexing. A constant header may be a literal if the table has no room
+/// for it, and, with `current`, the provider token always is one. The letter of the text behind
+/// `strict` asks for all other headers as literals, so `:method` as one is no deviation there.
 struct HPACKLint {
     private let profile: IndexingPolicy
     private var table = LintTable()
@@ -87,14 +92,11 @@ struct HPACKLint {
     ) {
         if field.index == 0, name.staticIndex != nil { report(.nameNotIndexed, name) }
         switch name.role {
-        case .pseudo:
-            if field.representation != .indexed || field.index > StaticTable.count {
-                report(.pseudoNotIndexed, name)
-            }
+        case .pseudo: checkPseudo(field, name)
         case .changing: checkChanging(field, name)
-        case .path:
-            if field.representation == .incremental { report(.inserted, name) }
-            if field.representation == .indexed { report(.indexed, name) }
+        case .path: checkNeverIndexed(field, name)
+        case .constant where profile == .current && name == .field(.authorization):
+            checkNeverIndexed(field, name)
         case .constant: checkConstant(field, name, block)
         }
         guard field.representation == .incremental else { return }
@@ -104,6 +106,20 @@ struct HPACKLint {
         if table.insert(name, valueCount: value.count) > 0 {
             report(.evicted, nil)
         }
+    }
+
+    private mutating func checkPseudo(_ field: BlockWalker.Field, _ name: LintName) {
+        switch (profile, field.representation) {
+        case (_, .indexed) where field.index <= StaticTable.count: break
+        case (.strict, .withoutIndexing), (.strict, .neverIndexed), (.current, .indexed): break
+        case (.current, .incremental) where !insertedNames.contains(name): break
+        default: report(.pseudoNotIndexed, name)
+        }
+    }
+
+    private mutating func checkNeverIndexed(_ field: BlockWalker.Field, _ name: LintName) {
+        if field.representation == .incremental { report(.inserted, name) }
+        if field.representation == .indexed { report(.indexed, name) }
     }
 
     private mutating func checkChanging(
@@ -132,10 +148,11 @@ struct HPACKLint {
         switch (profile, field.representation) {
         case (.strict, .incremental): report(.inserted, name)
         case (.strict, .indexed): report(.indexed, name)
-        case (.compact, .incremental):
+        case (.compact, .incremental), (.current, .incremental):
             let value = LintText.hash(LintText.decoded(field.value, in: block))
             if insertedValues[name] == value { report(.insertedAgain, name) }
-        case (.compact, .withoutIndexing), (.compact, .neverIndexed):
+        case (.compact, .withoutIndexing), (.compact, .neverIndexed),
+            (.current, .withoutIndexing), (.current, .neverIndexed):
             // A literal is correct if an insertion would evict entries that others refer to.
             let value = LintText.decoded(field.value, in: block)
             if name.isOfAPNs, table.hasRoom(for: name, valueCount: value.count) {
