@@ -17,9 +17,12 @@ public struct RetryPolicy: Sendable, Equatable {
         min(60_000_000_000, nanoseconds / 4 * 3)
     }
 
-    /// Creates a policy; the contract's defaults are 5 attempts and 15 minutes.
+    /// Creates a policy; the defaults are 5 attempts and 30 minutes.
+    ///
+    /// Apple: for a 5xx, a retry after 15 minutes is fine. Twice that time leaves two such retries,
+    /// so that no row of an outage of 15 minutes ends as failed.
     public init(
-        maximumAttempts: Int = 5, retryForNanoseconds: UInt64 = 900_000_000_000,
+        maximumAttempts: Int = 5, retryForNanoseconds: UInt64 = 1_800_000_000_000,
         firstDelayNanoseconds: UInt64 = 500_000_000,
         longestDelayNanoseconds: UInt64 = 60_000_000_000
     ) {

@@ -16,15 +16,38 @@ import Testing
         #expect(verdict(2, 9_000_000_000) != .failed)
     }
 
-    @Test func `A row has at least five attempts and 15 minutes by default`() {
+    @Test func `A row has at least five attempts and 30 minutes by default`() {
         var random = SplitMix64(seed: 1)
         func verdict(_ attempts: Int, seconds: Double) -> RetryPolicy.Verdict {
             RetryPolicy().verdict(
                 attempts: attempts, firstAttempt: 7, now: 7 + UInt64(seconds * 1e9),
                 random: &random)
         }
-        #expect(verdict(5, seconds: 900) == .failed)
-        #expect(verdict(4, seconds: 900) != .failed && verdict(5, seconds: 899.999) != .failed)
+        #expect(verdict(5, seconds: 1800) == .failed)
+        #expect(verdict(4, seconds: 1800) != .failed && verdict(5, seconds: 1799.999) != .failed)
+    }
+
+    @Test func `A row of an outage of 15 minutes is still tried after the longest delay`() {
+        let policy = RetryPolicy()
+        var random = SplitMix64(seed: 1)
+        let outage = UInt64(900_000_000_000)
+        var (now, attempts) = (UInt64(0), 0)
+        while now < outage {
+            attempts += 1
+            guard
+                case .again(let due) = policy.verdict(
+                    attempts: attempts, firstAttempt: 0, now: now, random: &random)
+            else {
+                Issue.record("failed after \(now / 1_000_000_000) s")
+                return
+            }
+            now = due
+        }
+        // A server that asks for Apple's 15 minutes right before it recovers.
+        let late = policy.verdict(
+            attempts: 100, firstAttempt: 0, now: outage, retryAfterNanoseconds: outage,
+            random: &random)
+        #expect(late == .again(dueNanoseconds: 2 * outage))
     }
 
     /// The values that Vigna's splitmix64.c gives.

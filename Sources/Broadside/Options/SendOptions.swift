@@ -126,7 +126,7 @@ public struct SendOptions: Sendable {
     /// Number of requests for a row before it may become `failed`.
     public var maxAttempts = 5
     /// Time for retries of a row, nanoseconds, like all durations here.
-    public var retryFor: UInt64 = 900 * second
+    public var retryFor: UInt64 = 1800 * second
     /// Handling of rows whose response was lost.
     public var onLost = LostResponsePolicy.record
     /// Time limit of a response.

@@ -72,8 +72,9 @@ extension ServerSession {
 
     /// Forgets the streams that GOAWAY excludes although their HEADERS have arrived.
     ///
-    /// RFC 9113 section 6.8: streams above the last one "were not and might not be processed" and
-    /// may be repeated on another connection, so what arrives of them from now on is ignored.
+    /// RFC 9113 section 6.8: the sender "can discard frames for streams initiated by the receiver
+    /// with identifiers higher than the identified last stream", and the receiver may repeat such
+    /// requests on another connection.
     private func forgetStreams(above lastStream: UInt32) {
         assert(lastStream >= highestTaken, "GOAWAY covers each processed request")
         for stream in streams.indices where streams[stream].isOpen {
