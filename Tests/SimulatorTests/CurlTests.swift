@@ -71,6 +71,24 @@ struct CurlTests {
         #expect(totals.accepted == (one.status == 200 ? 1 : 0))
     }
 
+    @Test func `A host with a name of Apple's is verified against the server's certificate`() throws
+    {
+        let harness = try EndpointHarness { $0.serverNames = ["api.push.apple.com"] }
+        for (host, status) in [
+            ("api.push.apple.com", "200"), ("api.sandbox.push.apple.com", "000"),
+        ] {
+            let result = try run([
+                "curl", "-sS", "--http2", "--max-time", "10", "--cacert",
+                harness.state.file("ca.pem"), "--resolve",
+                "\(host):\(harness.endpoint.port):127.0.0.1", "-o", "/dev/null", "-w",
+                "%{http_code}", "-H", "authorization: bearer \(try harness.providerToken())", "-H",
+                "apns-topic: \(harness.state.topic)", "--data", "{}",
+                "https://\(host):\(harness.endpoint.port)/3/device/\(EndpointHarness.token)",
+            ])
+            #expect(result.output == status, "\(result.errors)")
+        }
+    }
+
     /// More than SETTINGS_MAX_HEADER_LIST_SIZE allows, which is advice (RFC 9113 section 6.5.2).
     @Test(arguments: [false, true]) func `Headers above the announced list size get 431`(
         isFast: Bool

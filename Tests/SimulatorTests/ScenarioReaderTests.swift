@@ -69,7 +69,6 @@ import Testing
                             isBeforeRequest: true, isAbrupt: true)),
                     trigger: Trigger(scope: .global, at: 5, every: 10, count: 2, limit: 3)))
         var answer = Response.refused(.unregistered)
-        answer.timestampMilliseconds = 1_700_000_000_000
         answer.retryAfterSeconds = 9
         #expect(
             scenario.faults[1]

@@ -14,8 +14,8 @@ import Testing
         #expect(others.count == 6)
         var expected = [
             "AuthKey_\(first.keyID).p8", "AuthKey_\(first.keyID).pub.pem", "ca.pem",
-            "client-single.key", "client-single.pem", "client.key", "client.pem", "config.json",
-            "other", "server.key", "server.pem",
+            "client-mdm.key", "client-mdm.pem", "client-single.key", "client-single.pem",
+            "client.key", "client.pem", "config.json", "other", "server.key", "server.pem",
         ]
         expected += others.flatMap { ["other/AuthKey_\($0).p8", "other/AuthKey_\($0).pub.pem"] }
         for name in ["development", "development-by-name", "production", "revoked"] {
@@ -79,6 +79,29 @@ import Testing
         #expect(credentials.keys.map(\.keyID) == [state.keyID, other.keyID])
     }
 
+    @Test func `The server's certificate has the names given on first use, and no others`()
+        throws
+    {
+        let folder = Folder()
+        let names = ["api.push.apple.com", "api.sandbox.push.apple.com"]
+        let path = try StateDirectory(path: folder.file("state"), serverNames: names).path
+        _ = try StateDirectory(path: path)
+        _ = try StateDirectory(path: path, serverNames: [names[1]])
+        let error = #expect(throws: SimulatorError.self) {
+            _ = try StateDirectory(path: path, serverNames: [names[0], "api.example.com"])
+        }
+        #expect(error?.exitCode == 2)
+        #expect(error?.message.contains("--server-name api.example.com") == true)
+        // As openssl reads it.
+        let text = try run([
+            "openssl", "x509", "-in", "\(path)/server.pem", "-noout", "-ext", "subjectAltName",
+        ]).output
+        #expect(
+            text.contains(
+                "DNS:localhost, DNS:\(names[0]), DNS:\(names[1]), IP Address:127.0.0.1"),
+            "\(text)")
+    }
+
     /// Vector V31.
     @Test func `The topics extension encodes as vector V31 and is parsed back`() {
         let app = "com.yourcompany.yourexampleapp"
@@ -121,6 +144,11 @@ import Testing
                 $0.badToken = 0.6; $0.unregistered = 0.6
             } == 2)
         #expect(fails { $0.threads = 0 } == 2)
+        #expect(fails { $0.serverNames = ["api.push.apple.com", "a-1"] } == nil)
+        for name in ["", "a..b", "-a.b", "a b", "a,IP:1.2.3.4", "A.b", "*.a"] {
+            #expect(fails { $0.serverNames = [name] } == 2, "\(name)")
+        }
+        #expect(fails { $0.serverNames = Array(repeating: "a", count: 65) } == 2)
         #expect(
             fails {
                 $0.isFast = true; $0.journal = "/tmp/x"

@@ -16,7 +16,9 @@ enum SimulateCommand {
 
             The response for a token can be computed: h = splitmix64(first 8 bytes of the token,
             big-endian, padded with zeros at the end, XOR seed), u = h / 2^64; BadDeviceToken if
-            u < bad-token, Unregistered if u < bad-token + unregistered, else 200.
+            u < bad-token, Unregistered if u < bad-token + unregistered, else 200. The timestamp of
+            Unregistered is 1700000000000 + h mod 86400000; with --issue-tokens, a millisecond after
+            tokens.txt was written; with --gone-at, in that second.
             """,
         sections: groups.map(\.section),
         examples: [
@@ -90,6 +92,15 @@ enum SimulateCommand {
                     "state", .file(.read), "DIR",
                     "certificates and keys; filled on first use, then reused"
                 ) { (text, options) throws(BroadsideError) in options.state = text },
+                Option(
+                    .init(
+                        "server-name", .text, "NAME",
+                        "also name this host in the certificate, such as api.push.apple.com, when DIR "
+                            + "is filled",
+                        isRepeatable: true)
+                ) { (arguments, options) throws(BroadsideError) in
+                    options.serverNames = arguments.strings("server-name").map { $0.lowercased() }
+                },
                 .text(
                     "binary-listen", "ADDRESS:PORT", \.binaryListen,
                     "also run a legacy binary gateway; port 0 picks a free port"),
@@ -109,6 +120,21 @@ enum SimulateCommand {
                     "streams per connection; one until the first authenticated response"),
                 .share("unregistered", \.unregistered, "share of unregistered tokens"),
                 .share("bad-token", \.badToken, "share of bad tokens"),
+                .custom(
+                    "gone-at", .text, "WHEN",
+                    "when unregistered tokens became so, the timestamp of their 410: Unix seconds or a "
+                        + "date (default: when the tokens were issued, else a day of November 2023)"
+                ) { (text, options) throws(BroadsideError) in
+                    guard case .at(let seconds) = Broadside.expiration(text), seconds > 0,
+                        seconds < 100_000_000_000
+                    else {
+                        throw .usage(
+                            "gone-at",
+                            "'\(text)' is unknown: use Unix seconds, or a date like "
+                                + "2026-01-31T18:00Z")
+                    }
+                    options.goneAtUnixSeconds = seconds
+                },
                 .custom(
                     "seed", .number, "N",
                     "another seed gives the same tokens other responses (default: 0)"
@@ -171,7 +197,9 @@ enum SimulateCommand {
                 .flag(
                     "fast", \.isFast,
                     "respond as fast as possible: no journal, no scenario, nothing stored, all "
-                        + "streams at once, no payload checks, HPACK lint only if asked for"),
+                        + "streams at once, no checks of payloads and header names, no "
+                        + "apns-unique-id, no idle timeout, no GOAWAY at the end, HPACK lint only if "
+                        + "asked for"),
             ]),
         OptionGroup(
             title: "What it reports",

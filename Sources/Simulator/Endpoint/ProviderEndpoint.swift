@@ -29,7 +29,7 @@ public final class ProviderEndpoint: Sendable {
         try options.validate()
         self.options = options
         ResourceLimits.raise()
-        let state = try StateDirectory(path: options.state)
+        let state = try StateDirectory(path: options.state, serverNames: options.serverNames)
         self.state = state
         try Self.refuseOutputsOverInputs(options, state)
         let credentials = try state.credentials(environment: options.environment)
@@ -42,6 +42,12 @@ public final class ProviderEndpoint: Sendable {
         devices = try Self.deviceStore(options)
         let trust = try options.issuedTokens.map { count throws(SimulatorError) in
             try state.issueTokens(count, environment: options.environment)
+        }
+        var goneTime = GoneTime.computed
+        if let seconds = options.goneAtUnixSeconds {
+            goneTime = .within(unixSeconds: seconds)
+        } else if trust != nil {
+            goneTime = .after(issuedMilliseconds: state.tokensIssuedMilliseconds)
         }
         // The control socket exists before the first connection is accepted.
         let commands = ControlCommands(shared: shared, devices: devices, start: start)
@@ -68,13 +74,14 @@ public final class ProviderEndpoint: Sendable {
             control?.stop()
             throw error
         }
-        let (devices, journal) = (devices, journal)
+        let (devices, journal, gone) = (devices, journal, goneTime)
         do throws(SimulatorError) {
             threads = try Self.startThreads(listeners, credentials, shared: shared) { number in
                 WorkerContext(
                     options: options, tokenTopics: credentials.topics, keys: credentials.keys,
                     journal: journal, start: start,
-                    seed: UInt64(number) << 40 ^ start.nanoseconds, devices: devices, trust: trust)
+                    seed: UInt64(number) << 40 ^ start.nanoseconds, devices: devices, trust: trust,
+                    goneTime: gone)
             }
         } catch {
             control?.stop()

@@ -10,6 +10,16 @@ extension SimulatorOptions {
         _ = try feedbackListen.map { text throws(SimulatorError) in
             try Self.address(text, option: "feedback-listen")
         }
+        guard serverNames.count <= SimulatorLimits.serverNames else {
+            throw SimulatorError(
+                "--server-name can be given \(SimulatorLimits.serverNames) times: leave some out",
+                exitCode: 2)
+        }
+        for name in serverNames where !Self.isHostName(name) {
+            throw SimulatorError(
+                "--server-name '\(name)' is not a host name: write it like api.push.apple.com",
+                exitCode: 2)
+        }
         if feedbackListen != nil, binaryListen == nil {
             throw SimulatorError(
                 "--feedback-listen serves what the gateway learned: add --binary-listen",
@@ -55,6 +65,19 @@ extension SimulatorOptions {
         if let issuedTokens, !(0...SimulatorLimits.issuedTokens).contains(issuedTokens) {
             throw SimulatorError(
                 "--issue-tokens is a number from 0 to \(SimulatorLimits.issuedTokens)", exitCode: 2)
+        }
+    }
+
+    /// Returns whether a text is a host name in lower case: labels of letters, digits and hyphens.
+    private static func isHostName(_ text: String) -> Bool {
+        guard text.utf8.count <= 253 else { return false }
+        return text.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
+            (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
+                && label.utf8.allSatisfy { byte in
+                    byte == UInt8(ascii: "-")
+                        || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+                        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                }
         }
     }
 

@@ -8,6 +8,9 @@ public struct SimulatorOptions: Sendable {
     public var listen = "127.0.0.1:2197"
     /// The directory of certificates and keys, filled on first use.
     public var state: String
+    /// Host names that the server's certificate names besides localhost, in lower case; they take
+    /// effect when `state` is filled.
+    public var serverNames: [String] = []
     /// Delay from the end of a request to its response, nanoseconds.
     public var latencyNanoseconds: UInt64 = 0
     /// Maximum deviation of the response delay in either direction, nanoseconds.
@@ -18,6 +21,9 @@ public struct SimulatorOptions: Sendable {
     public var unregistered = 0.0
     /// The share of all tokens that are bad, 0 to 1.
     public var badToken = 0.0
+    /// The second in which unregistered tokens became so, Unix seconds; nil for right after
+    /// `issuedTokens` were issued, or for a day in November 2023.
+    public var goneAtUnixSeconds: UInt64?
     /// Seed that varies the outcome of each token.
     public var seed: UInt64 = 0
     /// Output file with one line per request; nil for none.

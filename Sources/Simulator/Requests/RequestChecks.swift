@@ -86,7 +86,7 @@ struct RequestChecks: Sendable {
         guard TokenOutcome.head(ofDigits: token) != nil else { return .badDeviceToken }
         guard let trust else { return isForDevice ? nil : .deviceTokenNotForTopic }
         guard let bytes = TokenTrust.bytes(ofDigits: token) else { return .badDeviceToken }
-        switch trust.judge(bytes, topic: topics.bundle(of: topic)) {
+        switch trust.judge(bytes, topic: topics.tokenTopic(of: topic)) {
         case .good: return nil
         case .bad: return .badDeviceToken
         case .otherTopic: return .deviceTokenNotForTopic

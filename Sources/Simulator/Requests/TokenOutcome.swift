@@ -8,22 +8,28 @@ internal import BroadsideSupport
 ///                    XOR seed)
 ///     u = h / 2^64
 ///     u < badToken                 BadDeviceToken
-///     u < badToken + unregistered  Unregistered, timestamp 1700000000000 + h mod 86400000
+///     u < badToken + unregistered  Unregistered, timestamp 1700000000000 + h mod 86400000,
+///                                  or another `GoneTime`
 ///     else                         200
 struct TokenOutcome: Sendable {
     private let badToken: Double
     private let bound: Double
     private let seed: UInt64
+    private let goneTime: GoneTime
 
     /// - Parameters:
     ///   - badToken: Share of all tokens that are bad, 0 to 1.
     ///   - unregistered: Share of all tokens that are unregistered, 0 to 1.
     ///   - seed: Value XORed with the token's first bytes.
-    init(badToken: Double, unregistered: Double, seed: UInt64) {
+    ///   - goneTime: The timestamps of unregistered tokens.
+    init(
+        badToken: Double, unregistered: Double, seed: UInt64, goneTime: GoneTime = .computed
+    ) {
         assert(badToken >= 0 && unregistered >= 0, "shares of the tokens")
         self.badToken = badToken
         bound = badToken + unregistered
         self.seed = seed
+        self.goneTime = goneTime
     }
 
     /// Returns the response for a token, given as its first 8 bytes.
@@ -35,7 +41,7 @@ struct TokenOutcome: Sendable {
         if u < bound {
             return Response(
                 status: 410, reason: .unregistered,
-                timestampMilliseconds: 1_700_000_000_000 + h % 86_400_000)
+                timestampMilliseconds: goneTime.milliseconds(hash: h))
         }
         return .accepted
     }

@@ -32,6 +32,7 @@ struct TopicTable: Sendable {
     /// The topic of a request that names none; nil if a topic is mandatory.
     private let fallback: [UInt8]?
     private let isFallbackForVoIP: Bool
+    private let voipSuffix = Array(PushType.voip.topicSuffix!.utf8)
 
     /// Creates the topics of a provider token: the app with all its suffixes, and another app of
     /// the same team that has no device tokens.
@@ -92,9 +93,16 @@ struct TopicTable: Sendable {
     /// Returns whether the request's topic, or the credential's only one, is for VoIP.
     func isVoIP(_ topic: RawSpan?) -> Bool {
         guard let topic else { return isFallbackForVoIP }
-        let suffix: StaticString = ".voip"
-        guard topic.byteCount > suffix.utf8CodeUnitCount else { return false }
-        return topic.extracting(last: suffix.utf8CodeUnitCount).matches(suffix)
+        guard topic.byteCount > voipSuffix.count else { return false }
+        return topic.extracting(last: voipSuffix.count).equals(voipSuffix)
+    }
+
+    /// Returns the topic for which a request's device token was issued: the bundle ID, and for VoIP
+    /// the whole topic, because a device has a token of its own for VoIP (Apple, PushKit,
+    /// "pushRegistry(_:didUpdate:for:)").
+    func tokenTopic(of topic: RawSpan?) -> [UInt8] {
+        guard isVoIP(topic) else { return bundle(of: topic) }
+        return if let topic { Array(topic) } else { fallback ?? [] }
     }
 
     /// Returns a topic without a push type's suffix, or the credential's only topic if the request

@@ -98,7 +98,6 @@ enum FaultReader {
         if let status = try fields.integer("status", in: 400...599) {
             response.status = UInt16(status)
         }
-        if response.status == 410 { response.timestampMilliseconds = 1_700_000_000_000 }
         if let seconds = try fields.integer("retry_after", in: 0...86_400) {
             response.retryAfterSeconds = UInt32(seconds)
         }

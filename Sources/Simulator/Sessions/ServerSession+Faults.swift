@@ -28,7 +28,11 @@ extension ServerSession {
         context.totals.countFault(action)
         let streamID = streams[stream].streamID
         switch action {
-        case .response(let other): response = other
+        case .response(let other):
+            response = other
+            if response.status == 410 {
+                response.timestampMilliseconds = context.nowMicroseconds / 1000
+            }
         case .expireToken:
             if let fingerprint = credential.lastFingerprint { run.expire(fingerprint) }
             response = .refused(.expiredProviderToken)

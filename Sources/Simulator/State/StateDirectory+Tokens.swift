@@ -8,10 +8,14 @@ extension StateDirectory {
     /// Number of tokens of the other environment and of the other topic written in addition, for
     /// tests of their refusal.
     private static let foreignTokens = 100
+    /// Maximum number of tokens written for VoIP and for device management.
+    private static let specialTokens = 10_000
 
     /// Writes the device tokens issued by this APNs, which then accepts no others:
     ///
     ///     tokens.txt                    as many as asked for, of this environment and the topic
+    ///     tokens-voip.txt               up to 10,000 for the VoIP topic: a device has one of its own
+    ///     tokens-mdm.txt                up to 10,000 for the topic of device management
     ///     tokens-other-environment.txt  up to 100 of the other environment: BadDeviceToken
     ///     tokens-other-topic.txt        up to 100 of the other topic: DeviceTokenNotForTopic
     ///     token.key                     what they are sealed with, made on first use
@@ -19,7 +23,8 @@ extension StateDirectory {
         _ count: Int, environment: Endpoints.Environment
     ) throws(SimulatorError) -> TokenTrust {
         let trust = TokenTrust(key: try tokenKey(), environment: environment)
-        let lists = [
+        let special = min(count, Self.specialTokens)
+        var lists = [
             TokenList(
                 path: file("tokens.txt"), count: count, topic: topic, environment: environment),
             TokenList(
@@ -29,11 +34,27 @@ extension StateDirectory {
                 path: file("tokens-other-topic.txt"), count: min(count, Self.foreignTokens),
                 topic: config.other_topic, environment: environment),
         ]
+        lists.append(
+            TokenList(
+                path: file("tokens-voip.txt"), count: special,
+                topic: topic + PushType.voip.topicSuffix!, environment: environment))
+        if let management = config.mdm_topic {
+            lists.append(
+                TokenList(
+                    path: file("tokens-mdm.txt"), count: special, topic: management,
+                    environment: environment))
+        }
         // All files are checked before the first is written.
         var outdated: [TokenList] = []
         for list in lists where try list.isOutdated(trust) { outdated.append(list) }
         for list in outdated { try list.write(trust) }
         return trust
+    }
+
+    /// The time at which `tokens.txt` was written, milliseconds since the epoch.
+    var tokensIssuedMilliseconds: UInt64 {
+        guard let time = SystemCall.status(file("tokens.txt"))?.st_mtim else { return 0 }
+        return UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000
     }
 
     private func tokenKey() throws(SimulatorError) -> [UInt8] {

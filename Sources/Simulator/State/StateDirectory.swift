@@ -7,13 +7,15 @@ internal import Glibc
 /// The directory with the certificates and keys of a simulated APNs, filled on first use:
 ///
 ///     ca.pem                      what clients trust
-///     server.pem, server.key      for localhost, 127.0.0.1 and ::1
+///     server.pem, server.key      for localhost, 127.0.0.1, ::1 and the names of --server-name
 ///     client.pem, client.key      a provider certificate with the topics extension
 ///     client-single.pem, .key     one without it: its only topic is its UID
+///     client-mdm.pem, .key        one for device management: its topic is mdm_topic
 ///     AuthKey_<key id>.p8         the key that signs provider tokens, as Apple hands it out
 ///     AuthKey_<key id>.pub.pem    its public half
-///     config.json                 key_id, team_id, topic, other_topic; other_keys: further keys,
-///                                 each with its use; revoked: certificates that are refused
+///     config.json                 key_id, team_id, topic, other_topic, mdm_topic; other_keys:
+///                                 further keys, each with its use; revoked: certificates that are
+///                                 refused
 ///     other/                      credentials to be refused with: further keys, a revoked
 ///                                 certificate, one for each environment alone, and one that is
 ///                                 for development by its name only
@@ -51,6 +53,8 @@ public struct StateDirectory: Sendable {
         var topic: String
         /// Another app of the team: DeviceTokenNotForTopic.
         var other_topic: String
+        /// The topic of device management; absent from directories of earlier versions.
+        var mdm_topic: String?
         var other_keys: [OtherKey]?
         /// SHA-256 fingerprints of revoked certificates in DER, hexadecimal.
         var revoked: [String]?
@@ -69,8 +73,10 @@ public struct StateDirectory: Sendable {
     var files: [String] {
         var names = [
             "ca.pem", "server.pem", "server.key", "client.pem", "client.key", "client-single.pem",
-            "client-single.key", "AuthKey_\(keyID).p8", "AuthKey_\(keyID).pub.pem", "config.json",
-            "token.key", "tokens.txt", "tokens-other-environment.txt", "tokens-other-topic.txt",
+            "client-single.key", "client-mdm.pem", "client-mdm.key", "AuthKey_\(keyID).p8",
+            "AuthKey_\(keyID).pub.pem", "config.json",
+            "token.key", "tokens.txt", "tokens-voip.txt", "tokens-mdm.txt",
+            "tokens-other-environment.txt", "tokens-other-topic.txt",
         ]
         for other in config.other_keys ?? [] {
             names += ["other/AuthKey_\(other.key_id).p8", other.public_key]
@@ -85,7 +91,9 @@ public struct StateDirectory: Sendable {
     public func file(_ name: String) -> String { "\(path)/\(name)" }
 
     /// Opens a directory, or fills an empty or missing one.
-    public init(path: String) throws(SimulatorError) {
+    ///
+    /// - Parameter serverNames: Host names that the server's certificate names besides localhost.
+    public init(path: String, serverNames: [String] = []) throws(SimulatorError) {
         self.path = path
         if SystemCall.mkdir(path, 0o700) != 0, errno != EEXIST {
             throw SimulatorError(
@@ -99,8 +107,9 @@ public struct StateDirectory: Sendable {
         if try !PrivateFile.exists("\(path)/config.json") {
             config = Config(
                 key_id: Self.identifier(), team_id: Self.identifier(),
-                topic: "com.example.Broadside", other_topic: "com.example.Other", other_keys: nil)
-            try fill()
+                topic: "com.example.Broadside", other_topic: "com.example.Other",
+                mdm_topic: Self.managementTopic(), other_keys: nil)
+            try fill(serverNames)
         } else {
             let bytes = try PrivateFile.read("\(path)/config.json", option: "state")
             guard let config = try? JSONDecoder().decode(Config.self, from: Data(bytes)),
@@ -113,7 +122,30 @@ public struct StateDirectory: Sendable {
                     exitCode: 2)
             }
             self.config = config
+            try checkNames(serverNames)
         }
+    }
+
+    /// Checks that the certificate of an earlier start has these names, which can't be added.
+    private func checkNames(_ names: [String]) throws(SimulatorError) {
+        guard !names.isEmpty else { return }
+        let chain = try PrivateFile.read(file("server.pem"), option: "state")
+        let known = Set((try? Certificate.all(pem: chain))?.first?.alternativeNames ?? [])
+        for name in names where !known.contains(name) {
+            throw SimulatorError(
+                "--server-name \(name): the certificate in \(path) was made without this name: "
+                    + "give --state a directory that can be made",
+                exitCode: 2)
+        }
+    }
+
+    /// Returns a topic in the form of those of Apple's certificates for device management.
+    private static func managementTopic() -> String {
+        var digits = hexadecimal(randomBytes(16))
+        for offset in [8, 13, 18, 23] {
+            digits.insert("-", at: digits.index(digits.startIndex, offsetBy: offset))
+        }
+        return "com.apple.mgmt.External.\(digits)"
     }
 
     /// Returns ten random capital letters and digits.
@@ -122,14 +154,15 @@ public struct StateDirectory: Sendable {
         return String(randomBytes(10).map { alphabet[Int($0) % alphabet.count] })
     }
 
-    private mutating func fill() throws(SimulatorError) {
+    private mutating func fill(_ serverNames: [String]) throws(SimulatorError) {
         var files: [(name: String, bytes: [UInt8], isPrivate: Bool)]
         do throws(TLSError) {
             let validity = CertificateValidity(until: 3650 * 86_400)
             let authority = try CertificateAuthority(
                 commonName: "Broadside Simulator CA", validity: validity)
             let server = try authority.server(
-                hosts: ["localhost"], addresses: ["127.0.0.1", "::1"], validity: validity)
+                hosts: ["localhost"] + serverNames, addresses: ["127.0.0.1", "::1"],
+                validity: validity)
             let topics = [
                 (topic: topic, kind: "app"), (topic: "\(topic).voip", kind: "voip"),
                 (topic: "\(topic).complication", kind: "complication"),
@@ -150,10 +183,14 @@ public struct StateDirectory: Sendable {
                     subject: [("UID", topic), ("CN", "\(kind): \(topic)"), ("OU", teamID)],
                     extensions: extensions, validity: validity)
             }
+            let management = try authority.client(
+                subject: [("UID", config.mdm_topic ?? ""), ("CN", "APSP"), ("OU", teamID)],
+                extensions: [(production, [5, 0])], validity: validity)
             let revokedClient = try client([development, production])
             let clients = [
                 ("client", try client([development, production])),
                 ("client-single", try client([development, production], isForSeveral: false)),
+                ("client-mdm", management),
                 ("other/client-development", try client([development])),
                 ("other/client-production", try client([production])),
                 ("other/client-revoked", revokedClient),

@@ -22,6 +22,8 @@ enum SimulatorLimits {
     static let stopNanoseconds: UInt64 = 1_000_000_000
     /// Maximum number of bytes deferred by a connection; the kernel buffers the rest.
     static let heldInputCount = 1 << 18
+    /// Maximum number of host names in the server's certificate besides localhost.
+    static let serverNames = 64
     /// Maximum number of device tokens that `--issue-tokens` creates.
     static let issuedTokens = 10_000_000
 }

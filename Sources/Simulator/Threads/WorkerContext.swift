@@ -39,14 +39,15 @@ final class WorkerContext {
     init(
         options: SimulatorOptions, tokenTopics: TopicTable, keys: [ProviderKey],
         journal: JournalFile?, start: ClockStart, seed: UInt64, devices: DeviceStore? = nil,
-        trust: TokenTrust? = nil
+        trust: TokenTrust? = nil, goneTime: GoneTime = .computed
     ) {
         self.options = options
         self.tokenTopics = tokenTopics
         self.devices = devices
         checks = RequestChecks(
             outcome: TokenOutcome(
-                badToken: options.badToken, unregistered: options.unregistered, seed: options.seed),
+                badToken: options.badToken, unregistered: options.unregistered, seed: options.seed,
+                goneTime: goneTime),
             trust: trust)
         verifier = ProviderTokenVerifier(keys: keys)
         self.journal = journal.map { JournalWriter($0) }

@@ -1,0 +1,29 @@
+/// The `timestamp` of dead tokens: a start, and a range over which the tokens are spread.
+///
+///     timestamp = base + h mod spread, milliseconds
+///
+/// `h` is the hash of `TokenOutcome`.
+struct GoneTime: Sendable, Equatable {
+    var baseMilliseconds: UInt64
+    var spreadMilliseconds: UInt64
+
+    /// A day of November 2023, for tokens that the simulator knows nothing about.
+    static let computed = GoneTime(
+        baseMilliseconds: 1_700_000_000_000, spreadMilliseconds: 86_400_000)
+
+    /// Within one second (`--gone-at`).
+    static func within(unixSeconds: UInt64) -> GoneTime {
+        GoneTime(baseMilliseconds: unixSeconds * 1000, spreadMilliseconds: 1000)
+    }
+
+    /// Right after the tokens were issued, and therefore before the first request.
+    static func after(issuedMilliseconds: UInt64) -> GoneTime {
+        GoneTime(baseMilliseconds: issuedMilliseconds + 1, spreadMilliseconds: 1)
+    }
+
+    /// Returns the timestamp of a token with this hash.
+    func milliseconds(hash: UInt64) -> UInt64 {
+        assert(spreadMilliseconds > 0, "a range has a length")
+        return baseMilliseconds + hash % spreadMilliseconds
+    }
+}
