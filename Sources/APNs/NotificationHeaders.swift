@@ -66,10 +66,8 @@ public struct NotificationHeaders: Sendable, Equatable {
             case topicIsNotForManagement(String)
             /// The topic has the suffix of another push type.
             case topicOfOtherType(String, PushType)
-            /// A background push requires priority 5.
-            case backgroundPriority(Priority)
-            /// A Live Activity requires priority 5 or 10.
-            case liveActivityPriority
+            /// The push type does not permit the priority.
+            case priorityNotAllowed(Priority, PushType)
             /// Apple recommends priority 10 and expiration 0 for Push to Talk.
             case pushToTalkAdvice
             /// The expiration appears to be in milliseconds.
@@ -92,7 +90,7 @@ public struct NotificationHeaders: Sendable, Equatable {
             case .topicMissing, .topicIsTemplate, .topicMalformed, .topicLacksSuffix,
                 .topicIsNotForManagement, .topicOfOtherType:
                 .topic
-            case .backgroundPriority, .liveActivityPriority, .pushToTalkAdvice: .priority
+            case .priorityNotAllowed, .pushToTalkAdvice: .priority
             case .expirationInMilliseconds: .expiration
             case .collapseIDLength, .collapseIDCharacters: .collapseID
             }
@@ -109,8 +107,7 @@ public struct NotificationHeaders: Sendable, Equatable {
 
     private func topicProblems(credential: Credential) -> [Problem] {
         var problems: [Problem] = []
-        let tokenOnly: [PushType] = [.liveActivity, .location]
-        if credential == .certificate, tokenOnly.contains(pushType) {
+        if credential == .certificate, pushType.rules.credential == .providerToken {
             problems.append(error(.needsProviderToken(pushType)))
         }
         guard let topic else {
@@ -156,11 +153,8 @@ public struct NotificationHeaders: Sendable, Equatable {
 
     private func valueProblems() -> [Problem] {
         var problems: [Problem] = []
-        if pushType == .background, priority != .normal {
-            problems.append(error(.backgroundPriority(priority)))
-        }
-        if pushType == .liveActivity, priority == .low {
-            problems.append(error(.liveActivityPriority))
+        if !pushType.rules.priorities.allows(priority) {
+            problems.append(error(.priorityNotAllowed(priority, pushType)))
         }
         if pushType == .pushToTalk, priority != .high || expirationUnixSeconds != 0 {
             problems.append(warning(.pushToTalkAdvice))

@@ -1,7 +1,8 @@
 /// A payload key documented by Apple, with its permitted values.
 ///
 /// Source: Apple, "Generating a remote notification", and "Starting and updating Live Activities
-/// with ActivityKit push notifications"; the archived "Payload Key Reference" for the older ones.
+/// with ActivityKit push notifications"; the archived "Payload Key Reference" for the older ones;
+/// the AccessoryTransportExtension article for those of `accessory`.
 public struct PayloadKey: Sendable {
     /// The kinds of JSON values permitted for a key.
     public struct Kinds: OptionSet, Sendable {
@@ -65,6 +66,10 @@ public struct PayloadKey: Sendable {
         .init("input-push-token", .number, only: .liveActivity),
         .init("input-push-channel", .string, only: .liveActivity),
         .init("content-changed", .boolean, only: .widgets),
+        .init("encryptedData", .string, only: .accessory),
+        .init("sessionIdentifier", .string, only: .accessory),
+        .init("keyID", .string, only: .accessory),
+        .init("messageIndex", .string, only: .accessory),
         .init("url-args", .array), .init("summary-arg", .string),
         .init("summary-arg-count", .number),
     ]

@@ -18,7 +18,7 @@ public enum PayloadRules {
 
     /// Returns the maximum byte count of a payload of this type, inclusive.
     public static func maximumCount(for pushType: PushType) -> Int {
-        pushType == .voip ? maximumVoIPCount : maximumCount
+        pushType.rules.maximumPayloadCount
     }
 
     /// Returns whether `payload` is exactly one JSON object (RFC 8259) in UTF-8.

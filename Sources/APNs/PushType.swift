@@ -13,26 +13,7 @@ public enum PushType: String, Sendable, CaseIterable {
     case pushToTalk = "pushtotalk"
     case controls
     case widgets
-
-    /// The suffix that the topic has after the bundle ID; nil if the topic is the bundle ID itself.
-    ///
-    /// Apple's page omits the dot of two suffixes; these are the forms that work.
-    public var topicSuffix: String? {
-        switch self {
-        case .alert, .background, .mdm: nil
-        case .voip: ".voip"
-        case .complication: ".complication"
-        case .fileProvider: ".pushkit.fileprovider"
-        case .liveActivity: ".push-type.liveactivity"
-        case .location: ".location-query"
-        case .pushToTalk: ".voip-ptt"
-        case .controls: ".push-type.controls"
-        case .widgets: ".push-type.widgets"
-        }
-    }
-
-    /// The default priority; a background push requires 5.
-    public var defaultPriority: Priority { self == .background ? .normal : .high }
+    case accessory
 }
 
 /// The urgency of a notification: the `apns-priority` header.

@@ -119,7 +119,9 @@ public struct PayloadLint {
 
     /// Checks keys beside `aps`: the sender's own, unless they look like Apple's.
     private mutating func checkOutside() {
-        let names = PayloadKey.aps.map(\.name).filter { $0 != "event" && $0 != "category" }
+        // The keys of an accessory are plausible names of a sender's own keys.
+        let names = PayloadKey.aps.filter { $0.pushType != .accessory || pushType == .accessory }
+            .map(\.name).filter { $0 != "event" && $0 != "category" }
         let hasAPS = document.member([], "aps") != nil
         for member in document.members(of: []) where member.key != "aps" {
             if !hasAPS, nearestName(to: member.key, among: ["aps"]) != nil, member.kind == .object {
@@ -199,7 +201,7 @@ extension PayloadLint {
         if pushType == .mdm { return checkDeviceManagement() }
         guard let aps = document.member([], "aps") else {
             switch pushType {
-            case .alert, .background, .liveActivity, .widgets:
+            case .alert, .background, .liveActivity, .widgets, .accessory:
                 let firebase = ["notification", "message", "registration_ids", "data", "to"]
                 if let member = document.members(of: []).first(where: {
                     firebase.contains($0.key)
@@ -228,8 +230,22 @@ extension PayloadLint {
             if document.member(["aps"], "content-changed")?.text != "true" {
                 error(aps.keyOffset, "a widgets push needs 'content-changed': true in aps: add it")
             }
+        case .accessory: checkAccessory(aps)
         default: break
         }
+    }
+
+    /// Checks an accessory's message: four texts, of which the index is a decimal number.
+    private mutating func checkAccessory(_ aps: PayloadDocument.Member) {
+        for key in PayloadKey.aps where key.pushType == .accessory && !has(key.name) {
+            error(aps.keyOffset, "an accessory push has '\(key.name)' in aps: add it")
+        }
+        guard let index = document.member(["aps"], "messageIndex"), index.kind == .string,
+            !index.isTemplate, UInt64(index.text) == nil
+        else { return }
+        error(
+            index.valueOffset,
+            "'messageIndex' must be a whole number in quotes, such as \"42\"")
     }
 
     private func has(_ key: String) -> Bool { document.member(["aps"], key) != nil }

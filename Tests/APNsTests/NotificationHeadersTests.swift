@@ -53,6 +53,8 @@ import Testing
             #expect(options(.alert, priority) == [])
             #expect(options(.background, priority).isEmpty == (priority == .normal))
             #expect(options(.liveActivity, priority).isEmpty == (priority != .low))
+            #expect(options(.location, priority).isEmpty == (priority != .low))
+            #expect(options(.accessory, priority).isEmpty)
         }
     }
 

@@ -44,6 +44,11 @@ import Testing
         (#"{"aps":{"content-changed":true}}"#, .widgets),
         (#"{"mdm":"magic"}"#, .mdm),
         (
+            #"{"aps":{"encryptedData":"c2VhbGVk","sessionIdentifier":"7d0cbb6e","keyID":"a2V5","#
+                + #""messageIndex":"42"}}"#, .accessory
+        ),
+        (#"{"aps":{"alert":"x"},"keyID":1,"messageIndex":2}"#, .alert),
+        (
             #"{"aps":{"event":"start","timestamp":1,"content-state":{},"attributes-type":"T","#
                 + #""attributes":{},"alert":{"title":{"loc-key":"K"},"body":"b","sound":"s"}}}"#,
             .liveActivity
@@ -142,6 +147,17 @@ import Testing
         .init(#"{"data":{"notification":1}}"#, .background, says: "'data', as Firebase's"),
         .init(#"{"mdm":1}"#, .mdm, at: (1, 8), says: "'mdm' is a number"),
         .init(#"{"aps":{"content-changed":false}}"#, .widgets, says: "content-changed"),
+        .init(
+            #"{"aps":{"encryptedData":"x","sessionIdentifier":"x","keyID":"x"}}"#, .accessory,
+            at: (1, 2), says: "messageIndex"),
+        .init(
+            #"{"aps":{"encryptedData":"x","sessionIdentifier":"x","keyID":"x","messageIndex":42}}"#,
+            .accessory, says: "must be a string"),
+        .init(
+            #"{"aps":{"encryptedData":"x","sessionIdentifier":"x","keyID":"x","messageIndex":"4a"}}"#,
+            .accessory, says: "whole number in quotes"),
+        .init(#"{"alert":"x"}"#, .accessory, says: "has no 'aps'"),
+        .init(#"{"aps":{"alert":"x","keyID":"y"}}"#, isError: false, says: "accessory"),
         .init(#"{"aps":{"event":"update"}}"#, .liveActivity, says: "needs 'timestamp'"),
         .init(#"{"aps":{"event":"update"}}"#, .liveActivity, says: "needs 'content-state'"),
         .init(#"{"aps":{"event":"start"}}"#, .liveActivity, says: "needs 'attributes-type'"),

@@ -52,7 +52,8 @@ struct IssuedTokenTests {
                 [
                     (plain[0], topic, "alert"), (voip[0], topic + ".voip", "voip"),
                     (plain[0], topic + ".voip", "voip"), (voip[0], topic, "alert"),
-                ]) == ["200", "200", "DeviceTokenNotForTopic", "DeviceTokenNotForTopic"])
+                    (plain[0], topic + ".push-type.accessory", "accessory"),
+                ]) == ["200", "200", "DeviceTokenNotForTopic", "DeviceTokenNotForTopic", "200"])
     }
 
     @Test func `The certificate for device management sends mdm pushes to its topic's tokens`()

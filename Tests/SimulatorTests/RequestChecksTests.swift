@@ -60,7 +60,8 @@ import Testing
         Case(["apns-priority": "1"], 200, nil),
         Case(["apns-priority": "10", "apns-push-type": "background"], 400, .badPriority),
         Case(["apns-priority": "5", "apns-push-type": "background"], 200, nil),
-        Case(["apns-priority": "1", "apns-push-type": "background"], 200, nil),
+        // "Always use priority 5."
+        Case(["apns-priority": "1", "apns-push-type": "background"], 400, .badPriority),
         // Without the header the priority is 10.
         Case(["apns-push-type": "background"], 400, .badPriority),
         Case(["apns-collapse-id": longID], 200, nil),
@@ -110,6 +111,34 @@ import Testing
             fields.compactMapValues { $0 }.map { ($0, $1) }, one)
         #expect(answer.status == one.status)
         #expect(answer.reason == one.reason)
+    }
+
+    @Test(arguments: PushType.allCases)
+    func `A push type is accepted with its topic, priorities and size, and no others`(
+        _ type: PushType
+    ) {
+        // A provider token is not for device management.
+        let isForToken = type.rules.credential != .managementCertificate
+        let topic = "com.example.app" + (type.topicSuffix ?? "")
+        for (priority, header) in [(Priority.high, "10"), (.normal, "5"), (.low, "1")] {
+            for count in [type.rules.maximumPayloadCount, type.rules.maximumPayloadCount + 1] {
+                let response = Self.response(
+                    [
+                        (":method", "POST"), (":path", "/3/device/00fc13adff785122"),
+                        ("apns-topic", topic), ("apns-push-type", type.rawValue),
+                        ("apns-priority", header),
+                    ], Case([:], 200, nil, body: count))
+                let expected: Reason? =
+                    if !type.rules.priorities.allows(priority) {
+                        .badPriority
+                    } else if !isForToken {
+                        .topicDisallowed
+                    } else {
+                        count > type.rules.maximumPayloadCount ? .payloadTooLarge : nil
+                    }
+                #expect(response.reason == expected, "\(header), \(count)")
+            }
+        }
     }
 
     @Test func `A header that occurs twice is DuplicateHeaders`() {

@@ -35,9 +35,10 @@ extension NotificationHeaders.Problem {
         case .topicOfOtherType(let topic, let type):
             "'\(topic)' has the suffix of push type \(type.rawValue): add "
                 + "--push-type \(type.rawValue), or write the app's bundle ID"
-        case .backgroundPriority(let priority):
-            "of a background push must be 5: \(priority.rawValue) is refused"
-        case .liveActivityPriority: "of a liveactivity push is 5 or 10, not 1"
+        case .priorityNotAllowed(let priority, let type):
+            "of a \(type.rawValue) push must be "
+                + type.rules.priorities.all.map { "\($0.rawValue)" }.joined(separator: " or ")
+                + ": \(priority.rawValue) is refused"
         case .pushToTalkAdvice: "10 and expiration 0 are Apple's advice for pushtotalk"
         case .expirationInMilliseconds: "is in seconds; this looks like milliseconds"
         case .collapseIDLength(let count): "must have 1 to 64 bytes; this has \(count)"

@@ -13,6 +13,10 @@ enum PayloadCommand {
             types in aps and alert, content that the push type does not allow, and keys that look
             misspelt. Anything that is only suspicious is a warning.
 
+            The push types, with their topics, priorities and largest payloads:
+
+            \(pushTypes)
+
             Nothing is sent. Exit codes: 0 it can be sent; 2 it can't be sent.
             """,
         sections: [
@@ -44,6 +48,22 @@ enum PayloadCommand {
             guard let failure = PayloadReport.failure(of: reports) else { return 0 }
             throw .request(failure)
         })
+
+    /// A line for each push type.
+    private static var pushTypes: String {
+        PushType.allCases.map { type in
+            let topic =
+                switch (type.topicSuffix, type.rules.credential) {
+                case (let suffix?, _): "bundle ID + \(suffix)"
+                case (nil, .managementCertificate): "UID of the certificate's subject"
+                case (nil, _): "bundle ID"
+                }
+            let priorities = type.rules.priorities.all.map { "\($0.rawValue)" }
+            let name = type.rawValue + String(repeating: " ", count: 14 - type.rawValue.count)
+            return name + "\(topic); \(priorities.joined(separator: ", ")); "
+                + "\(type.rules.maximumPayloadCount) bytes"
+        }.joined(separator: "\n")
+    }
 
     /// Values of the command's options.
     private struct Values: OptionValues {

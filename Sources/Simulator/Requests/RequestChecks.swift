@@ -70,7 +70,7 @@ struct RequestChecks: Sendable {
         guard allows(head[.topic]) else { return refuse(.topicDisallowed) }
         // A VoIP topic permits no other type, so the topic alone is conclusive.
         if topics.isVoIP(head[.topic]) {
-            verdict.payloadLimit = PayloadRules.maximumVoIPCount
+            verdict.payloadLimit = PushType.voip.rules.maximumPayloadCount
         }
         verdict.late =
             trustRefusal(token, topic: head[.topic], topics, isForDevice).map(Response.refused)
@@ -120,10 +120,13 @@ struct RequestChecks: Sendable {
             return .badExpirationDate
         }
         // "If you omit this header, APNs sets the notification priority to 10."
-        var isImmediate = true
-        if let value = head[.priority] {
-            isImmediate = value.matches("10")
-            guard isImmediate || value.matches("5") || value.matches("1") else {
+        var priority = Priority.high
+        if let value = head[.priority], !value.matches("10") {
+            if value.matches("5") {
+                priority = .normal
+            } else if value.matches("1") {
+                priority = .low
+            } else {
                 return .badPriority
             }
         }
@@ -135,8 +138,7 @@ struct RequestChecks: Sendable {
         if let value = head[.pushType] {
             type = pushType(value)
             if type == nil { return .invalidPushType }
-            // "Always use priority 5. Using priority 10 is an error."
-            if type == .background, isImmediate { return .badPriority }
+            if let type, !type.rules.priorities.allows(priority) { return .badPriority }
         }
         return nil
     }
