@@ -45,14 +45,29 @@ public enum Socket {
 
     /// Address that a socket is bound to.
     public static func localAddress(of descriptor: Int32) throws(RingError) -> SocketAddress {
+        try address(of: descriptor, isPeer: false)
+    }
+
+    /// Address that a socket is connected to.
+    public static func peerAddress(of descriptor: Int32) throws(RingError) -> SocketAddress {
+        try address(of: descriptor, isPeer: true)
+    }
+
+    private static func address(
+        of descriptor: Int32, isPeer: Bool
+    ) throws(RingError) -> SocketAddress {
         var storage = sockaddr_storage()
         var count = socklen_t(MemoryLayout<sockaddr_storage>.size)
         var failure: Int32 = 0
-        // SAFETY: each address begins like `sockaddr`; getsockname sets at most the `count` bytes
-        // of the zeroed storage, and the address is copied before the storage ends.
+        // SAFETY: each address begins like `sockaddr`; getsockname and getpeername set at most the
+        // `count` bytes of the zeroed storage, and the address is copied before the storage ends.
         let address: SocketAddress? = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                guard unsafe getsockname(descriptor, address, &count) == 0 else {
+                let result =
+                    isPeer
+                    ? unsafe getpeername(descriptor, address, &count)
+                    : unsafe getsockname(descriptor, address, &count)
+                guard result == 0 else {
                     failure = errno
                     return nil
                 }

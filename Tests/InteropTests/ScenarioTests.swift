@@ -115,6 +115,19 @@ struct ScenarioTests {
             // are on their way by then.
             summary.reconnects > 0 && summary.rejected == requests.answers["400BadDeviceToken"]
         },
+        Expectation(name: "slow-after-refusals", simulate: bad) { summary, requests in
+            summary.rejected > 0 && summary.rejected == requests.answers["400BadDeviceToken"]
+        },
+        // One token for the whole run.
+        Expectation(name: "token-updates", holds: whole),
+        Expectation(
+            name: "late-unregistered", simulate: ["--unregistered", "0.1"],
+            // Two seconds, so that some rows come before the moment of their token.
+            send: ["--rate", "2000"]
+        ) { summary, requests in
+            summary.rejected == requests.answers["410Unregistered"]
+                && (1..<rows / 10).contains(summary.rejected)
+        },
         Expectation(name: "varying-latency", holds: whole),
         Expectation(name: "overload", holds: whole),
         Expectation(name: "knee", holds: whole),

@@ -25,7 +25,9 @@ import Testing
                          per_waiting: "4us", capacity: 100 },
               idle_timeout: "1m", handshake_timeout: "1h", goaway: "text",
               token_rate: { requests: 3, per: "1d" },
-              refusals: { collapse_after: 1, goaway_after: 2 },
+              refusals: { collapse_after: 1, goaway_after: 2, slow_by: "7us" },
+              token_updates: { per: "3s", invalid: true },
+              unregistered: { within: "5s", share: 0.25 },
               faults: [
                 { do: "goaway", at: 5, every: 10, count: 2, limit: 3, scope: "global",
                   code: "ENHANCE_YOUR_CALM", text: "enough", notice: "5ms",
@@ -58,7 +60,15 @@ import Testing
         #expect(
             scenario.tokenRate
                 == TokenRate(requests: 3, intervalNanoseconds: 86_400_000_000_000))
-        #expect(scenario.refusals == RefusalLimits(collapseAfter: 1, goAwayAfter: 2))
+        #expect(
+            scenario.refusals
+                == RefusalLimits(collapseAfter: 1, goAwayAfter: 2, slowNanoseconds: 7000))
+        #expect(
+            scenario.tokenUpdates
+                == TokenUpdateRule(intervalNanoseconds: 3_000_000_000, countsInvalid: true))
+        #expect(
+            scenario.lateUnregistered
+                == LateUnregistered(withinNanoseconds: 5_000_000_000, share: 0.25))
         try #require(scenario.faults.count == 5)
         #expect(
             scenario.faults[0]

@@ -1,4 +1,5 @@
 internal import BroadsideAPNs
+internal import BroadsideRing
 internal import BroadsideTLS
 
 extension EndpointWorker {
@@ -17,7 +18,9 @@ extension EndpointWorker {
                 context.totals.countCertificate(refused: certificateRefusal)
             }
         }
-        let credential = ConnectionCredential(hasCertificate: hasCertificate)
+        let credential = ConnectionCredential(
+            hasCertificate: hasCertificate,
+            address: try? Socket.peerAddress(of: connection.descriptor))
         if context.options.isFast {
             let session = FastSession(
                 context: context, credential: credential, topics: topics,

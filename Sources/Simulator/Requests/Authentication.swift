@@ -1,4 +1,5 @@
 internal import BroadsideAPNs
+internal import BroadsideRing
 internal import BroadsideSupport
 
 /// A key that may sign provider tokens.
@@ -79,6 +80,10 @@ struct ProviderTokenVerifier {
 struct ConnectionCredential {
     /// True if a valid client certificate was presented.
     let hasCertificate: Bool
+    /// The client's address; nil if it is unknown.
+    let address: SocketAddress?
+    /// The hash of the token of the last request, valid or not; nil if it had none.
+    private(set) var presentedFingerprint: UInt64?
     /// The key of the first accepted token.
     private var boundKey: Int?
     /// The last accepted token, kept to recognize it without a lookup.
@@ -91,8 +96,9 @@ struct ConnectionCredential {
     /// True if the `iat` of the last token is a string instead of a number.
     var hasTextualIssueTime: Bool { last?.hasTextualIssueTime ?? false }
 
-    init(hasCertificate: Bool) {
+    init(hasCertificate: Bool, address: SocketAddress? = nil) {
         self.hasCertificate = hasCertificate
+        self.address = address
     }
 
     /// Returns the reason for refusing a request, or nil if its credential is valid.
@@ -101,13 +107,16 @@ struct ConnectionCredential {
         environment: Endpoints.Environment = .production, nowUnixSeconds: UInt64
     ) -> Reason? {
         if hasCertificate { return nil }
+        presentedFingerprint = nil
         guard let value = authorization else { return .missingProviderToken }
         guard value.byteCount > 7, Self.isBearer(value) else { return .invalidProviderToken }
         let token = value.extracting(7...)
         if let last, token.equals(last.text) {
+            presentedFingerprint = last.fingerprint
             return Self.ageRefusal(last, nowUnixSeconds: nowUnixSeconds)
         }
         let checked = verifier.check(token)
+        presentedFingerprint = checked.fingerprint
         guard let key = checked.key else { return .invalidProviderToken }
         if let reason = Self.ageRefusal(checked, nowUnixSeconds: nowUnixSeconds) { return reason }
         let presented = verifier.key(key)

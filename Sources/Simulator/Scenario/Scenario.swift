@@ -29,6 +29,11 @@ struct Scenario: Sendable, Equatable {
     /// The request rate limit for each device token; excess requests are refused with
     /// TooManyRequests.
     var tokenRate: TokenRate?
+    /// The limit on changes of a source address's provider token; nil for the rule of each
+    /// connection alone.
+    var tokenUpdates: TokenUpdateRule?
+    /// The delay and irregularity of 410; nil for none.
+    var lateUnregistered: LateUnregistered?
     /// The effect of too many refusals on a connection.
     var refusals = RefusalLimits()
     /// The behaviour of the legacy gateway.
@@ -81,6 +86,16 @@ struct TokenRate: Sendable, Equatable {
     var intervalNanoseconds: UInt64
 }
 
+/// A limit on how often a source address changes its provider token, over all its connections.
+///
+/// Apple documents the limit for a connection; field reports show it over several.
+struct TokenUpdateRule: Sendable, Equatable {
+    /// Minimum time between two changes.
+    var intervalNanoseconds: UInt64
+    /// Whether an invalid token counts as well, so that the valid one after it is a change.
+    var countsInvalid: Bool
+}
+
 /// The effect of refusals on a connection. Apple: each 4xx reduces a connection's allowance and too
 /// many end it, sooner with BadDeviceToken; a 410 does not count. The thresholds are not published.
 struct RefusalLimits: Sendable, Equatable {
@@ -89,6 +104,12 @@ struct RefusalLimits: Sendable, Equatable {
     var collapseAfter: UInt64?
     /// Number of refusals in total that ends the connection; BadDeviceToken counts twice.
     var goAwayAfter: UInt64?
+    /// Delay that each refusal adds to the connection's further responses, twice for BadDeviceToken;
+    /// an accepted notification removes it once. 0 for none.
+    var slowNanoseconds: UInt64 = 0
+
+    /// Maximum delay of a response because of refusals, nanoseconds.
+    static let maximumSlowNanoseconds: UInt64 = 1_000_000_000
 }
 
 /// A fault that applies to certain requests or at certain times.

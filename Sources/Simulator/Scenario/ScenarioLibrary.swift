@@ -231,6 +231,33 @@ enum ScenarioLibrary {
             """
         ),
         (
+            "slow-after-refusals",
+            """
+            {
+              description: "each refusal delays the connection's responses by 1 ms more",
+              refusals: { slow_by: "1ms" },
+            }
+            """
+        ),
+        (
+            "token-updates",
+            """
+            {
+              description: "an address may change its provider token once in 20 minutes; invalid ones count",
+              token_updates: { per: "20m", invalid: true },
+            }
+            """
+        ),
+        (
+            "late-unregistered",
+            """
+            {
+              description: "dead tokens get 200 for up to a second, then 410 for seven of ten requests",
+              unregistered: { within: "1s", share: 0.7 },
+            }
+            """
+        ),
+        (
             "busy-device",
             """
             {

@@ -48,7 +48,20 @@ enum ScenarioReader {
                 try refusals.integer("collapse_after", in: 1...1_000_000_000)
             scenario.refusals.goAwayAfter =
                 try refusals.integer("goaway_after", in: 1...1_000_000_000)
+            scenario.refusals.slowNanoseconds = try refusals.duration("slow_by") ?? 0
             try refusals.finish("'refusals'")
+        }
+        if var updates = try fields.object("token_updates") {
+            scenario.tokenUpdates = TokenUpdateRule(
+                intervalNanoseconds: try updates.duration("per") ?? 1_200_000_000_000,
+                countsInvalid: try updates.boolean("invalid") ?? false)
+            try updates.finish("'token_updates'")
+        }
+        if var late = try fields.object("unregistered") {
+            scenario.lateUnregistered = LateUnregistered(
+                withinNanoseconds: try late.duration("within") ?? 0,
+                share: try late.number("share", in: 0...1) ?? 1)
+            try late.finish("'unregistered'")
         }
         if var gateway = try fields.object("gateway") {
             scenario.gateway = try script(&gateway)

@@ -1,3 +1,4 @@
+internal import BroadsideRing
 internal import BroadsideSupport
 internal import Synchronization
 
@@ -14,6 +15,7 @@ final class ScenarioRun: Sendable {
         var strikes: [UInt64]
         /// Hashes of provider tokens that the scenario expired.
         var expired: [UInt64] = []
+        var updates = TokenUpdateTable()
     }
 
     /// Maximum number of expired provider tokens remembered; later ones replace the oldest.
@@ -56,6 +58,14 @@ final class ScenarioRun: Sendable {
         state.withLock { $0.expired.contains(fingerprint) }
     }
 
+    /// Counts the use of a provider token by an address; returns false if the address changes its
+    /// token too soon.
+    func allowsToken(
+        _ fingerprint: UInt64, from address: SocketAddress, _ rule: TokenUpdateRule, now: UInt64
+    ) -> Bool {
+        state.withLock { $0.updates.allows(fingerprint, from: address, rule, now: now) }
+    }
+
     /// Returns whether connections are reset at this time.
     func isOutage(at now: UInt64) -> Bool {
         scenario.faults.contains { fault in
@@ -85,6 +95,12 @@ struct ScenarioCounters {
     init(run: ScenarioRun?, connection: UInt64) {
         self.run = run
         random = splitmix64((run?.scenario.seed ?? 0) ^ connection)
+    }
+
+    /// Returns a uniform value in 0..<1.
+    mutating func chance() -> Double {
+        random = splitmix64(random)
+        return Double(random >> 11) * 0x1p-53
     }
 
     /// Returns the fault that applies to the next request, or nil for none.

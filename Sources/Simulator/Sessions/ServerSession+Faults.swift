@@ -14,6 +14,16 @@ extension ServerSession {
     func applyFault(
         _ run: ScenarioRun, _ stream: StreamIndex, _ response: inout Response
     ) -> Bool {
+        if response.reason == .unregistered, let late = run.scenario.lateUnregistered,
+            let fingerprint = streams[stream].tokenFingerprint,
+            !late.isReported(
+                fingerprint, elapsedNanoseconds: run.elapsed(context.now),
+                chance: counters.chance())
+        {
+            response = .accepted
+            // The app is gone: nothing is delivered.
+            streams[stream].envelope = nil
+        }
         if response.status == 200, let rate = run.scenario.tokenRate,
             let fingerprint = streams[stream].tokenFingerprint,
             !context.tokenRates.allows(fingerprint, rate, now: context.now)
@@ -113,6 +123,7 @@ extension ServerSession {
     func weigh(_ response: Response, _ limits: RefusalLimits) {
         if response.status == 200 {
             refusalsInARow = 0
+            slowedNanoseconds -= min(slowedNanoseconds, limits.slowNanoseconds)
             if isGateOpen, announcedLimit < fullLimit, limits.collapseAfter != nil {
                 announce(limit: fullLimit)
             }
@@ -121,7 +132,11 @@ extension ServerSession {
         // "410 does not count"; neither does a 5xx, which is not the provider's fault.
         guard response.status < 500, response.status != 410 else { return }
         refusalsInARow += 1
-        refusalCount += response.reason == .badDeviceToken ? 2 : 1
+        let weight: UInt64 = response.reason == .badDeviceToken ? 2 : 1
+        refusalCount += weight
+        slowedNanoseconds = min(
+            slowedNanoseconds + weight * limits.slowNanoseconds,
+            RefusalLimits.maximumSlowNanoseconds)
         if let most = limits.collapseAfter, refusalsInARow >= most, announcedLimit > 1 {
             announce(limit: 1)
         }

@@ -110,8 +110,13 @@ extension ServerSession {
             isAuthenticated: streams[stream].verdict.isAuthenticated, response: response,
             identifier: streams[stream].identifier,
             omitsBody: streams[stream].verdict.omitsBody)
+        let slowed =
+            context.run?.scenario.refusals.slowNanoseconds ?? 0 > 0 ? slowedNanoseconds : 0
         if context.delaysResponses {
-            context.queue.push(pending, due: context.dueTime(connectionNext: &nextResponse))
+            let due = context.dueTime(connectionNext: &nextResponse)
+            context.queue.push(pending, due: due + slowed)
+        } else if slowed > 0 {
+            context.queue.push(pending, due: context.now + slowed)
         } else {
             deliver(pending)
         }

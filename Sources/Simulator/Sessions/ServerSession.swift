@@ -71,6 +71,8 @@ final class ServerSession {
     /// Refusals since the last accepted notification, and their weighted total.
     var refusalsInARow: UInt64 = 0
     var refusalCount: UInt64 = 0
+    /// Additional delay of responses because of refusals, nanoseconds.
+    var slowedNanoseconds: UInt64 = 0
 
     init(
         context: WorkerContext, credential: ConnectionCredential, topics: TopicTable, slot: UInt32,

@@ -75,6 +75,7 @@ final class WorkerContext {
     /// Whether a request's device token is needed once the request is complete.
     var keepsTokens: Bool {
         journal != nil || devices != nil || run?.scenario.tokenRate != nil
+            || run?.scenario.lateUnregistered != nil
     }
 
     /// Maximum time that a connection may be without requests; nil for no limit.
@@ -129,12 +130,13 @@ final class WorkerContext {
                 {
                     credential.forgetLast()
                 }
-                if let reason = credential.refusal(
+                let reason = credential.refusal(
                     authorization: authorization, verifier: &verifier,
                     environment: options.environment, nowUnixSeconds: nowUnixSeconds)
-                {
-                    return reason
+                if let rule = run?.scenario.tokenUpdates, updatesTooSoon(credential, reason, rule) {
+                    return .tooManyProviderTokenUpdates
                 }
+                if let reason { return reason }
                 if credential.hasTextualIssueTime { totals.count(.textualIssueTime) }
                 if let run, let fingerprint = credential.lastFingerprint, run.isExpired(fingerprint)
                 {
@@ -142,6 +144,19 @@ final class WorkerContext {
                 }
                 return nil
             })
+    }
+
+    /// Counts the use of a provider token by a source address; returns whether the address changes a
+    /// valid token too soon.
+    private func updatesTooSoon(
+        _ credential: ConnectionCredential, _ reason: Reason?, _ rule: TokenUpdateRule
+    ) -> Bool {
+        guard let run, let address = credential.address,
+            let fingerprint = credential.presentedFingerprint,
+            reason != .invalidProviderToken || rule.countsInvalid
+        else { return false }
+        let isAllowed = run.allowsToken(fingerprint, from: address, rule, now: now)
+        return !isAllowed && reason == nil
     }
 
     /// Returns an `apns-unique-id`, which APNs sends only in the development environment.
