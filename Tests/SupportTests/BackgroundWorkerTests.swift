@@ -32,4 +32,17 @@ struct BackgroundWorkerTests {
         while worker.isIdle == false, worker.take() != 4 { usleep(1000) }
         #expect(worker.isIdle)
     }
+
+    @Test func `A result wakes the thread that waits for it`() throws {
+        let events = BoundedQueue<Bool>(limit: 1)
+        let owner = try WorkerThread {
+            let signals = SignalWatch()
+            let worker = BackgroundWorker<Int, Int>(wakes: true) { $0 }
+            try? worker.put(1)
+            let event = signals.wait(milliseconds: 30_000)
+            if case .finished = event { events.put(worker.take() == 1) } else { events.put(false) }
+        }
+        owner.join()
+        #expect(events.take() == true)
+    }
 }

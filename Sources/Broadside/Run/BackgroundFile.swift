@@ -19,7 +19,7 @@ final class BackgroundFile<Content> {
     ) {
         self.path = path
         self.consequence = consequence
-        worker = BackgroundWorker { content in
+        worker = BackgroundWorker(wakes: true) { content in
             do throws(BroadsideError) {
                 try write(content)
                 return nil

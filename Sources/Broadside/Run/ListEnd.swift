@@ -26,9 +26,12 @@ final class ListEnd {
         self.source = source
         self.coordinator = coordinator
         self.signals = signals
+        // Without a read, the thread ends within a fraction of a millisecond, and notifies nobody.
+        var microseconds = 100
         for _ in 0..<Self.diskPatience / 10
         where !services.hasListEnded && !coordinator.isStoppingAtOnce {
-            if signals.isStopTaken(milliseconds: 10) {
+            defer { microseconds = min(2 * microseconds, 10_000) }
+            if signals.isStopTaken(microseconds: microseconds) {
                 coordinator.stopAtOnce()
                 SignalWatch.hurry()
             }

@@ -359,7 +359,7 @@ struct LiveRun {
             // SAFETY: no other thread uses the session's directory until the claim is made, or
             // afterwards.
             nonisolated(unsafe) let session = session
-            let claimer = BackgroundWorker<Void, EndClaim> { _ in
+            let claimer = BackgroundWorker<Void, EndClaim>(wakes: true) { _ in
                 EndClaim(problem: unsafe session.claimEnd())
             }
             do throws(BroadsideError) {

@@ -25,8 +25,10 @@ package struct SignalWatch {
 
     /// Waits for a signal, or the notification of a thread, for at most the given number of
     /// milliseconds.
-    package func wait(milliseconds: Int) -> Event {
-        switch signals.take(nanoseconds: milliseconds * 1_000_000) {
+    package func wait(milliseconds: Int) -> Event { wait(microseconds: 1000 * milliseconds) }
+
+    private func wait(microseconds: Int) -> Event {
+        switch signals.take(nanoseconds: 1000 * microseconds) {
         case SIGINT, SIGTERM: return .stop
         case SIGHUP: return .reload
         case Self.notification: return .finished
@@ -36,7 +38,12 @@ package struct SignalWatch {
 
     /// Returns whether a stop signal arrived within the given number of milliseconds.
     package func isStopTaken(milliseconds: Int) -> Bool {
-        if case .stop = wait(milliseconds: milliseconds) { return true }
+        isStopTaken(microseconds: 1000 * milliseconds)
+    }
+
+    /// Returns whether a stop signal arrived within the given number of microseconds.
+    package func isStopTaken(microseconds: Int) -> Bool {
+        if case .stop = wait(microseconds: microseconds) { return true }
         return false
     }
 

@@ -1,9 +1,11 @@
+internal import Glibc
+
 /// A thread for blocking work on behalf of a thread that must not block. It runs one job at a time
 /// and keeps only the latest pending one. It ends with its owner or with the process, without being
 /// waited for.
 package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
     private let work: @Sendable (Job) -> Result
-    private let state = State()
+    private let state: State
 
     /// The state shared by both threads; the worker's thread retains only this and `work`.
     private final class State: @unchecked Sendable {
@@ -14,10 +16,20 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         var isWorking = false
         var hasThread = false
         var isClosed = false
+        /// The owner's thread, if it waits for results.
+        let waiter: pthread_t?
+
+        init(waiter: pthread_t?) { self.waiter = waiter }
     }
 
-    /// - Parameter work: Processes a job on the worker's thread.
-    package init(_ work: @escaping @Sendable (Job) -> Result) { self.work = work }
+    /// - Parameters:
+    ///   - wakes: Whether each result wakes the calling thread by `SignalWatch.notify`. That thread
+    ///     must then be the one that releases this object.
+    ///   - work: Processes a job on the worker's thread.
+    package init(wakes: Bool = false, _ work: @escaping @Sendable (Job) -> Result) {
+        self.work = work
+        state = State(waiter: wakes ? pthread_self() : nil)
+    }
 
     deinit {
         state.monitor.locked {
@@ -68,6 +80,8 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
                 assert(state.isWorking, "a result is that of the job which was taken")
                 state.result = result
                 state.isWorking = false
+                // Not after the owner is gone, because its thread may have ended.
+                if let waiter = state.waiter, !state.isClosed { SignalWatch.notify(waiter) }
             }
         }
     }
