@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <sys/types.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
@@ -5,11 +6,49 @@
 #include <string.h>
 #include <microhttpd.h>
 
+// The functions of libmicrohttpd that are used. The library, which needs GnuTLS and nine more, is loaded
+// by the first endpoint.
+typedef struct {
+    __typeof__(&MHD_start_daemon) start_daemon;
+    __typeof__(&MHD_stop_daemon) stop_daemon;
+    __typeof__(&MHD_get_daemon_info) daemon_info;
+    __typeof__(&MHD_get_connection_info) connection_info;
+    __typeof__(&MHD_lookup_connection_value) connection_value;
+    __typeof__(&MHD_create_response_from_buffer) create_response;
+    __typeof__(&MHD_add_response_header) add_header;
+    __typeof__(&MHD_queue_response) queue_response;
+    __typeof__(&MHD_destroy_response) destroy_response;
+} microhttpd_functions;
+
+// Loads the library, which is never unloaded; call it once. Returns NULL if it is missing, or lacks a
+// function.
+static inline const microhttpd_functions *microhttpd_load(void)
+{
+    static microhttpd_functions functions;
+    void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return NULL;
+#define MICROHTTPD_FIND(member, name) \
+    ((functions.member = (__typeof__(functions.member))dlsym(library, name)) != NULL)
+    return MICROHTTPD_FIND(start_daemon, "MHD_start_daemon")
+        && MICROHTTPD_FIND(stop_daemon, "MHD_stop_daemon")
+        && MICROHTTPD_FIND(daemon_info, "MHD_get_daemon_info")
+        && MICROHTTPD_FIND(connection_info, "MHD_get_connection_info")
+        && MICROHTTPD_FIND(connection_value, "MHD_lookup_connection_value")
+        && MICROHTTPD_FIND(create_response, "MHD_create_response_from_buffer")
+        && MICROHTTPD_FIND(add_header, "MHD_add_response_header")
+        && MICROHTTPD_FIND(queue_response, "MHD_queue_response")
+        && MICROHTTPD_FIND(destroy_response, "MHD_destroy_response")
+        ? &functions : NULL;
+#undef MICROHTTPD_FIND
+}
+
 // MHD_start_daemon and MHD_get_daemon_info have variable arguments, so Swift cannot import them.
 // The host is a numeric address.
 
 static inline struct MHD_Daemon *microhttpd_start(
-    const char *host, unsigned short port, MHD_AccessHandlerCallback handler, void *context,
+    const microhttpd_functions *functions, const char *host, unsigned short port,
+    MHD_AccessHandlerCallback handler, void *context,
     MHD_NotifyConnectionCallback notify, unsigned int connection_limit,
     unsigned int timeout_seconds)
 {
@@ -30,7 +69,7 @@ static inline struct MHD_Daemon *microhttpd_start(
     } else {
         return NULL;
     }
-    return MHD_start_daemon(
+    return functions->start_daemon(
         flags, 0, NULL, NULL, handler, context,
         MHD_OPTION_SOCK_ADDR, address,
         MHD_OPTION_NOTIFY_CONNECTION, notify, context,
@@ -42,35 +81,46 @@ static inline struct MHD_Daemon *microhttpd_start(
 
 // Queues a response with a copy of a plain text.
 static inline enum MHD_Result microhttpd_reply(
-    struct MHD_Connection *connection, unsigned int status, const void *text, size_t count)
+    const microhttpd_functions *functions, struct MHD_Connection *connection, unsigned int status,
+    const void *text, size_t count)
 {
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(count, (void *)text, MHD_RESPMEM_MUST_COPY);
+        functions->create_response(count, (void *)text, MHD_RESPMEM_MUST_COPY);
     if (!response)
         return MHD_NO;
-    MHD_add_response_header(
+    functions->add_header(
         response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-    enum MHD_Result result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
+    enum MHD_Result result = functions->queue_response(connection, status, response);
+    functions->destroy_response(response);
     return result;
 }
 
 // Returns the connection's socket; -1 if it has none.
-static inline int microhttpd_socket(struct MHD_Connection *connection)
+static inline int microhttpd_socket(
+    const microhttpd_functions *functions, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        functions->connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info ? info->connect_fd : -1;
 }
 
 // Returns the request's Host header, NULL if it has none; valid until the request is answered.
-static inline const char *microhttpd_host(struct MHD_Connection *connection)
+static inline const char *microhttpd_host(
+    const microhttpd_functions *functions, struct MHD_Connection *connection)
 {
-    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    return functions->connection_value(connection, MHD_HEADER_KIND, "Host");
 }
 
-static inline unsigned int microhttpd_port(struct MHD_Daemon *daemon)
+static inline unsigned int microhttpd_port(
+    const microhttpd_functions *functions, struct MHD_Daemon *daemon)
 {
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
+    const union MHD_DaemonInfo *info = functions->daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
     return info ? info->port : 0;
+}
+
+// Ends the daemon, and returns when its thread has ended.
+static inline void microhttpd_stop(
+    const microhttpd_functions *functions, struct MHD_Daemon *daemon)
+{
+    functions->stop_daemon(daemon);
 }

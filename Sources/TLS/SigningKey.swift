@@ -1,4 +1,3 @@
-internal import CBroadsideGnuTLS
 internal import CBroadsideOpenSSL
 
 /// An Apple `.p8` key: a P-256 private key that signs provider tokens with ES256.
@@ -55,10 +54,12 @@ public struct SigningKey: Sendable {
         if let token { return try token.sign(message) }
         if let signature = try signWithOpenSSL(message) { return signature }
         if let signature = signWithGnuTLS(message) { return signature }
+        let remedy =
+            ReproducibleSigner.shared == nil
+            ? "install GnuTLS (Debian: libgnutls30), or use OpenSSL 3.2 or later"
+            : "use OpenSSL 3.2 or later, or GnuTLS 3.7 or later outside of FIPS mode"
         throw TLSError(
-            .library,
-            "neither OpenSSL nor GnuTLS signs with the nonce of RFC 6979: use OpenSSL 3.2 or later, or "
-                + "GnuTLS 3.7 or later outside of FIPS mode")
+            .noSigner, "neither OpenSSL nor GnuTLS signs with the nonce of RFC 6979: \(remedy)")
     }
 
     /// Signs like `signES256` with OpenSSL; nil if it does not support deterministic nonces.
@@ -92,14 +93,12 @@ public struct SigningKey: Sendable {
 
     /// Signs like `signES256` with GnuTLS; nil if it is unavailable.
     func signWithGnuTLS(_ message: [UInt8]) -> [UInt8]? {
+        guard let signer = ReproducibleSigner.shared else { return nil }
         var encoded = key.der
         defer { encoded.cleanse() }
-        var der = [UInt8](repeating: 0, count: ES256Signature.maximumDERCount)
-        // SAFETY: each array has the byte count passed with it; key and message are only read, and
-        // at most that many bytes of `der` are written.
-        let count = unsafe gnutls_sign_reproducibly(
-            encoded, encoded.count, message, message.count, &der, der.count)
-        return ES256Signature.raw(fromDER: Array(der.prefix(count)))
+        return ES256Signature.raw(
+            fromDER: signer.sign(
+                message, key: encoded, maximumCount: ES256Signature.maximumDERCount))
     }
 }
 

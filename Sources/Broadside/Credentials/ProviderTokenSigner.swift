@@ -15,10 +15,14 @@ struct ProviderTokenSigner: Sendable {
     ///
     /// - Parameter issuedAtSeconds: Value of `iat`, seconds since 1970.
     func sign(issuedAtSeconds: UInt64) -> [UInt8]? {
+        try? authorization(issuedAtSeconds: issuedAtSeconds)
+    }
+
+    private func authorization(issuedAtSeconds: UInt64) throws(TLSError) -> [UInt8] {
         let claims = ProviderTokenClaims(
             keyID: keyID, teamID: teamID, issuedAtUnixSeconds: issuedAtSeconds)
         let input = claims.signingInput
-        guard let signature = try? key.signES256(input) else { return nil }
+        let signature = try key.signES256(input)
         return ProviderTokenClaims.authorization(
             ProviderTokenClaims.compactToken(signingInput: input, signature: signature))
     }
@@ -33,10 +37,16 @@ struct ProviderTokenSigner: Sendable {
     ) throws(BroadsideError) -> ProviderTokenLife.Token {
         let date = Int64(ProviderTokenAge.issueTime(at: nowSeconds)) + shiftSeconds
         let issuedAt = UInt64(max(0, date))
-        guard let value = sign(issuedAtSeconds: issuedAt) else {
-            throw .usage("auth-key", "can't sign: use the .p8 file that you got from Apple")
+        do throws(TLSError) {
+            return .init(
+                value: try authorization(issuedAtSeconds: issuedAt), issuedAt: issuedAt)
+        } catch {
+            throw .usage(
+                "auth-key",
+                error.code == .noSigner
+                    ? "can't sign: \(error.message)"
+                    : "can't sign: use the .p8 file that you got from Apple")
         }
-        return .init(value: value, issuedAt: issuedAt)
     }
 }
 

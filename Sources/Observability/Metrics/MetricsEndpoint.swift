@@ -8,13 +8,17 @@ internal import Synchronization
 @safe package final class MetricsEndpoint: @unchecked Sendable {
     /// Content for the daemon's thread; outlives the daemon, which is stopped first.
     private final class Page: Sendable {
+        let library: HTTPLibrary
         let text = Mutex<[UInt8]>([])
         /// Whether the endpoint is reachable only from this machine.
         let isLocal: Bool
         /// Sockets of open connections, the oldest first.
         private let sockets = Mutex<[Int32]>([])
 
-        init(isLocal: Bool) { self.isLocal = isLocal }
+        init(_ library: HTTPLibrary, isLocal: Bool) {
+            self.library = library
+            self.isLocal = isLocal
+        }
 
         /// Records a new connection. Beyond the limit, the oldest one is shut down, so that slow or
         /// silent clients do not block others.
@@ -52,12 +56,18 @@ internal import Synchronization
     ///   - port: 0 picks a free one.
     init(host: String, port: UInt16) throws(BroadsideError) {
         let shownHost = host.contains(":") ? "[\(host)]" : host
-        page = Page(isLocal: MetricsHost.isLoopback(host))
+        guard let library = HTTPLibrary.shared else {
+            throw .usage(
+                "metrics",
+                "an endpoint needs libmicrohttpd: install it (Debian: libmicrohttpd12), or name a file"
+            )
+        }
+        page = Page(library, isLocal: MetricsHost.isLoopback(host))
         // SAFETY: the daemon copies the address and the options; the page that it gets as context
         // lives as long as this object, whose `deinit` stops it before.
         let context = unsafe Unmanaged.passUnretained(page).toOpaque()
         let daemon = unsafe microhttpd_start(
-            host, port, Self.handler, context, Self.notify,
+            library.functions, host, port, Self.handler, context, Self.notify,
             // Twice the limit, so that new connections are accepted while the oldest ones close.
             UInt32(2 * Self.connectionsLimit), Self.timeoutSeconds)
         guard let daemon = unsafe daemon else {
@@ -65,12 +75,14 @@ internal import Synchronization
                 option: "metrics", "\(shownHost):\(port)", errno: errno, "name a free port, or :0")
         }
         unsafe self.daemon = daemon
-        url = "http://\(shownHost):\(unsafe microhttpd_port(daemon))/metrics"
+        url = "http://\(shownHost):\(unsafe microhttpd_port(library.functions, daemon))/metrics"
     }
 
     // SAFETY: stopped once; the call returns when the daemon's thread has ended.
     deinit {
-        if let daemon = unsafe daemon { unsafe MHD_stop_daemon(daemon) }
+        if let daemon = unsafe daemon {
+            unsafe microhttpd_stop(page.library.functions, daemon)
+        }
     }
 
     func publish(_ text: String) {
@@ -82,7 +94,7 @@ internal import Synchronization
         // it the last connection.
         guard let context = unsafe context, let connection = unsafe connection else { return }
         let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
-        let socket = unsafe microhttpd_socket(connection)
+        let socket = unsafe microhttpd_socket(page.library.functions, connection)
         // MHD_CONNECTION_NOTIFY_STARTED
         if code.rawValue == 0 { page.began(socket) } else { page.ended(socket) }
     }
@@ -97,11 +109,13 @@ internal import Synchronization
         else { return MHD_Result(rawValue: 0)! }
         let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
         // Every browser sends a Host header; a request without one does not come from a browser.
-        let host = unsafe microhttpd_host(connection).map { unsafe String(cString: $0) }
+        let host = unsafe microhttpd_host(page.library.functions, connection)
+            .map { unsafe String(cString: $0) }
         let (status, text) = unsafe reply(
             to: String(cString: method), String(cString: url), host: host, page)
         return unsafe text.withUnsafeBytes { bytes in
-            unsafe microhttpd_reply(connection, status, bytes.baseAddress, bytes.count)
+            unsafe microhttpd_reply(
+                page.library.functions, connection, status, bytes.baseAddress, bytes.count)
         }
     }
 

@@ -1,0 +1,16 @@
+internal import CBroadsideMicrohttpd
+
+/// libmicrohttpd, loaded for the first endpoint.
+@safe struct HTTPLibrary: @unchecked Sendable {
+    // SAFETY: static memory that is no longer changed; the library stays loaded until the process
+    // ends.
+    let functions: UnsafePointer<microhttpd_functions>
+
+    /// The library; nil if it is not installed.
+    static let shared = HTTPLibrary()
+
+    private init?() {
+        guard let functions = unsafe microhttpd_load() else { return nil }
+        unsafe self.functions = functions
+    }
+}
