@@ -6,7 +6,8 @@ import BroadsideRing
 import BroadsideSupport
 import BroadsideTLS
 
-/// One connection to APNs for one request over a blocking stream, for `doctor`, which may wait.
+/// One connection to APNs over a blocking stream, for commands that send one request at a time and
+/// may wait, such as `doctor`.
 @safe final class BlockingConnection {
     /// Cause that ends the connection.
     enum Failure: Error {
