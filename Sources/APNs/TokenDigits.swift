@@ -24,6 +24,7 @@ import Glibc
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         let result = body(&digits)
         count = unsafe digits.finalize(for: room)
+        assert(count <= TokenText.maximumDigitCount)
         return result
     }
 

@@ -40,6 +40,7 @@ public struct WrittenTime: Sendable, Equatable {
     }
 
     private init(_ first: Int64, lasting rest: Int64 = 0) {
+        assert(rest >= 0)
         self.first = first
         last = first + rest
     }
@@ -174,6 +175,7 @@ private struct TimeScanner: ~Escapable {
 
     /// Consumes a character if it comes next.
     mutating func take(_ character: Unicode.Scalar) -> Bool {
+        assert(offset <= end)
         guard offset < end, text.byte(at: offset) == UInt8(ascii: character) else { return false }
         offset += 1
         return true

@@ -71,6 +71,7 @@ public struct BinaryNotificationReader: Sendable {
             command: command, identifier: identifier, expiration: expiration,
             token: Array(pending[tokenAt..<(tokenAt + tokenCount)]),
             payload: Array(pending[payloadAt..<(payloadAt + payloadCount)]))
+        assert(payloadAt + payloadCount <= pending.count && payloadAt > offset)
         offset = payloadAt + payloadCount
         return .notification(notification)
     }
@@ -81,10 +82,12 @@ public struct BinaryNotificationReader: Sendable {
         guard offset + 5 + count <= pending.count else { return nil }
         let items = pending[(offset + 5)..<(offset + 5 + count)]
         offset += 5 + count
+        assert(offset <= pending.count)
         return Self.read(items: items)
     }
 
     private static func read(items: ArraySlice<UInt8>) -> Event {
+        assert(items.count <= frameLimit)
         var rest = items
         var result = BinaryNotification(command: .frame, token: [], payload: [])
         var seen: Set<UInt8> = []

@@ -17,7 +17,8 @@ public struct FeedbackTuple: Sendable, Equatable {
 
     /// The bytes on the wire.
     public var encoded: [UInt8] {
-        BinaryNotification.bigEndian(unixSeconds)
+        assert((1...BinaryCommand.tokenLimit).contains(token.count), "no reader accepts this")
+        return BinaryNotification.bigEndian(unixSeconds)
             + [UInt8(token.count >> 8), UInt8(token.count & 0xff)] + token
     }
 }
@@ -51,7 +52,10 @@ public struct FeedbackReader: Sendable {
     }
 
     /// Bytes of a tuple that is not complete yet.
-    public var pendingCount: Int { pending.count - offset }
+    public var pendingCount: Int {
+        assert(offset <= pending.count)
+        return pending.count - offset
+    }
 
     /// Returns the next complete tuple; nil if more bytes are needed.
     public mutating func next() throws(Problem) -> FeedbackTuple? {

@@ -45,6 +45,7 @@ struct FallbackTally: ~Copyable {
         // A character must not be split.
         while slot.isCut, count > 0, value.byte(at: count) & 0xc0 == 0x80 { count -= 1 }
         for index in 0..<count { slot.sample[index] = value.byte(at: index) }
+        assert(count <= Self.sampleLimit)
         slot.count = UInt8(count)
         slots[used] = slot
         used += 1
@@ -53,6 +54,7 @@ struct FallbackTally: ~Copyable {
 
     /// Counts a row in a slot.
     mutating func add(_ slot: Int) {
+        assert(slot == Self.valueLimit || slot < used, "a row in a slot without a value")
         if slot == Self.valueLimit {
             otherRows += 1
         } else {

@@ -26,6 +26,8 @@ public struct BrokenServerGuard: Sendable {
         if times.count == Self.countLimit { times.removeFirst() }
         // Reactors' clocks are read one after the other, so times may arrive out of order.
         times.append(max(now, times.last ?? 0))
+        assert(times.count <= Self.countLimit)
+        assert(times.count < 2 || times[times.count - 2] <= times[times.count - 1])
         return inARow >= Self.inARowLimit
             || (times.count == Self.countLimit
                 && times[Self.countLimit - 1] - times[0] <= Self.span)

@@ -75,6 +75,7 @@ public struct ListDecompressor: ~Copyable {
             }
             progress.consumed += step.consumed
             progress.produced += step.produced
+            assert(progress.consumed <= input.byteCount && progress.produced <= output.count)
             if input.byteCount == 0, step.produced == 0 { break }
         }
         return progress
@@ -94,6 +95,7 @@ extension ListDecompressor {
             _ output: UnsafeMutableRawBufferPointer
         ) throws(Fault) -> Progress {
             if isBetween {
+                assert(input.byteCount > 0, "a member begins without a byte")
                 let byte = input.byte(at: 0)
                 if byte == 0 {
                     isPadding = true

@@ -40,6 +40,7 @@ public struct ListHash: Sendable {
     }
 
     private mutating func endBlock() {
+        assert(!pending.isEmpty && pending.count <= Self.blockByteCount)
         mix(MixingHash.hash(pending.rawSpan))
         pending.removeAll(keepingCapacity: true)
     }

@@ -44,6 +44,7 @@ internal import CBroadsideOpenSSL
         source: UnsafeRawBufferPointer, sink: UnsafeMutableRawBufferPointer
     ) {
         // SAFETY: the caller keeps both ranges valid until it calls `detach`.
+        unsafe assert(self.sink.count == 0, "a call inside another one")
         unsafe self.source = source
         unsafe self.sink = sink
         consumed = 0
@@ -70,6 +71,7 @@ internal import CBroadsideOpenSSL
             }
         }
         consumed += taken
+        unsafe assert(consumed <= source.count)
         return taken
     }
 
@@ -81,6 +83,7 @@ internal import CBroadsideOpenSSL
         guard put > 0 else { return 0 }
         unsafe (sink.baseAddress! + produced).copyMemory(from: record, byteCount: put)
         produced += put
+        unsafe assert(produced <= sink.count)
         return put
     }
 

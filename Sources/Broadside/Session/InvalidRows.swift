@@ -54,6 +54,7 @@ struct InvalidRows {
         _ finding: RowInspector.Finding, _ row: RowReader.Row, _ reader: borrowing RowReader
     ) {
         examined += 1
+        assert(examined <= Self.examinedLimit)
         guard finding.reason == .malformedToken,
             let kind = ForeignToken.detect(reader.value(reader.field(0))[...])
         else { return }
@@ -89,6 +90,7 @@ struct InvalidRows {
         var text =
             ": \(FirstRowsCheck.share(found.rows, of: count)) rows read are \(kind.name), the first "
         text += "on line \(found.firstLine)"
+        assert(found.rows <= invalid && invalid <= count, "more rows of a kind than rows")
         let others = invalid - found.rows
         if others > 0 {
             text += "; \(grouped(others)) other \(others == 1 ? "row is" : "rows are") invalid"

@@ -129,6 +129,8 @@ final class LedgerSession {
                 isInListOrder: plan.options.canary == nil || manifest.canaryPassed,
                 segmentCount: plan.shape.reactors)
         }
+        assert(isFinishedAlready == (epoch == 0), "a finished campaign begins no run")
+        assert(manifest.epochs.map(\.number) == manifest.epochs.map(\.number).sorted())
         // Without a canary this run may reserve any rows.
         if plan.options.canary == nil { manifest.canaryRowCount = nil }
         guard !isFinishedAlready else {

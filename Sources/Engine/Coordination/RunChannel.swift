@@ -35,10 +35,13 @@ struct RunChannel {
     ///     those in flight and those that it would make.
     ///   - inFlight: Number of requests in flight.
     mutating func exchange(permits: Int, inFlight: Int, _ now: Now) {
+        assert(permits >= 0 && inFlight >= 0)
+        let kept = min(directives.permits, inFlight)
         directives = coordinator.exchange(
             effects, reactor: reactor,
             permits: .init(held: directives.permits, needed: inFlight, wanted: permits), now)
         effects.removeAll()
+        assert(directives.permits >= kept, "a request in flight lost its permit")
     }
 
     /// Hands over the effects of the iteration and returns unused permits.

@@ -94,6 +94,7 @@ extension RunCoordinator.State {
         if effects.isReady { anyReady = true }
         if effects.isListOver { isListOver = true }
         rateParticipants += effects.rateChange
+        assert(rateParticipants >= 0, "a reactor gave up the rate twice")
         lastResponse = max(lastResponse, effects.lastResponse)
         for signal in effects.signals {
             switch signal {
@@ -145,10 +146,13 @@ extension RunCoordinator.State {
     fileprivate mutating func grant(_ request: PermitRequest) -> Int {
         let kept = min(request.held, request.needed)
         permits -= request.held - kept
+        assert(kept >= 0 && permits >= kept, "\(permits) permits are out, and \(kept) are held")
         guard request.wanted > kept, !anyAccepted else { return kept }
         let free = max(0, guards.abortAfter - permits - guards.refusalCount)
         let granted = min(request.wanted - kept, free)
         permits += granted
+        assert(kept + granted <= request.wanted)
+        assert(granted == 0 || permits + guards.refusalCount <= guards.abortAfter)
         return kept + granted
     }
 

@@ -102,6 +102,7 @@ struct AddressBook {
                 if let until { due = min(due ?? until, until) }
                 continue
             }
+            assert(entries[index].isNamed)
             next = (index + 1) % entries.count
             entries[index].attempts += 1
             return index

@@ -43,6 +43,7 @@ struct CompletionBatching {
     func wait(inFlight: Int) -> Wait? {
         // All but one: waiting for the last connection would leave the others idle.
         let completions = min(readyConnections - 1, Self.completionsLimit)
+        assert(readyConnections >= 0)
         guard completions > 1, latency > 0 else { return nil }
         let nanoseconds = min(latency / Self.shareOfLatency, Self.limit)
         let expected = (UInt64(inFlight) * nanoseconds) / latency

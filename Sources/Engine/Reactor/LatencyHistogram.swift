@@ -30,6 +30,7 @@
         // SAFETY: `bucket(of:)` is below `bucketCount` for every value: those from 2^40 on share
         // the last bucket.
         unsafe buckets[Self.bucket(of: nanoseconds)] &+= 1
+        assert(Self.bucket(of: nanoseconds) < Self.bucketCount)
         count &+= 1
         sumNanoseconds &+= nanoseconds
         if nanoseconds > maximumNanoseconds { maximumNanoseconds = nanoseconds }

@@ -29,6 +29,8 @@ struct ReactorMetrics: ~Copyable {
     mutating func takeCanaryProgress() -> ReactorEffects.CanaryProgress {
         let total = canaryTotal
         defer { canaryReport.reported = total }
+        assert(
+            total.answered + total.lost <= total.done, "more responses than rows that are done")
         return .init(
             done: total.done - canaryReport.reported.done,
             answered: total.answered - canaryReport.reported.answered,

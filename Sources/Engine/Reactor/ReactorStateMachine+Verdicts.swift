@@ -42,6 +42,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Puts a row first in line for the next connection, because the server did not process it; the
     /// attempt does not count.
     mutating func requeueUncounted(_ tag: RowTag) {
+        assert(rows.slab[tag].attempts > 0, "a request that was not counted")
         rows.slab[tag].attempts -= 1
         rows.requeue(tag)
     }
@@ -108,6 +109,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ tag: RowTag, state rowState: RowState, status: UInt16, reasonCode: UInt8,
         timestamp: UInt64? = nil, now: Now
     ) {
+        assert(rowState.isSettled && rowState != .accepted)
         // SAFETY: the slot belongs to the row until it is freed below; the ledger copies the token.
         unsafe recorder.ledger.settled(
             row: rows.slab[tag].row, state: rowState, status: status, reason: reasonCode,

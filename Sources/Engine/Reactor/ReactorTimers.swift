@@ -45,6 +45,7 @@ struct ReactorTimers {
     /// Returns true if a scan is due, and schedules the next one.
     mutating func takeScan(now: UInt64) -> Bool {
         guard now >= nextScan else { return false }
+        assert(stallCount <= Self.stallCountLimit)
         nextScan = now + Self.scanInterval
         stallCount = 0
         return true

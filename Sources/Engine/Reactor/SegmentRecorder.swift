@@ -72,6 +72,7 @@ struct SegmentRecorder: ~Copyable {
         if syncing == nil, requiredSync > ledger.syncedPosition,
             requiredSync <= ledger.writtenPosition || demand.waitsForWritten
         {
+            assert(ledger.writtenPosition > ledger.syncedPosition, "a sync of nothing")
             syncing = ledger.writtenPosition
             submissions.append(.sync(position: ledger.writtenPosition))
         }
@@ -107,6 +108,7 @@ struct SegmentRecorder: ~Copyable {
             hasFailed = true
             return result == 0 ? EIO : Int32(truncatingIfNeeded: -result)
         }
+        assert(ledger.writeIsInFlight, "the end of a write that was not submitted")
         ledger.writeCompleted(result)
         return nil
     }
@@ -121,6 +123,7 @@ struct SegmentRecorder: ~Copyable {
         }
         syncing = nil
         ledger.syncCompleted(upTo: position)
+        assert(ledger.syncedPosition >= position)
         return nil
     }
 

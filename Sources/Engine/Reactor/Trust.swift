@@ -32,6 +32,7 @@ struct Trust {
 
     @inline(__always)
     mutating func recordResponse(now: UInt64) {
+        assert(now >= lastResponse, "a response before the last one")
         responses += 1
         lossesInARow = 0
         lastResponse = now
@@ -49,6 +50,7 @@ struct Trust {
     ///
     /// - Returns: Earliest time of the next one, monotonic nanoseconds.
     mutating func recordRefusal(now: UInt64) -> UInt64 {
+        assert(responsesAtRefusal <= responses)
         responsesAtRefusal = responses
         return refusals.refused(now: now)
     }
@@ -72,6 +74,7 @@ struct Trust {
     ///
     /// - Returns: True if it ended now.
     mutating func endProof(requestLimit: Int) -> Bool {
+        assert(mustProve, "there is nothing to prove")
         guard worth > 1, worth >= requestLimit else { return false }
         mustProve = false
         return true
@@ -95,6 +98,7 @@ struct RefusalBackoff: Equatable {
             until = now + min(Self.minimum << UInt64(min(rounds, 10)), Self.maximum)
             rounds += 1
         }
+        assert(until > now && until - now <= Self.maximum)
         return until
     }
 }

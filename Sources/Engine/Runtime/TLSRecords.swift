@@ -53,7 +53,8 @@ struct TLSRecords: RecordLayer, ~Copyable {
     }
 
     mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool {
-        session.seal(plaintext, ciphertext: &ciphertext)
+        assert(tunnel == nil, "plaintext before the proxy's tunnel is open")
+        return session.seal(plaintext, ciphertext: &ciphertext)
     }
 
     mutating func close(ciphertext: inout OutputRawSpan) {

@@ -67,6 +67,8 @@ struct Chart {
     private static let wholeHeight = height + top + 24
 
     var html: String {
+        assert(series.allSatisfy(isComplete), "a series of \(identifier) lacks values or positions")
+        assert(edges == edges.sorted(), "the edges of \(identifier) are not in order")
         let scale = scale
         return """
             <figure>
@@ -92,6 +94,11 @@ struct Chart {
             \(table)</details>
 
             """
+    }
+
+    /// Whether a series has a position for each value.
+    private func isComplete(_ one: Series) -> Bool {
+        one.positions.map { $0.count == one.values.count } ?? (one.values.count == count)
     }
 
     /// Number of values in each series.
@@ -161,6 +168,7 @@ struct Chart {
         while low * 10 <= least { low *= 10 }
         var high = low * 10
         while high < most { high *= 10 }
+        assert(low < high && most <= high)
         return .logarithmic(low: low, high: high)
     }
 
@@ -245,6 +253,7 @@ struct Chart {
     /// Stacked area with steps, because each value applies to its whole interval.
     private func area(_ one: Series, over base: inout [Double], _ scale: Scale) -> String {
         guard base.count > 0 else { return "" }
+        assert(edges.count == base.count + 1, "an area without edges")
         var upper = ""
         var lower: [String] = []
         for index in base.indices {

@@ -86,6 +86,7 @@ package struct ReportData {
                     cause: Self.cause(epoch, run),
                     retries: run?.retries ?? 0, pauses: run?.pauses ?? []))
             add(run, bins, at: axis)
+            assert(elapsed >= 0 && elapsed.isFinite, "run \(epoch.number) lasted \(elapsed) s")
             axis += elapsed
         }
     }
@@ -138,6 +139,7 @@ package struct ReportData {
             throughput.append(next)
             return
         }
+        assert(next.start >= last.start, "periods are out of order")
         let end = max(last.start + last.duration, next.start + next.duration)
         throughput[throughput.count - 1] = Throughput(
             start: last.start, duration: end - last.start, accepted: last.accepted &+ next.accepted,

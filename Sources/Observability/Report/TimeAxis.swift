@@ -77,6 +77,8 @@ struct TimeAxis {
                     seconds: run.elapsed, left: left, width: run.elapsed / whole))
             left += run.elapsed / whole
         }
+        assert(stretches.count == runs.count, "a run without a stretch")
+        assert(left <= 1 + 1e-6, "the axis ends at \(left)")
         for run in runs {
             for pause in run.pauses where bands.count < Self.pausesLimit {
                 add(pause, of: run)
@@ -127,6 +129,7 @@ struct TimeAxis {
             end = max(left, fraction(start(item) + duration(item), isEnd: true))
         }
         if !items.isEmpty { edges.append(end) }
+        assert(items.isEmpty || edges.count == laid.count + 1, "a period without two edges")
         return (edges, laid)
     }
 

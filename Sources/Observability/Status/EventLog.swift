@@ -93,6 +93,7 @@ package struct EventLog {
     ) -> [String] {
         var lines: [String] = []
         if now - windowStart >= second { lines = openWindow(now, format) }
+        assert(linesInWindow <= Self.linesLimit, "\(linesInWindow) lines within a second")
         guard linesInWindow < Self.linesLimit else {
             suppressed += 1
             lastSuppressed = event.milliseconds
@@ -103,6 +104,7 @@ package struct EventLog {
     }
 
     private mutating func openWindow(_ now: UInt64, _ format: EventLogFormat) -> [String] {
+        assert(now >= windowStart, "a second begins before the last one")
         windowStart = now
         linesInWindow = 0
         guard suppressed > 0 else { return [] }
@@ -150,6 +152,7 @@ private struct Streak {
     init(start: UInt64) { self.start = start }
 
     mutating func add(_ event: RunEvent) {
+        assert(last == nil || last?.kind == event.kind, "two kinds of events in one line")
         if let last {
             isUniform =
                 isUniform && last.fields.status == event.fields.status

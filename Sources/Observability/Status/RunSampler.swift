@@ -120,6 +120,9 @@ package struct RunSampler {
         }
         let limited = zip(report.statistics.limited, before.statistics.limited).map { $0 - $1 }
         let total = limited.reduce(0, +)
+        assert(
+            report.statistics.limited.count == before.statistics.limited.count
+                || before.statistics.limited.isEmpty, "a limit was added during a run")
         snapshot.limitedNow = limited.map { total > 0 ? Double($0) / Double(total) : 0 }
         series.append(
             TimeSeries.Point(
@@ -143,6 +146,8 @@ package struct RunSampler {
         snapshot.latencyCounts = report.latency
         snapshot.latency = RunSnapshot.Latency(report.latency)
         snapshot.counts = context.earlier + statistics.counts
+        assert(snapshot.counts.settled >= context.earlier.settled)
+        assert(statistics.inFlight >= 0 && statistics.openConnections >= 0)
         snapshot.openConnections = statistics.openConnections
         snapshot.inFlight = statistics.inFlight
     }
@@ -170,6 +175,7 @@ package struct RunSampler {
         }
         snapshot.isRowsEstimate = isEstimate
         snapshot.rows = max(rows.count(upTo: end), snapshot.counts.settled)
+        assert(list.rows <= end, "\(list.rows) rows were read of \(end)")
     }
 }
 

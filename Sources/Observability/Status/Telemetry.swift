@@ -196,6 +196,8 @@ package struct Telemetry: Codable, Sendable {
             pauses[last].endedAtMilliseconds == nil
         else { return }
         pauses[last].endedAtMilliseconds = atMilliseconds
+        assert(
+            pauses.dropLast().allSatisfy { $0.endedAtMilliseconds != nil }, "two pauses at a time")
         runs[runs.count - 1].pauses = pauses
     }
 

@@ -55,6 +55,7 @@ struct HeaderBlockScanner: ~Copyable {
     }
 
     private mutating func beginFrame() {
+        assert(skipping == 0 && payloadLeft == 0, "a frame inside another one")
         let length = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
         isBlockFrame = header[3] == 1 || header[3] == 9
         if isBlockFrame {
@@ -71,6 +72,7 @@ struct HeaderBlockScanner: ~Copyable {
     }
 
     private mutating func endFrame(offset: Int, found: (RawSpan, Int) -> Void) {
+        assert(isPassedOver || block.count <= SimulatorLimits.headerBlockCount)
         headerCount = 0
         isBlockFrame = false
         let flags = header[4]

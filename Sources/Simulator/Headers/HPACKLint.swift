@@ -83,6 +83,7 @@ struct HPACKLint {
         let finding = Finding(kind: kind, name: name)
         findings[finding, default: 0] += 1
         if first == nil { first = finding }
+        assert(blocks > 0, "a finding without a block")
     }
 
     // MARK: One field

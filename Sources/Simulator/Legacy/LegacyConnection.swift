@@ -99,6 +99,7 @@ final class LegacyConnection {
     }
 
     private func establish() {
+        assert(phase == .handshake, "a second handshake")
         phase = .reading
         guard let certificate = session.peerCertificate else {
             // TLS requires a certificate; without one no topic is known.
@@ -147,6 +148,7 @@ final class LegacyConnection {
                 return
             }
             outputOffset += count
+            assert(outputOffset <= output.count)
         }
         output = []
         outputOffset = 0

@@ -68,6 +68,7 @@ struct JournalWriter: ~Copyable {
         number(UInt64(response.status))
         if let reason = response.reason { buffer.append(reason.staticText) }
         buffer.append(UInt8(ascii: "\n"))
+        assert(now >= oldest, "a line before the oldest one")
         if buffer.count >= Self.flushCount { flush() }
     }
 

@@ -63,6 +63,7 @@ internal import BroadsideHPACK
             hasDuplicates = true
             return
         }
+        assert(used + value.byteCount <= SimulatorLimits.headerListSize)
         seen |= bit
         offsets[name.rawValue] = UInt16(used)
         counts[name.rawValue] = UInt16(value.byteCount)

@@ -37,6 +37,7 @@ final class ScenarioRun: Sendable {
                 return false
             }
             state.strikes[fault] += 1
+            assert(scenario.faults[fault].trigger.limit.map { state.strikes[fault] <= $0 } ?? true)
             return true
         }
     }
@@ -50,6 +51,7 @@ final class ScenarioRun: Sendable {
             guard !state.expired.contains(fingerprint) else { return }
             if state.expired.count == Self.expiredTokens { state.expired.removeFirst() }
             state.expired.append(fingerprint)
+            assert(state.expired.count <= Self.expiredTokens)
         }
     }
 
@@ -100,7 +102,9 @@ struct ScenarioCounters {
     /// Returns a uniform value in 0..<1.
     mutating func chance() -> Double {
         random = splitmix64(random)
-        return Double(random >> 11) * 0x1p-53
+        let chance = Double(random >> 11) * 0x1p-53
+        assert((0..<1).contains(chance))
+        return chance
     }
 
     /// Returns the fault that applies to the next request, or nil for none.

@@ -68,6 +68,7 @@ package struct UnixLineClient {
                 guard let outcome = waiting[place].question.outcome else { continue }
                 take(waiting.remove(at: place).index, outcome)
             }
+            assert(waiting.count <= limit)
             if next == count || waiting.count == limit { awaitAny(waiting.map(\.question)) }
         }
     }
@@ -119,6 +120,7 @@ package struct UnixLineClient {
     }
 
     private mutating func end(_ outcome: Result<String, Failure>) {
+        assert(self.outcome == nil, "a request with two outcomes")
         self.outcome = outcome
         connection = nil
         received = []
