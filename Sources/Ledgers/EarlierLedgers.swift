@@ -13,14 +13,18 @@ package struct EarlierLedgers {
         /// Whether the directories are a default. Default directories may contain no ledger or be
         /// missing, as on a campaign's first night, and an unreadable ledger in them is skipped.
         package var isDefault: Bool
+        /// Whether the directories may contain no ledger or be missing.
+        package var mayBeEmpty: Bool
 
         package init(
-            option: String, paths: [String], questions: EarlierQuestions, isDefault: Bool = false
+            option: String, paths: [String], questions: EarlierQuestions, isDefault: Bool = false,
+            mayBeEmpty: Bool = false
         ) {
             self.option = option
             self.paths = paths
             self.questions = questions
             self.isDefault = isDefault
+            self.mayBeEmpty = mayBeEmpty || isDefault
         }
     }
 
@@ -161,14 +165,14 @@ package struct EarlierLedgers {
         for directories in directories {
             let collection = try LedgerCollection(
                 directories.paths, option: directories.option,
-                mayBeEmpty: directories.isDefault)
+                mayBeEmpty: directories.mayBeEmpty)
             let others = collection.paths.filter {
                 ownIdentity == nil || FileIdentity(path: $0) != ownIdentity
             }
             if let note = collection.closedNote {
                 standardErrorLine("broadside: warning: --\(directories.option): \(note)")
             }
-            guard !others.isEmpty || directories.isDefault else {
+            guard !others.isEmpty || directories.mayBeEmpty else {
                 throw .usage(
                     directories.option,
                     "\(directories.paths.joined(separator: ", ")) contains no "

@@ -67,6 +67,7 @@ struct NightCall {
         var options = options
         options.send.skipDeadIsDefault = options.send.skipDead == nil
         if options.send.skipDead == nil { options.send.skipDead = [folder.path] }
+        options.send.nightFolder = folder.path
         self.options = options
         for (option, path) in [
             ("summary", options.send.summary), ("report", options.send.report),

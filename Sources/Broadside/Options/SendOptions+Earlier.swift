@@ -55,7 +55,15 @@ extension SendOptions {
                     isDefault: skipDeadIsDefault))
         }
         if cap != nil {
-            directories.append(.init(option: "history", paths: history, questions: .accepted))
+            let nights = nightFolder.map(Self.identity)
+            let own = history.filter { Self.identity(of: $0) == nights }
+            let others = history.filter { Self.identity(of: $0) != nights }
+            for (paths, mayBeEmpty) in [(own, true), (others, false)] where !paths.isEmpty {
+                directories.append(
+                    .init(
+                        option: "history", paths: paths, questions: .accepted,
+                        mayBeEmpty: mayBeEmpty))
+            }
         }
         return EarlierLedgers(
             EarlierVerdicts.Rules(

@@ -212,6 +212,8 @@ public struct SendOptions: Sendable {
     /// Command for `sh -c`, run when the run starts, stops or finishes, with the event on its
     /// standard input.
     public var hook: String?
+    /// Folder of the nights' ledgers, which has none on the first night; nil: not a night.
+    var nightFolder: String?
     /// The night whose send this is; nil: none.
     var night: NightRecord?
 
