@@ -166,11 +166,13 @@ struct NightFolder {
         let names =
             unfinished.suffix(Self.namedLimit).reversed().map(\.description).joined(separator: ", ")
             + (rest > 0 ? " and \(rest) more" : "")
-        let subject =
-            unfinished.count == 1 ? "the night of \(names) is" : "the nights of \(names) are"
+        let words =
+            unfinished.count == 1
+            ? (night: "night of \(names) is", verb: "stays as it is", rest: "it")
+            : (night: "nights of \(names) are", verb: "stay as they are", rest: "the latest")
         standardErrorLine(
-            "broadside: warning: \(subject) not complete, and stays as it is: the same command with "
-                + "--date \(last) sends the rest of \(unfinished.count == 1 ? "it" : "the latest")")
+            "broadside: warning: the \(words.night) not complete, and \(words.verb): the same command with "
+                + "--date \(last) sends the rest of \(words.rest)")
     }
 
     // MARK: Pages
