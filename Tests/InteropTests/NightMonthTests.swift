@@ -3,7 +3,8 @@ import Foundation
 import Testing
 
 /// Four weeks of nights on a clock of their own: killed, stopped, refused, lost, started twice, across changes of the
-/// clock. `Tests/Judge/nights.py` starts each, and judges it by its own reading of the rules.
+/// clock. Two scripts start each, and judge it by their own readings of the rules: `Tests/Judge/nights.py` which night is
+/// sent and when, `Tests/Judge/filtered_nights.py` what becomes of each row.
 @Suite(.timeLimit(.minutes(60)))
 struct NightMonthTests {
     private static let seeds =
@@ -13,9 +14,25 @@ struct NightMonthTests {
     func `Each night of a month sends its own list once, whatever happened in the others`(seed: Int)
         throws
     {
-        let server = try RecordingServer()
+        try judge("nights.py", seed: seed, rows: 150, by: RecordingServer())
+    }
+
+    @Test(arguments: 1...seeds)
+    func `Rows of thirty nights end as filter, dead tokens, cap, opt-outs and duplicates say`(
+        seed: Int
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let fates = try directory.write("{}", to: "fates.json")
+        let server = try RecordingServer("mortal", ["--fates", fates], script: "mortal.py")
+        try judge("filtered_nights.py", seed: seed, rows: 70, by: server, [fates])
+    }
+
+    /// Runs a script that starts the nights, with a campaign's credentials.
+    private func judge(
+        _ script: String, seed: Int, rows: Int, by server: RecordingServer, _ more: [String] = []
+    ) throws {
         let refusing = try RecordingServer("forbidden")
-        let campaign = try Campaign(rows: 150)
+        let campaign = try Campaign(rows: rows)
         let path = campaign.directory.path
         let settings: [String: String] = [
             "payload": campaign.payloadFile, "topic": Campaign.topic,
@@ -29,8 +46,9 @@ struct NightMonthTests {
         let judged = try Subprocess(
             "python3",
             [
-                "-B", "\(Tool.packageRoot)/Tests/Judge/nights.py", Broadside.path(), path,
+                "-B", "\(Tool.packageRoot)/Tests/Judge/\(script)", Broadside.path(), path,
                 String(decoding: JSONEncoder().encode(settings), as: UTF8.self), server.recordPath,
+            ] + more + [
                 refusing.endpoint, campaign.list, "\(seed)", "\(tomorrow)", preload, killer,
             ], in: campaign.directory
         ).wait(limit: 900)

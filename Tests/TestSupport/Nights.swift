@@ -98,7 +98,7 @@ extension FakeTime {
             from: Date(timeIntervalSince1970: Double(midnight + day * 86_400)))
     }
 
-    /// The environment of a process at a time of a day, `23:55`, in UTC. Servers have certificates for days 1 to 28.
+    /// The environment of a process at a time of a day, `23:55`, in UTC. Servers have certificates for days 1 to 58.
     package static func at(_ day: Int, _ time: String) throws -> [String: String] {
         let parts = time.split(separator: ":").compactMap { Int($0) }
         guard parts.count == 2 else { throw TestFailure("\(time) is not a time") }

@@ -49,7 +49,7 @@ package final class TestAuthority: Sendable {
         func makeAuthority(_ name: String) throws -> String {
             let key = try makeKey(name)
             try openssl(
-                "req -x509 -new -key \(key) -subj /CN=\(name) -days 30 -out \(path)/\(name).pem "
+                "req -x509 -new -key \(key) -subj /CN=\(name) -days 60 -out \(path)/\(name).pem "
                     + "-addext basicConstraints=critical,CA:TRUE -addext keyUsage=keyCertSign")
             return "\(path)/\(name).pem"
         }
@@ -68,7 +68,8 @@ package final class TestAuthority: Sendable {
         caFile = try makeAuthority("authority")
         otherCAFile = try makeAuthority("stranger")
         let names = "DNS:localhost,IP:127.0.0.1,IP:::1"
-        localhost = try makeServer("localhost", names, days: 30)
+        // Long enough for thirty nights on a simulated clock.
+        localhost = try makeServer("localhost", names, days: 60)
         otherName = try makeServer("othername", "DNS:push.example", days: 30)
         expired = try makeServer("expired", names, days: -1)
         authKey = try makeKey("AuthKey")

@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+"""Thirty nights of a campaign with a filter, dead tokens, a cap, opt-outs and duplicates, in simulated time, and what
+becomes of each row of each night by this file's own reading of the rules. Nights are started twice, killed, stopped,
+refused and given up. Nothing here comes from Broadside but exit codes, exports, printed counts and the requests that
+a server saw; which rows a night sends is computed before it starts.
+
+    filtered_nights.py COMMAND DIRECTORY CAMPAIGN RECORD FATES REFUSING TOKENS SEED FIRST PRELOAD KILLER
+
+COMMAND is the command, CAMPAIGN the arguments of a send (JSON) without list and ledger, RECORD the server's record,
+FATES the file by which it answers, REFUSING an endpoint that refuses all requests, TOKENS a file of tokens, FIRST the
+second at which day 1 begins (UTC), PRELOAD libfaketime, KILLER Tests/Shims/kill-at-call.
+"""
+import collections
+import csv
+import datetime
+import io
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+(COMMAND, DIRECTORY, CAMPAIGN, RECORD, FATES, REFUSING, TOKENS, SEED, FIRST, PRELOAD, KILLER) = sys.argv[1:]
+FIRST = int(FIRST)
+NIGHTS = 30
+HOUR = 3600
+# No night ends or begins at the other end of these times.
+CAP, PERIOD, DEAD_FOR = 3, 156 * HOUR, 204 * HOUR
+chance = random.Random(int(SEED))
+tokens = open(TOKENS).read().split()
+opted_out = set(tokens[::13])
+folder = os.path.join(DIRECTORY, "nights", "evening")
+os.mkdir(os.path.join(DIRECTORY, "nights"))
+
+
+def zone():
+    """Clocks that are set forward an hour in the night after day 9, and back in that after day 18."""
+    def rule(day, hour):
+        date = datetime.datetime.fromtimestamp(FIRST + day * 86400, datetime.timezone.utc)
+        return f"{date.timetuple().tm_yday - 1}/{hour}"
+    return f"WIN-1SUM,{rule(10, 2)},{rule(19, 3)}"
+
+
+os.environ["TZ"] = zone()
+time.tzset()
+
+
+def second_of(day, clock):
+    """The instant at which clocks show a time on a day."""
+    date = datetime.datetime.fromtimestamp(FIRST + day * 86400 - 86400, datetime.timezone.utc)
+    hour, minute = map(int, clock.split(":"))
+    return int(time.mktime((date.year, date.month, date.day, hour, minute, 0, 0, 0, -1)))
+
+
+def check(condition, *words):
+    if not condition:
+        print("WRONG:", *words)
+        sys.exit(1)
+
+
+def write(name, text):
+    with open(os.path.join(DIRECTORY, name), "w") as file:
+        file.write(text)
+
+
+# What devices do: most live, some die, some of these come back weeks later, some never had a right token.
+dies = {token: chance.randint(1, NIGHTS) for token in chance.sample(tokens, len(tokens) // 4)}
+returns = {token: day + chance.randint(6, 14) for token, day in dies.items() if chance.random() < 0.5}
+bad = set(chance.sample([token for token in tokens if token not in dies], 3))
+
+
+def fate(token, day):
+    if token in bad:
+        return 400, "BadDeviceToken", None
+    if day >= dies.get(token, NIGHTS + 99) and day < returns.get(token, NIGHTS + 99):
+        return 410, "Unregistered", second_of(dies[token], "12:00") * 1000
+    return None
+
+
+class Night:
+    def __init__(self, day):
+        self.day = day
+        self.at = second_of(day, "23:55")
+        self.date = time.strftime("%Y-%m-%d", time.localtime(self.at))
+        # State and reason by row; the server's status by token; rows that may be unknown after a kill.
+        self.expected, self.answers, self.was_killed, self.lost = [], {}, False, None
+        self.rows = self.make_rows()
+        self.list = f"list-{self.date}.csv"
+        write(self.list, "token,country,age\n" + "".join(",".join(row) + "\n" for row in self.rows))
+
+    def make_rows(self):
+        """A list that changes each night: without some, some twice, some broken, some in capitals."""
+        rows = []
+        for token in chance.sample(tokens, chance.randint(len(tokens) * 2 // 3, len(tokens))):
+            for _ in range(2 if chance.random() < 0.1 else 1):
+                country = chance.choice(["FR", "BE", "FR", "BE", "DE", ""])
+                age = chance.choice(["17", "18", "18.0", "30", "44.5", "1e2", "", "old"])
+                shown = token.upper() if chance.random() < 0.2 else token
+                rows.append(("none" if chance.random() < 0.05 else shown, country, age))
+        chance.shuffle(rows)
+        return rows
+
+    def matches(self, row):
+        """--where 'country=FR,BE' and --where 'age>=18': an empty value of an ordered column matches nothing."""
+        _, country, age = row
+        try:
+            return country in ("FR", "BE") and float(age) >= 18
+        except ValueError:
+            return False
+
+    def expect(self, nights):
+        """What becomes of each row, by the verdicts of the nights before."""
+        verdicts = collections.defaultdict(list)
+        for night in nights:
+            for token, status in night.verdicts().items():
+                verdicts[token].append((night.at, status))
+        sent = set()
+        for row in self.rows:
+            token = row[0].lower()
+            if token == "none":
+                # Its columns are read before its token.
+                self.expected.append("invalid" if self.matches(row) else "Filtered")
+                continue
+            known = verdicts[token]
+            dead = bool(known) and known[-1][1] == 410 and known[-1][0] >= self.at - DEAD_FOR
+            reached = sum(status == 200 and at >= self.at - PERIOD for at, status in known)
+            reason = ("Suppressed" if token in opted_out else "Duplicate" if token in sent
+                      else "Filtered" if not self.matches(row) else "DeadToken" if dead
+                      else "FrequencyCap" if reached >= CAP else None)
+            if reason is None:
+                sent.add(token)
+            self.expected.append(reason or "sent")
+
+    def export(self):
+        done = subprocess.run([COMMAND, "ledger", "export", "--ledger", os.path.join(folder, self.date)],
+                              cwd=DIRECTORY, capture_output=True, text=True)
+        check(done.returncode == 0, self.date, "is not exported:", done.stderr)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def unknown(self):
+        if self.lost is None:
+            self.lost = {row["token"].lower() for row in self.export() if row["state"] == "unknown"}
+            check(self.was_killed or not self.lost, self.date, self.lost, "is unknown")
+        return self.lost
+
+    def verdicts(self):
+        """The statuses that count later: what a kill kept from the ledger does not."""
+        unknown = self.unknown()
+        return {token: status for token, status in self.answers.items() if token not in unknown}
+
+    def judge(self, isWhole):
+        """Compares each row of the ledger with what was computed."""
+        found = self.export()
+        lines = [int(row["line"]) - 2 for row in found]
+        check(lines == sorted(set(lines) & set(range(len(self.rows)))), self.date, "other rows:", lines)
+        check(not isWhole or len(lines) == len(self.rows), self.date, "has", len(lines), "of", len(self.rows), "rows")
+        for index, row in zip(lines, found):
+            expected = self.expected[index]
+            token = self.rows[index][0].lower()
+            what = (self.date, f"row {index}", self.rows[index], "expected", expected, "found", dict(row))
+            state = row["state"]
+            if not isWhole and state in ("remaining", "in-doubt"):
+                check(token not in self.answers or expected != "sent" or self.was_killed, *what)
+            elif expected == "sent":
+                status = self.answers.get(token)
+                if state == "unknown":
+                    check(self.was_killed and row["reason"] == "ConnectionLost", *what)
+                else:
+                    check(status is not None, *what)
+                    check(state == ("accepted" if status == 200 else "rejected"), *what)
+                    check(int(row["status"]) == status, *what)
+            elif expected == "invalid":
+                check(state == "invalid" and row["reason"] == "MalformedToken", *what)
+            else:
+                check(state == "skipped" and row["reason"] == expected, *what)
+        wanted = {row[0].lower() for row, expected in zip(self.rows, self.expected) if expected == "sent"}
+        check(set(self.answers) <= wanted, self.date, "sent to", set(self.answers) - wanted)
+
+
+seen = 0
+
+
+def settle(night):
+    """Counts what the server answered since the last start, for the night that it was of."""
+    global seen
+    count = -1
+    while True:
+        text = open(RECORD).read()
+        lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+        answers = [line for line in lines if line["event"] == "answer"]
+        opened = {line["connection"] for line in lines if line["event"] == "preface"}
+        ended = {line["connection"] for line in lines if line["event"] in ("end", "failed")}
+        if opened <= ended or count == len(answers):
+            break
+        count = len(answers)
+        time.sleep(0.3)
+    for answer in answers[seen:]:
+        token = answer["path"].split("/")[-1]
+        check(token not in night.answers, night.date, token, "was sent twice")
+        night.answers[token] = int(answer["action"])
+    seen = len(answers)
+
+
+def environment(second, kill):
+    values = dict(os.environ, PRELOAD=PRELOAD, FAKETIME=f"{second - int(time.time()):+d}", NO_FAKE_STAT="1",
+                  FAKETIME_DONT_FAKE_MONOTONIC="1")
+    return dict(values, KILLER=KILLER if kill else "", KILL_AT=str(kill or 0))
+
+
+def begin(night, second, more=(), kill=None):
+    settings = dict(json.loads(CAMPAIGN), tokens=night.list, suppress="opt-outs.txt", duplicates="skip",
+                    where=["country=FR,BE", "age >= 18"], cap=f"{CAP}/{PERIOD // HOUR}h", history=["nights/evening"])
+    settings["dead-for"] = f"{DEAD_FOR // HOUR}h"
+    write("evening.json5", json.dumps(settings))
+    write("fates.new", json.dumps({token: fate(token, night.day) for token in tokens if fate(token, night.day)}))
+    os.rename(os.path.join(DIRECTORY, "fates.new"), FATES)
+    # A process that is killed leaves behind what libfaketime has in shared memory, if it loaded it first: so a shell
+    # does. It may have the number of one that left something behind.
+    shell = """'LD_PRELOAD="$KILLER $LD_PRELOAD" "$@"; exit $?'"""
+    front = ["bash", "-c", "rm -f /dev/shm/faketime_shm_$$ /dev/shm/sem.faketime_sem_$$; "
+             f'LD_PRELOAD="$PRELOAD" exec bash -c {shell} bash "$@"', "bash"]
+    return subprocess.Popen(
+        [*front, COMMAND, "night", "--campaign", "evening.json5", "--ledgers", "nights", *more], cwd=DIRECTORY,
+        env=environment(second, kill), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def run(night, second, more=(), kill=None, codes=(0,), after=None, kill_signal=signal.SIGKILL):
+    """One start, to its end, or until the ledger has some verdicts."""
+    process = begin(night, second, more, kill)
+    if after is not None:
+        segment = os.path.join(folder, night.date, "segment-0001-00")
+        while process.poll() is None and not (os.path.exists(segment) and os.path.getsize(segment) > after):
+            time.sleep(0.01)
+        children = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
+        for child in children:
+            os.kill(int(child), kill_signal)
+    output, errors = process.communicate()
+    settle(night)
+    code = process.returncode
+    night.lost = None
+    if code == 137:
+        night.was_killed = True
+    check(code in codes, night.date, list(more), "exit", code, errors)
+    check("WARN" not in errors and "Fatal" not in errors, errors)
+    return code, output, errors
+
+
+def dry(night):
+    """Counts of a dry run, which stand before the night begins."""
+    _, output, _ = run(night, night.at, ["--dry-run"])
+    counts = collections.Counter(night.expected)
+    check(int(re.search(r"^to send +(\d+)$", output, re.M)[1]) == counts["sent"], night.date, output, counts)
+    for reason in ("Suppressed", "Duplicate", "Filtered", "DeadToken", "FrequencyCap"):
+        check(f"{reason} {counts[reason]}" in output, night.date, output, counts)
+    check(not os.path.exists(os.path.join(folder, night.date)), night.date, "a dry run began it")
+
+
+def finish(night, second):
+    """Starts until it is finished, and once more: nothing is sent."""
+    code = None
+    while code not in (0, 6):
+        code = run(night, second, codes=(0, 6))[0]
+    before = dict(night.answers)
+    again, _, errors = run(night, second + 60, codes=(0, 6))
+    check(again == code and "is finished: nothing is sent" in errors, night.date, errors)
+    check(night.answers == before, night.date, "a finished night was sent again")
+    check((code == 6) == bool(night.unknown()), night.date, code)
+    names = ", ".join(reversed(left))
+    words = ("", f"the night of {names} is not complete, and stays as it is",
+             f"the nights of {names} are not complete, and stay as they are")[len(left)]
+    check(words in errors, night.date, left, errors)
+    night.judge(True)
+
+
+def notes():
+    path = os.path.join(folder, "nights")
+    return open(path).read().splitlines() if os.path.exists(path) else []
+
+
+def evening(night, kind):
+    after = second_of(night.day + 1, "00:10")
+    if kind == "dry":
+        dry(night)
+    if kind == "twice":
+        both = [begin(night, night.at, ["--rate", "30"]) for _ in range(2)]
+        errors = [process.communicate()[1] for process in both]
+        settle(night)
+        check(sorted(process.returncode for process in both) in ([0, 0], [0, 7]), night.date, errors)
+    elif kind == "killed at a call":
+        # After midnight it would be another night's, before anything was noted.
+        while not any(line.startswith(night.date) for line in notes()):
+            run(night, night.at, kill=chance.randint(1, 150), codes=(0, 137))
+        run(night, after, kill=chance.randint(20, 150), codes=(0, 6, 137))
+    elif kind == "killed":
+        run(night, night.at, ["--rate", "30"], codes=(0, 137), after=chance.randint(60, 600))
+    elif kind == "stopped":
+        run(night, night.at, ["--rate", "20"], codes=(0, 3), after=200, kill_signal=signal.SIGTERM)
+    elif kind == "refused":
+        run(night, night.at, ["--endpoint", REFUSING, "--abort-after", "3"], codes=(4,))
+        return finish(night, second_of(night.day + 1, "07:30"))
+    elif kind == "given up":
+        run(night, night.at, ["--rate", "4", "--deadline", "1s"], codes=(3,))
+        left.append(night.date)
+        return night.judge(False)
+    else:
+        run(night, night.at)
+    finish(night, after)
+
+
+write("opt-outs.txt", "".join(token + "\n" for token in sorted(opted_out)))
+kinds = ["dry", "dry", "twice", "killed at a call", "killed at a call", "killed at a call", "killed", "killed",
+         "killed", "stopped", "refused", "given up", "given up"]
+plan = kinds + ["plain"] * (NIGHTS - len(kinds))
+chance.shuffle(plan)
+nights, left, total = [], [], collections.Counter()
+for day, kind in enumerate(plan, start=1):
+    night = Night(day)
+    night.expect(nights)
+    total.update(night.expected)
+    nights.append(night)
+    evening(night, kind)
+
+# The rest of a night is sent by its date, to the rows that were chosen when it began.
+last = second_of(NIGHTS + 1, "20:00")
+for night, kind in zip(nights, plan):
+    if kind == "given up":
+        run(night, last, ["--date", night.date], codes=(0, 6))
+        night.judge(True)
+
+for reason in ("Suppressed", "Duplicate", "Filtered", "DeadToken", "FrequencyCap", "invalid", "sent"):
+    check(total[reason] > 20, reason, "was tried too rarely:", total)
+
+# The pages have the numbers of all nights.
+text = subprocess.run([COMMAND, "report", "--all", folder, "--json"], capture_output=True, text=True, check=True).stdout
+told = {os.path.basename(line["ledger"]): line for line in map(json.loads, text.splitlines())}
+page = open(os.path.join(folder, "index.html")).read()
+for night in nights:
+    line, unknown = told[night.date], night.unknown()
+    counts = collections.Counter(night.expected)
+    statuses = collections.Counter(night.verdicts().values())
+    numbers = {
+        "rows": len(night.rows), "accepted": statuses[200], "rejected": statuses[400] + statuses[410],
+        "invalid": counts["invalid"], "unknown": len(unknown), "remaining": 0,
+        "skipped": sum(counts.values()) - counts["sent"] - counts["invalid"]}
+    check({key: line[key] for key in numbers} == numbers, night.date, line, numbers)
+    check(f'"{night.date}/report.html"' in page, night.date, "is not linked")
+    check(os.path.exists(os.path.join(folder, night.date, "report.html")), night.date, "has no page")
+print("nights", len(nights), "rows", dict(total), "unknown", sum(len(night.unknown()) for night in nights))
