@@ -67,8 +67,9 @@ internal import Synchronization
         return (found, unsafe TokenKey(found, library: library))
     }
 
+    /// Creates the signer of a key; tests create one of a key in memory.
     // SAFETY: the library context is the key's, or nil, and is never freed.
-    private init(_ key: PrivateKey, library: OpaquePointer?) {
+    init(_ key: PrivateKey, library: OpaquePointer?) {
         self.key = key
         unsafe self.library = library
     }

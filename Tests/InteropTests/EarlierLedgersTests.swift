@@ -278,6 +278,23 @@ struct EarlierLedgersTests {
         #expect(third.errors.contains("is --cap the right limit?"), "\(third.errors)")
     }
 
+    @Test func `Of several copies of a ledger the longest counts, wherever it is found`() throws {
+        let nights = try Nights(rows: 50)
+        let first = try nights.send(
+            "middle", seconds: -60, seed: 1, unregistered: 0, ["--limit", "20"])
+        try #require(first.exitCode == 0, "\(first.errors)")
+        for name in ["a-copy", "z-copy"] {
+            try FileManager.default.copyItem(
+                atPath: nights.ledger("middle"), toPath: nights.ledger(name))
+        }
+        let rest = try nights.send("middle", seconds: -30, seed: 1, unregistered: 0, ["--resume"])
+        try #require(rest.exitCode == 0, "\(rest.errors)")
+        let dry = try nights.send(
+            "next", seconds: 0, seed: 1, unregistered: 0,
+            ["--cap", "1/1d", "--history", nights.nights, "--dry-run"])
+        #expect(dry.output.contains("FrequencyCap 50"), "\(dry.output)\(dry.errors)")
+    }
+
     @Test func `What another app's ledger reports as dead is sent, with a warning`() throws {
         let nights = try Nights(rows: 50)
         let first = try nights.sendToday("first", ["--tokens", nights.campaign.list])

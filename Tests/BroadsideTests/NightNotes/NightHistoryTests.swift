@@ -64,7 +64,7 @@ import Testing
         #expect(failure?.message.contains("set the clock") == true)
     }
 
-    @Test func `A removed night stays removed, and a begun one is not intended again`() {
+    @Test func `A removed night stays removed, and a begun one is not intended again`() throws {
         var history = NightHistory()
         history.take(.intended, of: evening, at: 1, campaign: "\"/a\"")
         history.take(.begun, of: evening, at: 2)
@@ -74,6 +74,7 @@ import Testing
         history.take(.removed, of: evening, at: 4)
         history.take(.ordered, of: evening, at: 5)
         #expect(history[evening]?.state == .removed && history.nights.count == 1)
+        #expect(try history.night(at: 6, today: next, length: Self.hour) == next)
     }
 
     @Test func `Notes read as they were written, and a line that nobody wrote is named`() throws {

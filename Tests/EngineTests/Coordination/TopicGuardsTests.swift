@@ -30,7 +30,7 @@ import Testing
         #expect(guards.stopped.isEmpty)
         guards.note(.refusesRequest, Self.disallowed, of: 1)
         #expect(guards.stopped.contains(1) && !guards.stopped.contains(0))
-        // Responses to what was under way when it stopped.
+        // Responses to requests that were in flight when it stopped.
         guards.note(.badDeviceToken, Self.bad, of: 1)
         guards.note(accepted: 1, of: 1)
         let reports = guards.reports
