@@ -9,7 +9,7 @@ struct SteadyStateTests {
     private static let few = 50_000
     private static let many = 150_000
 
-    @Test(arguments: ["strict", "compact"])
+    @Test(arguments: ["strict", "compact", "current"])
     func `A notification allocates nothing and counts no reference`(indexingPolicy: String) throws {
         let simulation = try Simulation(["--fast", "--hpack-lint-profile", indexingPolicy])
         let counter = try CallCounter()

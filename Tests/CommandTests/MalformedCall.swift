@@ -156,6 +156,14 @@ extension MalformedCall {
         .init(["simulate", "--state", "@directory", "--threads", "0"], says: ["--threads '0'"]),
         .init(["simulate", "--state", "@directory", "--seed", "-1"], says: ["--seed '-1'"]),
         .init(
+            ["simulate", "--state", "@directory", "--gone-at", "soon"],
+            says: ["--gone-at 'soon'", "Unix seconds"]),
+        .init(
+            ["simulate", "--state", "@directory", "--gone-at", "+2h"], says: ["--gone-at '+2h'"]),
+        .init(
+            ["simulate", "--state", "@directory", "--server-name", "a,b"],
+            says: ["--server-name 'a,b'", "api.push.apple.com"]),
+        .init(
             ["simulate", "--state", "@directory", "--hpack-lint", "no"], says: ["--hpack-lint 'no'"]
         ),
         .init(

@@ -64,7 +64,7 @@ struct RowTopicTests {
         }
     }
 
-    @Test(arguments: ["strict", "compact"])
+    @Test(arguments: ["strict", "compact", "current"])
     func `A topic that APNs refuses stops, the others are sent, and a resume sends its rows`(
         hpack: String
     ) throws {
