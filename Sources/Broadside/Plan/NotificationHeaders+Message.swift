@@ -37,7 +37,8 @@ extension NotificationHeaders.Problem {
                 + "--push-type \(type.rawValue), or write the app's bundle ID"
         case .priorityNotAllowed(let priority, let type):
             "of a \(type.rawValue) push must be "
-                + type.rules.priorities.all.map { "\($0.rawValue)" }.joined(separator: " or ")
+                + type.rules.priorities.all.reversed().map { "\($0.rawValue)" }
+                .joined(separator: " or ")
                 + ": \(priority.rawValue) is refused"
         case .pushToTalkAdvice: "10 and expiration 0 are Apple's advice for pushtotalk"
         case .expirationInMilliseconds: "is in seconds; this looks like milliseconds"
