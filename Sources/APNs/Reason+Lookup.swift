@@ -9,7 +9,10 @@ extension Reason {
         .badMessageID, .badPriority, .duplicateHeaders, .invalidPushType, .missingDeviceToken,
         .payloadEmpty, .badCertificate, .badCertificateEnvironment, .forbidden,
         .missingProviderToken, .unrelatedKeyIDInToken, .badEnvironmentKeyIDInToken,
-        .badEnvironmentKeyInToken, .badPath, .methodNotAllowed,
+        .badEnvironmentKeyInToken, .badPath, .methodNotAllowed, .channelNotRegistered,
+        .missingChannelID, .badChannelID, .featureNotEnabled, .broadcastFeatureNotEnabled,
+        .badRequestParams, .badRequestPayload, .missingChannelQueueSize,
+        .cannotCreateChannelConfig, .missingPushType, .topicMismatch,
     ]
 
     /// Returns the reason with APNs' text `text`; nil for Broadside's own reasons and for unknown

@@ -21,6 +21,20 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case payloadEmpty = 13
     case topicDisallowed = 14
 
+    // Status 400, in responses about broadcast channels only.
+    case featureNotEnabled = 15
+    /// Undocumented variant of `featureNotEnabled`, observed in production.
+    case broadcastFeatureNotEnabled = 16
+    case missingChannelID = 17
+    case badChannelID = 18
+    case channelNotRegistered = 19
+    case badRequestParams = 20
+    case badRequestPayload = 21
+    /// Undocumented: the storage policy is missing or unknown, observed in production.
+    case missingChannelQueueSize = 22
+    case cannotCreateChannelConfig = 23
+    case missingPushType = 24
+
     // Status 403.
     case badCertificate = 32
     case badCertificateEnvironment = 33
@@ -32,6 +46,8 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case badEnvironmentKeyIDInToken = 39
     /// Undocumented variant of `badEnvironmentKeyIDInToken`, observed in production in 2025.
     case badEnvironmentKeyInToken = 40
+    /// The credential does not cover the app in the path of a request about channels.
+    case topicMismatch = 41
 
     // Status 404, 405, 410, 413, 429, 500 and 503.
     case badPath = 48
@@ -108,6 +124,16 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
         case .missingTopic: "MissingTopic"
         case .payloadEmpty: "PayloadEmpty"
         case .topicDisallowed: "TopicDisallowed"
+        case .featureNotEnabled: "FeatureNotEnabled"
+        case .broadcastFeatureNotEnabled: "BroadcastFeatureNotEnabled"
+        case .missingChannelID: "MissingChannelId"
+        case .badChannelID: "BadChannelId"
+        case .channelNotRegistered: "ChannelNotRegistered"
+        case .badRequestParams: "BadRequestParams"
+        case .badRequestPayload: "BadRequestPayload"
+        case .missingChannelQueueSize: "MissingChannelQueueSize"
+        case .cannotCreateChannelConfig: "CannotCreateChannelConfig"
+        case .missingPushType: "MissingPushType"
         case .badCertificate: "BadCertificate"
         case .badCertificateEnvironment: "BadCertificateEnvironment"
         case .expiredProviderToken: "ExpiredProviderToken"
@@ -117,6 +143,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
         case .unrelatedKeyIDInToken: "UnrelatedKeyIdInToken"
         case .badEnvironmentKeyIDInToken: "BadEnvironmentKeyIdInToken"
         case .badEnvironmentKeyInToken: "BadEnvironmentKeyInToken"
+        case .topicMismatch: "TopicMismatch"
         case .badPath: "BadPath"
         case .methodNotAllowed: "MethodNotAllowed"
         case .expiredToken: "ExpiredToken"

@@ -184,11 +184,13 @@ public struct ResponseClass: Sendable, Equatable {
         case .deviceTokenNotForTopic: .wrongTopic
         case .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .badTopic,
             .duplicateHeaders, .invalidPushType, .missingTopic, .payloadEmpty, .badPath,
-            .methodNotAllowed:
+            .methodNotAllowed, .featureNotEnabled, .broadcastFeatureNotEnabled, .missingChannelID,
+            .badChannelID, .channelNotRegistered, .badRequestParams, .badRequestPayload,
+            .missingChannelQueueSize, .cannotCreateChannelConfig, .missingPushType:
             .badRequest
         case .badCertificate, .badCertificateEnvironment: .certificate
         case .topicDisallowed, .forbidden, .missingProviderToken, .badEnvironmentKeyIDInToken,
-            .badEnvironmentKeyInToken:
+            .badEnvironmentKeyInToken, .topicMismatch:
             .credential
         case .invalidProviderToken: .tokenInvalid
         case .expiredProviderToken: .tokenExpired
