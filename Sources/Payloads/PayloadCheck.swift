@@ -94,6 +94,17 @@ public enum PayloadCheck {
             addition: template.isPersonal ? " without what rows fill in" : "")
     }
 
+    /// Checks the size of a payload for a broadcast channel.
+    public static func broadcastSizeProblem(_ template: PayloadTemplate) -> Problem? {
+        let limit = BroadcastChannel.payloadCountMax
+        guard template.constantCount > limit else { return nil }
+        return Problem(
+            line: nil, column: nil,
+            message:
+                "has \(grouped(template.constantCount)) bytes, a broadcast has at most "
+                + "\(grouped(limit)): shorten it")
+    }
+
     static func problem(_ text: RawSpan, _ offset: Int, _ message: String) -> Problem {
         var line = 1
         var column = 1

@@ -13,9 +13,14 @@ public struct PayloadLint {
     }
 
     /// Returns the findings, in the order of the text; those about the whole payload come last.
-    public static func findings(_ payload: RawSpan, pushType: PushType) -> [Finding] {
+    ///
+    /// - Parameter isBroadcast: Whether the payload is for a broadcast channel.
+    public static func findings(
+        _ payload: RawSpan, pushType: PushType, isBroadcast: Bool = false
+    ) -> [Finding] {
         guard let document = try? PayloadDocument(payload) else { return [] }
-        var lint = PayloadLint(document: document, pushType: pushType)
+        var lint = PayloadLint(
+            document: document, pushType: pushType, isBroadcast: isBroadcast)
         lint.checkKeys()
         lint.checkValues()
         lint.checkContent()
@@ -43,11 +48,14 @@ public struct PayloadLint {
 
     let document: PayloadDocument
     let pushType: PushType
+    let isBroadcast: Bool
     private var found: [(isError: Bool, offset: Int?, message: String)] = []
 
-    private init(document: PayloadDocument, pushType: PushType) {
+    private init(document: PayloadDocument, pushType: PushType, isBroadcast: Bool) {
+        assert(!isBroadcast || pushType == .liveActivity, "broadcasts are for Live Activities only")
         self.document = document
         self.pushType = pushType
+        self.isBroadcast = isBroadcast
     }
 
     mutating func error(_ offset: Int?, _ message: String) { found.append((true, offset, message)) }
@@ -165,7 +173,7 @@ extension PayloadLint {
         case "interruption-level" where member.kind == .string:
             let levels = ["passive", "active", "time-sensitive", "critical"]
             checkWord(member, among: levels)
-        case "event" where member.kind == .string && pushType == .liveActivity:
+        case "event" where member.kind == .string && pushType == .liveActivity && !isBroadcast:
             checkWord(member, among: ["start", "update", "end"])
         case "relevance-score" where member.kind == .number && pushType != .liveActivity:
             guard let score = Double(member.text), !(0...1).contains(score) else { break }
@@ -225,6 +233,7 @@ extension PayloadLint {
         switch pushType {
         case .alert: checkAlert(aps)
         case .background: checkBackground(aps)
+        case .liveActivity where isBroadcast: checkBroadcast(aps)
         case .liveActivity: checkLiveActivity(aps)
         case .widgets:
             if document.member(["aps"], "content-changed")?.text != "true" {
@@ -238,7 +247,7 @@ extension PayloadLint {
     /// Checks an accessory's message: four texts, of which the index is a decimal number.
     private mutating func checkAccessory(_ aps: PayloadDocument.Member) {
         for key in PayloadKey.aps where key.pushType == .accessory && !has(key.name) {
-            error(aps.keyOffset, "an accessory push has '\(key.name)' in aps: add it")
+            error(aps.keyOffset, "an accessory push needs '\(key.name)' in aps: add it")
         }
         guard let index = document.member(["aps"], "messageIndex"), index.kind == .string,
             !index.isTemplate, UInt64(index.text) == nil
@@ -248,7 +257,7 @@ extension PayloadLint {
             "'messageIndex' must be a whole number in quotes, such as \"42\"")
     }
 
-    private func has(_ key: String) -> Bool { document.member(["aps"], key) != nil }
+    func has(_ key: String) -> Bool { document.member(["aps"], key) != nil }
 
     private mutating func checkAlert(_ aps: PayloadDocument.Member) {
         let isSeen = has("alert") || has("badge") || has("sound")

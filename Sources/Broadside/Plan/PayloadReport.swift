@@ -9,6 +9,8 @@ public struct PayloadReport: Sendable {
     /// Name of the file, with the option that leads to it.
     private let name: String
     private let pushType: PushType
+    /// Whether the payload is for a broadcast channel.
+    private let isBroadcast: Bool
     /// Size of the file in bytes, and without whitespace between tokens; nil if it is not JSON.
     private let byteCount: Int
     private let minifiedByteCount: Int?
@@ -25,15 +27,18 @@ public struct PayloadReport: Sendable {
     ///   - file: Path of the payload.
     ///   - pushType: Push type, which determines the size limit and the permitted keys.
     ///   - topic: Topic to compare with the push type's suffix; nil: not checked.
+    ///   - isBroadcast: Whether the payload is for a broadcast channel.
     ///   - option: Option that names the file.
     /// - Throws: If the file can't be read.
     public init(
-        file: String, pushType: PushType, topic: String?, option: String = "payload"
+        file: String, pushType: PushType, topic: String?, isBroadcast: Bool = false,
+        option: String = "payload"
     ) throws(BroadsideError) {
         let name = InputName(file, option: option)
         try PayloadFiles.checkFile(file, shownAs: name)
         let payload = try readFile(file, option: option, limit: PayloadFiles.fileLimit)
-        self.init(payload, file: file, shownAs: name, pushType: pushType)
+        self.init(
+            payload, file: file, shownAs: name, pushType: pushType, isBroadcast: isBroadcast)
         if let topic { check(topic) }
     }
 
@@ -44,11 +49,13 @@ public struct PayloadReport: Sendable {
     ///   - sizeProblem: Checks the size of a template; nil: the limit of the push type applies.
     init(
         _ payload: [UInt8], file: String, shownAs name: InputName, pushType: PushType,
+        isBroadcast: Bool = false,
         sizeProblem: ((PayloadTemplate) -> PayloadCheck.Problem?)? = nil
     ) {
         self.file = file
         self.name = name.description
         self.pushType = pushType
+        self.isBroadcast = isBroadcast
         byteCount = payload.count
         let bytes = payload.rawSpan
         if let problem = PayloadCheck.syntaxProblem(bytes) {
@@ -63,14 +70,20 @@ public struct PayloadReport: Sendable {
             columns = template.uses.map(\.column)
             fittedColumn = template.fittedColumn
             let tooLarge =
-                sizeProblem ?? { PayloadCheck.sizeProblem($0, pushType: pushType) }
+                sizeProblem ?? { template in
+                    isBroadcast
+                        ? PayloadCheck.broadcastSizeProblem(template)
+                        : PayloadCheck.sizeProblem(template, pushType: pushType)
+                }
             if let problem = tooLarge(template) { problems.append(problem) }
         } catch {
             minifiedByteCount = PayloadMinifier.minify(bytes).count
             columns = []
             problems.append(error)
         }
-        for finding in PayloadLint.findings(bytes, pushType: pushType) {
+        for finding in PayloadLint.findings(
+            bytes, pushType: pushType, isBroadcast: isBroadcast)
+        {
             if finding.isError {
                 problems.append(finding.problem)
             } else {
@@ -157,11 +170,10 @@ public struct PayloadReport: Sendable {
         for problem in shown { line("error", problem) }
         for warning in warnings { line("warning", warning) }
         if let minifiedByteCount {
-            let limit = PayloadRules.maximumCount(for: pushType)
+            let subject = isBroadcast ? "a broadcast" : "push type \(pushType.rawValue)"
             text +=
-                "size      \(grouped(minifiedByteCount)) of \(grouped(limit)) bytes that push type "
-            text +=
-                "\(pushType.rawValue) allows (\(grouped(byteCount)) with blanks and line breaks)\n"
+                "size      \(grouped(minifiedByteCount)) of \(grouped(limit)) bytes that \(subject) "
+            text += "allows (\(grouped(byteCount)) with blanks and line breaks)\n"
             if !columns.isEmpty {
                 let names = ForeignText.escaped(columns.joined(separator: ", "))
                 text += "template  each row adds its \(names)\n"
@@ -170,14 +182,7 @@ public struct PayloadReport: Sendable {
                 text +=
                     "shortened \(ForeignText.escaped(fittedColumn)), so that each payload fits\n"
             }
-            if minifiedByteCount > PayloadRules.maximumLegacyCount {
-                text += "legacy    too large for the binary gateway "
-                text += "(\(grouped(PayloadRules.maximumLegacyCount)))\n"
-            } else if minifiedByteCount > PayloadRules.maximumOldestLegacyCount {
-                text += "legacy    fits the binary gateway's command 2 "
-                text += "(\(grouped(PayloadRules.maximumLegacyCount))), not what is documented of "
-                text += "commands 0 and 1 (\(PayloadRules.maximumOldestLegacyCount))\n"
-            }
+            if !isBroadcast { text += Self.legacyText(minifiedByteCount) }
         }
         text += "result    \(problems.isEmpty ? "can be sent" : "must not be sent"): "
         func counted(_ count: Int, _ name: String) -> String {
@@ -187,6 +192,23 @@ public struct PayloadReport: Sendable {
             + counted(warnings.count, "warning") + "\n"
     }
 
+    /// Line about the legacy gateway; empty if each of its commands can carry the payload.
+    private static func legacyText(_ count: Int) -> String {
+        let (limit, oldest) = (
+            PayloadRules.maximumLegacyCount, PayloadRules.maximumOldestLegacyCount
+        )
+        if count > limit {
+            return "legacy    too large for the binary gateway (\(grouped(limit)))\n"
+        }
+        guard count > oldest else { return "" }
+        return "legacy    fits the binary gateway's command 2 (\(grouped(limit))), not what is "
+            + "documented of commands 0 and 1 (\(oldest))\n"
+    }
+
+    private var limit: Int {
+        isBroadcast ? BroadcastChannel.payloadCountMax : PayloadRules.maximumCount(for: pushType)
+    }
+
     /// All findings as JSON, one line.
     public var json: String {
         var text = "{\"file\":\(JSONLine.quoted(file)),\"push_type\":\"\(pushType.rawValue)\","
@@ -194,7 +216,7 @@ public struct PayloadReport: Sendable {
         text += "\"minified_bytes\":\(minifiedByteCount.map { "\($0)" } ?? "null"),"
         text += "\"columns\":[\(columns.map(JSONLine.quoted).joined(separator: ","))],"
         text += "\"fit\":\(fittedColumn.map(JSONLine.quoted) ?? "null"),"
-        text += "\"limit\":\(PayloadRules.maximumCount(for: pushType)),"
+        text += "\"limit\":\(limit),"
         text += "\"errors\":\(Self.json(problems)),\"warnings\":\(Self.json(warnings))}\n"
         return text
     }

@@ -11,7 +11,8 @@ enum PayloadCommand {
         discussion: """
             Reports problems with line and column: invalid JSON, duplicate keys, the size, wrong keys and
             types in aps and alert, content that the push type does not allow, and keys that look
-            misspelt. Anything that is only suspicious is a warning.
+            misspelt. Anything that is only suspicious is a warning. With --broadcast the rules are
+            those of broadcast channels, and those of push type liveactivity.
 
             The push types, with their topics, priorities and largest payloads:
 
@@ -29,6 +30,9 @@ enum PayloadCommand {
             .init(
                 "Check a payload for each language, and the one for all others",
                 "broadside payload check --payload-by lang=texts --payload payload.json"),
+            .init(
+                "Check an update for a broadcast channel",
+                "broadside payload check --payload goal.json --broadcast"),
         ],
         subcommands: ["check"],
         campaignKeys: ["payload", "payload-by", "push-type", "topic"],
@@ -37,6 +41,7 @@ enum PayloadCommand {
             if !arguments.has("payload-by") { _ = try arguments.required("payload", "FILE") }
             var values = Values.defaults
             try group.read(arguments, into: &values)
+            if values.isBroadcast { try checkBroadcast(arguments, &values) }
             let reports = try Self.reports(values)
             // The first error of this report follows on stderr.
             let failed = reports.firstIndex { $0.failure != nil }
@@ -71,6 +76,7 @@ enum PayloadCommand {
         var payloadBy: String?
         var pushType = PushType.alert
         var topic: String?
+        var isBroadcast = false
         var isJSON = false
 
         static let defaults = Values()
@@ -88,14 +94,34 @@ enum PayloadCommand {
                 "push-type", \.pushType, placeholder: "TYPE",
                 "apns-push-type to check against: \(SendCommand.pushTypes)"),
             .text("topic", "TOPIC", \.topic, "apns-topic to compare with the push type"),
+            .flag(
+                "broadcast", \.isBroadcast,
+                "check as a payload for a broadcast channel, of push type liveactivity"),
             .flag("json", \.isJSON, "print the findings as JSON, one line per file"),
         ])
+
+    /// Sets the push type of broadcasts, and refuses what a broadcast does not have.
+    private static func checkBroadcast(
+        _ arguments: ParsedArguments, _ values: inout Values
+    ) throws(BroadsideError) {
+        for name in ["payload-by", "topic"] where arguments.has(name) {
+            throw .usage(name, "does not go with --broadcast: leave one of them out")
+        }
+        guard !arguments.has("push-type") || values.pushType == .liveActivity else {
+            throw .usage(
+                "push-type",
+                "\(values.pushType.rawValue) does not go with --broadcast: leave it out")
+        }
+        values.pushType = .liveActivity
+    }
 
     private static func reports(_ values: Values) throws(BroadsideError) -> [PayloadReport] {
         let (pushType, topic) = (values.pushType, values.topic)
         var reports: [PayloadReport] = []
         if let file = values.payload {
-            reports.append(try PayloadReport(file: file, pushType: pushType, topic: topic))
+            reports.append(
+                try PayloadReport(
+                    file: file, pushType: pushType, topic: topic, isBroadcast: values.isBroadcast))
         }
         guard let option = values.payloadBy else { return reports }
         let choices = try PayloadReport.directory(option, pushType: pushType, topic: topic)

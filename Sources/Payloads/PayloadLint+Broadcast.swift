@@ -1,0 +1,57 @@
+import BroadsideAPNs
+
+extension PayloadLint {
+    /// Keys of a push that starts a Live Activity.
+    private static let startKeys = [
+        "attributes", "attributes-type", "input-push-token", "input-push-channel",
+    ]
+
+    /// Checks the payload of a broadcast, which updates or ends Live Activities and never starts
+    /// one (Apple, "Sending broadcast push notification requests to APNs").
+    mutating func checkBroadcast(_ aps: PayloadDocument.Member) {
+        checkEvent(aps)
+        if !has("timestamp") {
+            error(
+                aps.keyOffset,
+                "this broadcast lacks 'timestamp' in aps: add the time in Unix seconds, by which "
+                    + "devices keep the newest")
+        }
+        for key in Self.startKeys {
+            guard let member = document.member(["aps"], key) else { continue }
+            error(
+                member.keyOffset,
+                "'\(key)' belongs to the start of an activity, which a broadcast can't do: remove "
+                    + "it")
+        }
+        for member in document.members where member.isTemplate {
+            error(
+                member.valueOffset,
+                "'\(member.key)' has a placeholder, and a broadcast has no rows: write the value")
+        }
+    }
+
+    private mutating func checkEvent(_ aps: PayloadDocument.Member) {
+        guard let event = document.member(["aps"], "event") else {
+            return error(
+                aps.keyOffset, "this broadcast lacks 'event' in aps: add \"update\" or \"end\"")
+        }
+        guard event.kind == .string else { return }
+        switch event.text {
+        case "update":
+            guard !has("content-state") else { return }
+            error(
+                aps.keyOffset, "this update lacks 'content-state' in aps: add the activity's state")
+        case "end":
+            guard !has("content-state") else { return }
+            warn(
+                aps.keyOffset,
+                "this end has no 'content-state' in aps: devices keep showing the state before it")
+        case "start":
+            error(
+                event.valueOffset,
+                "a broadcast starts no activity: send the start to device tokens, or start it in "
+                    + "the app")
+        default: error(event.valueOffset, "'event' of a broadcast must be one of update, end")
+        }
+    }
+}
