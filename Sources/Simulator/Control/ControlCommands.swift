@@ -1,11 +1,12 @@
 internal import BroadsideSupport
 
 /// Control commands for a running simulator: `status`, `scenario NAME`, `online TOKEN`, `offline
-/// TOKEN`, `saving-power TOKEN`, `awake TOKEN`. Each response is one line of JSON with an `ok`
-/// member.
+/// TOKEN`, `saving-power TOKEN`, `awake TOKEN`, `subscribe CHANNEL TOKEN`, `unsubscribe CHANNEL
+/// TOKEN`. Each response is one line of JSON with an `ok` member.
 struct ControlCommands: Sendable {
     let shared: EndpointShared
     let devices: DeviceStore?
+    let channels: ChannelStore
     let start: ClockStart
 
     /// Executes one command line and returns its response.
@@ -14,7 +15,14 @@ struct ControlCommands: Sendable {
         switch (fields.first, fields.count) {
         case ("status", 1): return status()
         case ("scenario", 2): return scenario(fields[1])
-        case ("online", 2): return device(fields[1]) { $0.setOnline($1, true, microseconds: $2) }
+        case ("online", 2):
+            return device(fields[1]) { store, token, microseconds in
+                store.setOnline(token, true, microseconds: microseconds).map {
+                    $0 + channels.cameOnline(token, microseconds: microseconds)
+                }
+            }
+        case ("subscribe", 3): return subscription(fields[1], fields[2], true)
+        case ("unsubscribe", 3): return subscription(fields[1], fields[2], false)
         case ("offline", 2): return device(fields[1]) { $0.setOnline($1, false, microseconds: $2) }
         case ("saving-power", 2):
             return device(fields[1]) { $0.setSavingPower($1, true, microseconds: $2) }
@@ -23,7 +31,8 @@ struct ControlCommands: Sendable {
         default:
             return Self.failure(
                 "unknown command: status, scenario NAME, online TOKEN, offline TOKEN, "
-                    + "saving-power TOKEN, awake TOKEN")
+                    + "saving-power TOKEN, awake TOKEN, subscribe CHANNEL TOKEN, "
+                    + "unsubscribe CHANNEL TOKEN")
         }
     }
 
@@ -48,6 +57,10 @@ struct ControlCommands: Sendable {
             line.add("discarded", counts.discarded)
             line.add("dropped", counts.dropped)
         }
+        let ofChannels = channels.counts(microseconds: start.microsecondsNow())
+        line.add("channels", ofChannels.channels)
+        line.add("subscriptions", ofChannels.subscriptions)
+        line.add("stored_broadcasts", ofChannels.stored)
         return line.object
     }
 
@@ -82,6 +95,18 @@ struct ControlCommands: Sendable {
         var line = Self.success
         line.add("delivered", count)
         return line.object
+    }
+
+    private func subscription(
+        _ channel: String, _ text: String, _ isSubscribed: Bool
+    ) -> String {
+        guard let token = DeviceCondition.normalized(Array(text.utf8)) else {
+            return Self.failure("no device token: an even count of 2 to 200 hexadecimal digits")
+        }
+        if let problem = channels.setSubscribed(token, to: Array(channel.utf8), isSubscribed) {
+            return Self.failure(problem)
+        }
+        return Self.success.object
     }
 
     private static var success: JSONLine {

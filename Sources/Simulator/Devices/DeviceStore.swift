@@ -100,6 +100,21 @@ final class DeviceStore: Sendable {
         }
     }
 
+    /// Delivers a broadcast to those of its subscribers that are online; returns the others. Power
+    /// saving delays no broadcast.
+    func deliver(
+        _ notification: KeptNotification, to tokens: Set<[UInt8]>, from: StaticString,
+        microseconds: UInt64
+    ) -> Set<[UInt8]> {
+        state.withLock { state in
+            let away = tokens.filter { state.offline.holds($0) }
+            for token in tokens.subtracting(away) {
+                deliver([notification], token, from, microseconds, &state)
+            }
+            return away
+        }
+    }
+
     /// "APNs stores only one notification per bundle ID."
     private func isReplaced(_ older: KeptNotification, by new: KeptNotification) -> Bool {
         guard older.envelope.topic == new.envelope.topic else { return false }

@@ -40,6 +40,7 @@ public final class ProviderEndpoint: Sendable {
         }
         shared = EndpointShared(scenario: scenario)
         devices = try Self.deviceStore(options)
+        let channels = ChannelStore(seed: options.seed, devices: devices)
         let trust = try options.issuedTokens.map { count throws(SimulatorError) in
             try state.issueTokens(count, environment: options.environment)
         }
@@ -50,7 +51,8 @@ public final class ProviderEndpoint: Sendable {
             goneTime = .after(issuedMilliseconds: state.tokensIssuedMilliseconds)
         }
         // The control socket exists before the first connection is accepted.
-        let commands = ControlCommands(shared: shared, devices: devices, start: start)
+        let commands = ControlCommands(
+            shared: shared, devices: devices, channels: channels, start: start)
         let control = try options.control.map { path throws(SimulatorError) in
             try ControlSocket(path: path) { commands.response($0) }
         }
@@ -81,7 +83,7 @@ public final class ProviderEndpoint: Sendable {
                     options: options, tokenTopics: credentials.topics, keys: credentials.keys,
                     journal: journal, start: start,
                     seed: UInt64(number) << 40 ^ start.nanoseconds, devices: devices, trust: trust,
-                    goneTime: gone)
+                    goneTime: gone, channels: channels)
             }
         } catch {
             control?.stop()

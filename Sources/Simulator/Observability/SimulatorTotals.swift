@@ -15,6 +15,8 @@ public struct SimulatorTotals: Sendable, Equatable {
     public var accepted: UInt64 = 0
     /// Refusals by status, then by reason.
     public private(set) var refusals: [UInt16: [String: UInt64]] = [:]
+    /// Requests about broadcast channels that were carried out, by operation.
+    public private(set) var channelRequests: [String: UInt64] = [:]
     /// Notifications accepted by the legacy gateway.
     public private(set) var gatewayAccepted: UInt64 = 0
     /// Notifications rejected by the legacy gateway, by the status of the error packet.
@@ -48,6 +50,17 @@ public struct SimulatorTotals: Sendable, Equatable {
             return
         }
         refusals[response.status, default: [:]][response.reason?.text ?? "none", default: 0] += 1
+    }
+
+    /// Counts a request about channels.
+    ///
+    /// - Parameter operation: What was asked for; nil if the header block was refused.
+    mutating func countChannel(_ operation: ChannelRequest.Operation?, _ response: Response) {
+        guard response.reason == nil, response.status < 300, let operation else {
+            return count(response)
+        }
+        requests += 1
+        channelRequests[operation.rawValue, default: 0] += 1
     }
 
     /// Counts a notification of the legacy gateway; status 0 means accepted.
@@ -86,6 +99,7 @@ public struct SimulatorTotals: Sendable, Equatable {
         handshakesFailed += other.handshakesFailed
         requests += other.requests
         accepted += other.accepted
+        channelRequests.merge(other.channelRequests, uniquingKeysWith: +)
         gatewayAccepted += other.gatewayAccepted
         gatewayRefusals.merge(other.gatewayRefusals, uniquingKeysWith: +)
         violations += other.violations
@@ -113,6 +127,9 @@ public struct SimulatorTotals: Sendable, Equatable {
             for (reason, count) in reasons.sorted(by: { $0.key < $1.key }) {
                 lines.append("\(status) \(reason): \(count)")
             }
+        }
+        for (operation, count) in channelRequests.sorted(by: { $0.key < $1.key }) {
+            lines.append("channels: \(operation): \(count)")
         }
         if gatewayAccepted > 0 { lines.append("gateway: \(gatewayAccepted) accepted") }
         for (status, count) in gatewayRefusals.sorted(by: { $0.key < $1.key }) {

@@ -1,4 +1,5 @@
 internal import BroadsideHPACK
+internal import BroadsideSupport
 
 /// The header fields of one request that are relevant to APNs, as ranges of a scratch area.
 ///
@@ -18,6 +19,9 @@ internal import BroadsideHPACK
     private var seen: UInt16 = 0
     /// True if a field that must be unique occurred twice.
     private(set) var hasDuplicates = false
+    /// `apns-channel-id` and `apns-request-id`, which only requests about channels have.
+    private(set) var channelID: [UInt8]?
+    private(set) var requestID: [UInt8]?
     /// True if `content-encoding` declares compression.
     private(set) var claimsCompression = false
     /// The header list size as defined in RFC 9113 section 6.5.2: name, value and 32 bytes for each
@@ -38,6 +42,8 @@ internal import BroadsideHPACK
         used = 0
         seen = 0
         hasDuplicates = false
+        channelID = nil
+        requestID = nil
         claimsCompression = false
         listSize = 0
     }
@@ -52,6 +58,17 @@ internal import BroadsideHPACK
             claimsCompression = true
         }
         add(known, nameCount: name.byteCount, value: value)
+        if known == nil, !isTooLarge { addOfChannel(name, value) }
+    }
+
+    private mutating func addOfChannel(_ name: RawSpan, _ value: RawSpan) {
+        if name.matches("apns-channel-id") {
+            hasDuplicates = hasDuplicates || channelID != nil
+            channelID = Array(value)
+        } else if name.matches("apns-request-id") {
+            hasDuplicates = hasDuplicates || requestID != nil
+            requestID = Array(value)
+        }
     }
 
     /// Adds a field whose name is already identified.

@@ -23,7 +23,7 @@ struct Response: Equatable, Sendable {
             switch reason {
             case .badCertificate, .badCertificateEnvironment, .expiredProviderToken, .forbidden,
                 .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken,
-                .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken:
+                .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken, .topicMismatch:
                 403
             case .badPath: 404
             case .methodNotAllowed: 405

@@ -43,6 +43,10 @@ extension ServerSession {
             reset(streams[stream].streamID, ErrorCode.protocolError.rawValue)
             return
         }
+        if !head.isTooLarge, ChannelRequest.owns(head[.path]) {
+            beganChannelRequest(stream)
+            return
+        }
         if head.isTooLarge {
             streams[stream].verdict = Verdict(early: Response(status: 431, reason: nil))
         } else {
@@ -68,7 +72,9 @@ extension ServerSession {
         let count = bytes.byteCount
         let stream = session.stream(streamID)
         if let stream {
-            if context.options.payloadLint != .off { streams[stream].keepBody(bytes) }
+            if context.options.payloadLint != .off || streams[stream].channel != nil {
+                streams[stream].keepBody(bytes)
+            }
             streams[stream].bodyCount += count
         }
         guard let window else { return }
@@ -82,6 +88,7 @@ extension ServerSession {
         guard !streams[stream].isComplete, !isBroken, !isEnding else { return }
         streams[stream].isComplete = true
         lastRequest = context.now
+        if let channel = streams[stream].channel { return endedChannelRequest(stream, channel) }
         var finding: RequestFinding?
         if context.options.payloadLint != .off { finding = streams[stream].bodyFinding }
         if let finding { context.totals.count(finding) }
@@ -123,7 +130,7 @@ extension ServerSession {
     }
 
     /// Writes a request's line of the journal.
-    private func record(_ stream: StreamIndex, _ response: Response) {
+    func record(_ stream: StreamIndex, _ response: Response) {
         context.journal?.append(
             microseconds: context.nowMicroseconds, connection: number,
             stream: streams[stream].streamID, identifier: streams[stream].identifier,
@@ -158,6 +165,9 @@ extension ServerSession {
     private func respond(
         _ pending: PendingResponse, _ stream: StreamIndex, uniqueID: NotificationIDText?
     ) {
+        if let channel = streams[stream].channel {
+            return respond(pending, stream, channel, uniqueID: uniqueID)
+        }
         responseTexts.removeAll()
         func range(_ append: (inout ByteBuffer) -> Void) -> Range<Int> {
             let start = responseTexts.count

@@ -15,6 +15,8 @@ struct StreamState {
     var uncreditedBytes = 0
     /// The header fields needed to store the notification; nil if there is no store.
     var envelope: Envelope?
+    /// The request about channels; nil for a device push.
+    var channel: ChannelExchange?
     /// True from the beginning of the stream to its end.
     var isOpen = false
     /// The response body until nghttp2 has read it.
@@ -29,6 +31,9 @@ struct StreamState {
         let room = verdict.payloadLimit - body.count
         if verdict.early == nil, room > 0 { body += Array(bytes.extracting(first: room)) }
     }
+
+    /// The beginning of the body, up to the payload limit, if it is kept.
+    var keptBody: [UInt8] { body }
 
     /// The defect of the body, if the body was kept as a whole.
     var bodyFinding: RequestFinding? {
@@ -55,10 +60,11 @@ struct StreamState {
     }
 
     /// Whether the response body was read completely.
-    var isResponseRead: Bool { responseOffset == responseCount }
+    var isResponseRead: Bool { channel?.isBodyRead ?? (responseOffset == responseCount) }
 
     /// Reads at most `most` further bytes of the response body.
     mutating func readResponse(into target: inout OutputRawSpan, most: Int) {
+        if let channel { return channel.readBody(into: &target, most: most) }
         assert(responseOffset <= responseCount, "no more is read than was set")
         let end = min(responseCount, responseOffset + min(most, target.freeCapacity))
         while responseOffset < end {
@@ -82,6 +88,7 @@ struct StreamState {
     mutating func reset() {
         uncreditedBytes = 0
         envelope = nil
+        channel = nil
         streamID = 0
         verdict = Verdict()
         bodyCount = 0

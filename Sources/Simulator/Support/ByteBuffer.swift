@@ -41,6 +41,15 @@ internal import Glibc
         }
     }
 
+    /// Returns a copy of some of the buffered bytes.
+    func copy(_ range: Range<Int>) -> [UInt8] {
+        let bytes = bytes
+        var copy: [UInt8] = []
+        copy.reserveCapacity(range.count)
+        for position in range { copy.append(bytes[position]) }
+        return copy
+    }
+
     /// The buffered bytes for an asynchronous read by the kernel; the caller must not modify the
     /// buffer until it completes.
     var unsafeBytes: UnsafeRawBufferPointer {

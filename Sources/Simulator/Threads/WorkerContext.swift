@@ -16,6 +16,8 @@ final class WorkerContext {
     var run: ScenarioRun?
     /// The device store; nil if it is not in use.
     let devices: DeviceStore?
+    /// The broadcast channels.
+    let channels: ChannelStore
     var tokenRates = TokenRateTable()
     var queue = TimerQueue()
     var journal: JournalWriter?
@@ -39,11 +41,13 @@ final class WorkerContext {
     init(
         options: SimulatorOptions, tokenTopics: TopicTable, keys: [ProviderKey],
         journal: JournalFile?, start: ClockStart, seed: UInt64, devices: DeviceStore? = nil,
-        trust: TokenTrust? = nil, goneTime: GoneTime = .computed
+        trust: TokenTrust? = nil, goneTime: GoneTime = .computed,
+        channels: ChannelStore = ChannelStore()
     ) {
         self.options = options
         self.tokenTopics = tokenTopics
         self.devices = devices
+        self.channels = channels
         checks = RequestChecks(
             outcome: TokenOutcome(
                 badToken: options.badToken, unregistered: options.unregistered, seed: options.seed,
@@ -125,25 +129,33 @@ final class WorkerContext {
                 guard let allowed = credential.topics(verifier) else { return true }
                 return allowed.contains(topics.bundle(of: topic))
             },
-            authenticate: {
-                if let run, let fingerprint = credential.lastFingerprint, run.isExpired(fingerprint)
-                {
-                    credential.forgetLast()
-                }
-                let reason = credential.refusal(
-                    authorization: authorization, verifier: &verifier,
-                    environment: options.environment, nowUnixSeconds: nowUnixSeconds)
-                if let rule = run?.scenario.tokenUpdates, updatesTooSoon(credential, reason, rule) {
-                    return .tooManyProviderTokenUpdates
-                }
-                if let reason { return reason }
-                if credential.hasTextualIssueTime { totals.count(.textualIssueTime) }
-                if let run, let fingerprint = credential.lastFingerprint, run.isExpired(fingerprint)
-                {
-                    return .expiredProviderToken
-                }
-                return nil
-            })
+            authenticate: { authenticate(authorization, &credential) })
+    }
+
+    /// Checks a request's credential; returns the reason for refusing it, or nil if it is valid.
+    func authenticate(
+        _ authorization: RawSpan?, _ credential: inout ConnectionCredential
+    ) -> Reason? {
+        if let run, let fingerprint = credential.lastFingerprint, run.isExpired(fingerprint) {
+            credential.forgetLast()
+        }
+        let reason = credential.refusal(
+            authorization: authorization, verifier: &verifier,
+            environment: options.environment, nowUnixSeconds: nowUnixSeconds)
+        if let rule = run?.scenario.tokenUpdates, updatesTooSoon(credential, reason, rule) {
+            return .tooManyProviderTokenUpdates
+        }
+        if let reason { return reason }
+        if credential.hasTextualIssueTime { totals.count(.textualIssueTime) }
+        if let run, let fingerprint = credential.lastFingerprint, run.isExpired(fingerprint) {
+            return .expiredProviderToken
+        }
+        return nil
+    }
+
+    /// Returns whether the key that signed the last token is valid for an app.
+    func allows(_ app: [UInt8], _ credential: ConnectionCredential) -> Bool {
+        credential.topics(verifier)?.contains(app) ?? true
     }
 
     /// Counts the use of a provider token by a source address; returns whether the address changes a
@@ -170,6 +182,14 @@ final class WorkerContext {
     /// Returns the request's `apns-id`, or a new ID in upper case, as APNs generates it.
     func identifier(_ head: borrowing RequestHead) -> NotificationIDText {
         if let given = head[.identifier], RequestChecks.isUUID(given) {
+            return NotificationIDText { position in given[position] }
+        }
+        return newIdentifier()
+    }
+
+    /// Returns the `apns-request-id` of a request about channels, or a new ID.
+    func requestIdentifier(_ head: borrowing RequestHead) -> NotificationIDText {
+        if let given = head.requestID, RequestChecks.isUUID(given.span.rawBytes) {
             return NotificationIDText { position in given[position] }
         }
         return newIdentifier()
