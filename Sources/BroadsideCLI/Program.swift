@@ -8,6 +8,8 @@ enum Program {
         SendCommand.description,
         NightCommand.description,
         ProbeCommand.description,
+        BroadcastCommand.description,
+        ChannelCommand.description,
         PruneCommand.description,
         LedgerCommand.description,
         TokensCommand.description,

@@ -36,7 +36,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public var columns: [String]
     /// SHA-256 of the payload, or of all payload files in an order that the caller chooses;
     /// hexadecimal.
-    var payloadSHA256: String
+    public internal(set) var payloadSHA256: String
     /// Value of apns-topic.
     public var topic: String?
     /// Value of apns-push-type.
@@ -64,9 +64,11 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var filter: [String]?
     /// Rules that skip rows because of earlier ledgers; nil if there are none.
     var earlier: EarlierRules?
-    /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, nil for the
-    /// provider API.
+    /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, `broadcast` for a
+    /// broadcast channel, nil for device pushes of the provider API.
     public var wireProtocol: String?
+    /// ID of the broadcast channel; nil for anything but a broadcast.
+    public var channel: String?
 
     /// Creates an identity.
     public init(
@@ -75,7 +77,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         environment: String, shard: Shard?, part: CampaignPart? = nil, campaignID: String? = nil,
         suppressSHA256: String?, duplicates: String? = nil, filter: [String]? = nil,
         earlier: EarlierRules? = nil,
-        wireProtocol: String? = nil
+        wireProtocol: String? = nil, channel: String? = nil
     ) {
         self.listByteCount = listByteCount
         self.listFormat = listFormat
@@ -95,6 +97,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.filter = filter
         self.earlier = earlier
         self.wireProtocol = wireProtocol
+        self.channel = channel
     }
 
     /// Whether acceptance has no response: a legacy gateway sends none, and accepts notifications
@@ -104,6 +107,13 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public static let binaryProtocol = "binary"
     /// `wireProtocol` of the reports of a feedback service.
     public static let feedbackProtocol = "feedback"
+    /// `wireProtocol` of a broadcast.
+    public static let broadcastProtocol = "broadcast"
+
+    /// Whether each row's request has an ID that leads back to the row.
+    public var hasNotificationIDs: Bool {
+        wireProtocol == nil || wireProtocol == Self.broadcastProtocol
+    }
 
     /// Rows of the campaign.
     var selection: RowSelection { shard?.selection ?? .all }
@@ -131,6 +141,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             return "the protocol was \(wireProtocol ?? "http2"), now it is "
                 + (other.wireProtocol ?? "http2")
         }
+        if let difference = differ("the channel", \.channel) { return difference }
         if payloadSHA256 != other.payloadSHA256 { return "the payload is another one" }
         if suppressSHA256 != other.suppressSHA256 { return "the list of opt-outs is another one" }
         // The filter's columns are in use as well, but a different filter is the more exact

@@ -92,6 +92,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var listHash: String?
     /// `ListHash` of the list's header; nil if its format has none.
     public var headerHash: String?
+    /// The apns-unique-id of a broadcast's response; nil if there was none.
+    public var broadcastUniqueID: String?
     /// Counters that accumulate over runs.
     public var counters = Counters()
     /// CRC-32 of the encoding in which this is 0.

@@ -108,7 +108,7 @@ extension LedgerReader {
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
             appendNotificationID: { row, bytes in
                 // Only requests to the provider API have one.
-                guard identity.wireProtocol == nil else { return }
+                guard identity.hasNotificationIDs else { return }
                 bytes += notificationIDText(
                     campaign: campaign, part: identity.partNumber, row: row)
             })

@@ -97,7 +97,7 @@ public final class LedgerFollower {
             states: states, reasons: Set(request.reasons), format: request.format,
             segmentNumber: manifest.segmentNumber,
             // Only requests to the provider API have one.
-            campaign: identity.wireProtocol == nil ? manifest.campaignNumber : nil,
+            campaign: identity.hasNotificationIDs ? manifest.campaignNumber : nil,
             part: identity.partNumber, acceptsBySilence: identity.acceptsBySilence,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
         list = try reader.openList(request.tokens, of: reader.ledgers[0]).map {

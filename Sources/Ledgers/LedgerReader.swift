@@ -150,7 +150,7 @@ public struct LedgerReader {
                 reasons: Set(reasons), format: format, isPart: true,
                 notesRows: ledgers.count > 1,
                 // Only requests to the provider API have one.
-                campaign: identity.wireProtocol == nil ? ledger.manifest.campaignNumber : nil,
+                campaign: identity.hasNotificationIDs ? ledger.manifest.campaignNumber : nil,
                 part: identity.partNumber,
                 acceptsBySilence: identity.acceptsBySilence,
                 reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })

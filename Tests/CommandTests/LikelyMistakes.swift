@@ -75,7 +75,7 @@ extension MalformedRequest {
         .init(["--time", "19:00"], says: ["systemd-run --on-calendar=19:00"]),
         .init(["--lang", "de"], says: ["--payload-by COLUMN=DIR"]),
         .init(["--topic-column", "app"], says: ["write --topic '{{column}}'"]),
-        .init(["--channel", "x"], says: ["broadcast channels are not supported yet"]),
+        .init(["--channel", "x"], says: ["broadside channel and broadside broadcast"]),
         .init(["--prometheus", ":9100"], says: ["--metrics :PORT"]),
         .init(["--sandbox"], says: ["--environment development"]),
         .init(["--bundle-id", "x"], says: ["--topic TOPIC"]),
@@ -97,7 +97,9 @@ extension MalformedRequest {
         .init(["--expiration", "20301123"], says: ["did you mean 2030-11-23?"]),
         .init(["--expiration", "2023-11-14"], says: ["2023-11-14T23:59:59Z", "has passed"]),
         .init(["--expiration", "2030-02-30"], says: ["'2030-02-30' is unknown", "a date like"]),
-        .init(["--json"], says: ["unknown option --json", "it is one of ledger", "--help"]),
+        .init(
+            ["--json"],
+            says: ["unknown option --json", "it is one of broadcast, channel, ledger", "--help"]),
     ]
 }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BroadsideSimulator
 
-/// Broadcast channels, by curl and by Python's h2, which nobody here wrote.
+/// Broadcast channels, by curl and by Python's h2.
 @Suite(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))
 struct ChannelTests {
     typealias Client = IndependentClient

@@ -15,10 +15,11 @@ package final class RecordingServer {
     ///   - behaviour: One of the script's functions, with dashes; see there.
     ///   - more: The script's further options.
     ///   - identity: Its certificate; nil: localhost's.
-    ///   - script: One that is built on `apns.py`.
+    ///   - script: One that is built on `apns.py`, or takes its options.
+    ///   - python: The interpreter; nil: the one in PATH. Only Debian's has its packages.
     package init(
         _ behaviour: String = "plain", _ more: [String] = [], identity: ServerIdentity? = nil,
-        script: String = "apns.py"
+        script: String = "apns.py", python: String? = nil
     ) throws {
         let identity = try identity ?? TestAuthority.shared().localhost
         directory = try TemporaryDirectory()
@@ -26,7 +27,7 @@ package final class RecordingServer {
         process = try Subprocess(
             "timeout",
             [
-                "300", Tool.path(of: "python3"), "-B",
+                "300", python ?? Tool.path(of: "python3"), "-B",
                 "\(Tool.packageRoot)/Tests/Servers/\(script)",
                 "--certificate", identity.certificate, "--key", identity.key, "--record", record,
                 "--behaviour", behaviour,

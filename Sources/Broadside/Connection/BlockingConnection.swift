@@ -18,6 +18,8 @@ import BroadsideTLS
         case proxy(RecordLayerError)
         case tls(TLSError)
         case http2(String)
+        /// The server did not act on the request (RFC 9113 section 8.7).
+        case notProcessed
     }
 
     /// APNs' response to the request.
@@ -25,9 +27,21 @@ import BroadsideTLS
         /// nil if a GOAWAY came instead of a response.
         var status: UInt16?
         var reason: Reason?
+        /// Text of the reason, known or not; nil if the body has none.
+        var reasonText: String?
+        /// Delay that the response asks for, seconds; nil if none.
+        var retryAfterSeconds: UInt64?
+        /// Header fields and body, if the connection reads whole responses.
+        var fields: [HeaderBlockReader.Field] = []
+        var body: [UInt8] = []
     }
 
     private let stream: BlockingStream
+    /// Records whole responses; nil if status and reason are enough.
+    private var recorder: ResponseRecorder?
+    /// Reason of the server's GOAWAY; nil if it has none, or if there was no GOAWAY.
+    private(set) var goAwayReason: Reason?
+    private var isGoingAway = false
     private(set) var http = ClientConnectionStateMachine()
     private var mirror = DynamicTableMirror()
     private(set) var serverDate = ServerDate()
@@ -40,9 +54,14 @@ import BroadsideTLS
     private static let connectLimitSeconds = 4
 
     /// Connects the socket without sending anything.
+    ///
+    /// - Parameter bodyLimit: Limit on the bytes of a body, for whole responses: a GOAWAY then does
+    ///   not end the wait for a response that can still come. nil: status and reason are enough.
     init(
-        to address: SocketAddress, configuration: TLSConfigurationBox.Value, limitSeconds: Int
+        to address: SocketAddress, configuration: TLSConfigurationBox.Value, limitSeconds: Int,
+        bodyLimit: Int? = nil
     ) throws(Failure) {
+        recorder = bodyLimit.map { ResponseRecorder(bodyLimit: $0) }
         do throws(BlockingStream.Failure) {
             stream = try BlockingStream(
                 to: address, context: configuration.context, serverName: configuration.serverName,
@@ -95,17 +114,32 @@ import BroadsideTLS
     func request(_ fields: [RequestField], payload: [UInt8]) throws(Failure) -> Response {
         // A GOAWAY may have come before the request.
         if let response, response.status == nil { return response }
-        response = nil
         guard http.requestCapacity(payloadCount: payload.count) > 0 else {
             throw .http2("the server accepts no requests: its SETTINGS allow no streams")
         }
         mirror.limit(capacity: Int(http.headerTableSize))
-        let block = RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes
+        return try request(
+            block: RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes,
+            payload: payload)
+    }
+
+    /// Sends one request with a header block that is already encoded, and waits for its response.
+    ///
+    /// - Throws: `notProcessed` if a repeat is certainly safe. After any other error the request may
+    ///   have been processed.
+    func request(block: [UInt8], payload: [UInt8]) throws(Failure) -> Response {
+        response = nil
+        recorder?.begin()
+        guard !isGoingAway, http.requestCapacity(payloadCount: payload.count) > 0 else {
+            throw .notProcessed
+        }
         let streamID = http.openStream(tag: 0, payloadCount: payload.count)
-        // END_HEADERS, then END_STREAM (RFC 9113 sections 6.2 and 6.1).
+        // END_HEADERS, and END_STREAM on the last frame (RFC 9113 sections 6.2 and 6.1).
         try write(
-            Self.frame(type: 1, flags: 4, streamID, block)
-                + Self.frame(type: 0, flags: 1, streamID, payload))
+            payload.isEmpty
+                ? Self.frame(type: 1, flags: 5, streamID, block)
+                : Self.frame(type: 1, flags: 4, streamID, block)
+                    + Self.frame(type: 0, flags: 1, streamID, payload))
         while true {
             if let response { return response }
             try receive()
@@ -136,24 +170,46 @@ import BroadsideTLS
         // SAFETY: bytes have no padding.
         let span = bytes.rawSpan
         serverDate.take(span)
+        recorder?.take(bytes)
         var offset = 0
         while let event = http.nextEvent(in: span, at: &offset) {
             switch event {
             case .ready: isReady = true
             case .response(_, let status):
-                response = Response(
-                    status: status, reason: ReasonBody.parse(http.responseBody).reason)
+                response = whole(status)
             case .goAway:
-                let reason = ReasonBody.parse(http.goAwayDebugData).reason
-                if response == nil { response = Response(status: nil, reason: reason) }
-            case .notProcessed, .reset:
-                if response == nil { throw .http2("the server refused the stream") }
+                goAwayReason = ReasonBody.parse(http.goAwayDebugData).reason
+                isGoingAway = true
+                if response == nil, recorder == nil {
+                    response = Response(status: nil, reason: goAwayReason)
+                }
+            case .notProcessed:
+                if response == nil { throw .notProcessed }
+            case .reset:
+                if response == nil { throw .http2("the server reset the stream") }
             case .failed(let error):
                 throw .http2("the server broke HTTP/2: \(error.message)")
             case .settingsChanged, .pong: break
             }
         }
     }
+
+    /// Response that is complete, with what was recorded of it.
+    private func whole(_ status: UInt16) -> Response {
+        let body = [UInt8](http.responseBody)
+        let parsed = ReasonBody.parse(body.rawSpan)
+        var response = Response(status: status, reason: parsed.reason)
+        response.reasonText = parsed.textRange.map { range in
+            String(decoding: body[range], as: UTF8.self)
+        }
+        response.retryAfterSeconds = http.retryAfter.seconds(
+            from: Clock.now().wallMilliseconds / 1000)
+        if let recorder { (response.fields, response.body) = (recorder.fields, recorder.body) }
+        return response
+    }
+
+    /// Whether the body of the last response was longer than the limit.
+    var bodyIsTooLong: Bool { recorder?.isTooLong ?? false }
 
     private func flush() throws(Failure) {
         while http.pendingOutputCount > 0 {

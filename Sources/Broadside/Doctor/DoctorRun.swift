@@ -110,6 +110,10 @@ public enum DoctorRun {
                 advice: "no request was sent: check --endpoint, --ca-file and what is in between")
         } catch BlockingConnection.Failure.http2(let message) {
             report.add("HTTP/2", .failed, message, advice: "is this APNs? check --endpoint")
+        } catch BlockingConnection.Failure.notProcessed {
+            report.add(
+                "HTTP/2", .failed, "the server refused the stream",
+                advice: "is this APNs? check --endpoint")
         } catch BlockingConnection.Failure.proxy(let error) {
             report.add(
                 "proxy", .failed, error.message,
@@ -162,8 +166,8 @@ public enum DoctorRun {
         }
         report.add(
             "connect", .failed, failures.joined(separator: "; "),
-            advice: DoctorVerdict.connectAdvice(
-                errno: lastCode, isProxy: configuration.tunnel != nil))
+            advice: ConnectAdvice.text(
+                errno: lastCode, isProxy: configuration.tunnel != nil, hasPort: true))
         return nil
     }
 

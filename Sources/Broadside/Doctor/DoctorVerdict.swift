@@ -1,6 +1,5 @@
 internal import BroadsideAPNs
 import BroadsideEngine
-internal import Glibc
 
 /// Judges credential and topic by the response to a request with an impossible device token.
 enum DoctorVerdict {
@@ -92,26 +91,6 @@ enum DoctorVerdict {
             )
         default:
             return ("request", "this response was not expected: is this APNs?")
-        }
-    }
-
-    /// Advice about a failed connection, by error number.
-    static func connectAdvice(errno code: Int32, isProxy: Bool) -> String {
-        var port = isProxy ? "check --proxy" : "open the port, try --port 2197, or give --proxy"
-        if !isProxy, let variable = ProxyAddress.unusedVariable {
-            port += " (\(ProxyAddress.hint(of: variable)))"
-        }
-        switch code {
-        case ECONNREFUSED:
-            return isProxy
-                ? "nothing listens there, or a firewall refuses it: check --proxy; is the proxy running?"
-                : "nothing listens there, or a firewall refuses it: check host and port; " + port
-        case ETIMEDOUT:
-            return "no reply: a firewall drops the packets; \(port)"
-        case ENETUNREACH, EHOSTUNREACH:
-            return "this machine has no route to it: check its network and routes; \(port)"
-        default:
-            return "the port is closed or a firewall blocks it: \(port)"
         }
     }
 

@@ -139,7 +139,8 @@ enum LedgerCommand {
             printText(
                 values.isJSON
                     ? String(decoding: statistics.json(), as: UTF8.self)
-                    : statistics.countsText + (statistics.doubtAdvice ?? ""))
+                    : statistics.countsText + (ledger.broadcastText ?? "")
+                        + (statistics.doubtAdvice ?? ""))
         case "export":
             warnOfUnknown(values.reasons)
             try export(ledger, values)

@@ -193,7 +193,8 @@ enum SimulateCommand {
                 .file(
                     "control", \.control, use: .socket, placeholder: "PATH",
                     "socket that reads one command per line: status, scenario NAME, online TOKEN, "
-                        + "offline TOKEN, saving-power TOKEN, awake TOKEN"),
+                        + "offline TOKEN, saving-power TOKEN, awake TOKEN, subscribe CHANNEL TOKEN, unsubscribe CHANNEL TOKEN"
+                ),
                 .flag(
                     "fast", \.isFast,
                     "respond as fast as possible: no journal, no scenario, nothing stored, all "

@@ -31,14 +31,7 @@ struct LikelyGuess {
     }
 
     private static let commands: [LikelyGuess] = [
-        .init(
-            "broadcast", nil,
-            "broadside send --tokens FILE sends to every device of a list; APNs' broadcast channels, "
-                + "which need no list, are not supported yet"),
-        .init(
-            "channel channels", nil,
-            "APNs' broadcast channels are not supported yet; broadside send --tokens FILE sends to "
-                + "every device of a list"),
+        .init("channels", nil, "did you mean channel?"),
         .init("nightly cron timer daily", nil, "did you mean night?"),
         .init("push notify blast publish start", nil, "did you mean send?"),
         .init("clean cleanup purge", nil, "did you mean prune?"),
@@ -60,6 +53,9 @@ struct LikelyGuess {
         .init(
             "bundle bundle-id app app-id bundle-identifier", "topic",
             "write --topic TOPIC, the app's bundle ID"),
+        .init(
+            "bundle bundle-id topic app-id bundle-identifier", "app",
+            "write --app BUNDLE, the app's bundle ID"),
         .init("key p8 signing-key apns-key", "auth-key", "write --auth-key FILE"),
         .init("kid", "key-id", "write --key-id ID"),
         .init("team", "team-id", "write --team-id ID"),
@@ -137,9 +133,11 @@ struct LikelyGuess {
         .init(
             "topic-column app-column", "topic",
             "write --topic '{{column}}': each row then names its topic"),
+        .init("channel-id", "channel", "write --channel ID"),
         .init(
             "channel channel-id broadcast storage", nil,
-            "broadcast channels are not supported yet: name a list of device tokens with --tokens"),
+            "broadcast channels have commands of their own: broadside channel and broadside broadcast"
+        ),
         .init("prometheus metrics-port", "metrics", "write --metrics :PORT or --metrics FILE"),
         .init("continue", "resume", "write --resume"),
         .init(

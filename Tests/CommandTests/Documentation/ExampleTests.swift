@@ -83,7 +83,9 @@ struct ExampleTests {
         text += try show("tokens", 2) + hidden("(($(wc -l <one-per-user.csv) == 51))")
         text += try show("payload", 0) + show("payload", 1)
         text += hidden(Self.apple) + (try show("doctor", 0) + show("send", 0))
-        text += hidden("unset -f broadside")
+        text += try show("channel", 0) + show("channel", 1) + hidden(Self.goal)
+        text += try show("broadcast", 1) + show("broadcast", 0) + show("channel", 2)
+        text += hidden("unset -f broadside") + (try show("payload", 2))
         text += try show("doctor", 1) + show("send", 1) + show("status", 0) + show("status", 1)
         text +=
             hidden("mkdir nights; cp -r tonight nights/")
@@ -150,6 +152,13 @@ struct ExampleTests {
             command broadside "$@" --endpoint "$(sed -n 's/listening on //p' apple.txt)" \\
                 --ca-file apple/ca.pem
         }
+        """
+
+    private static let goal = """
+        grep -qx "XW6Lh1Y1xIPMYq5jlLkMJw==" "$printed"
+        cat >goal.json <<END
+        {"aps":{"timestamp":$(date +%s),"event":"update","content-state":{"home":2,"away":1}}}
+        END
         """
 
     private static let interrupted = """

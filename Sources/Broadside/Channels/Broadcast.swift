@@ -1,0 +1,194 @@
+internal import BroadsideAPNs
+internal import BroadsideLedgerFormat
+import BroadsideLedgers
+internal import BroadsidePayloads
+internal import BroadsideRows
+import BroadsideSupport
+import BroadsideTLS
+
+/// A broadcast: its payload, its channel and its server, read and checked.
+struct Broadcast {
+    let server: SingleRequestServer
+    let warnings: [String]
+    private let app: String
+    private let channel: String
+    private let payload: [UInt8]
+    private let options: BroadcastOptions
+
+    /// Limit on the bytes of a response's body; APNs sends none, or a short reason.
+    private static let bodyLimit = 4096
+
+    /// Reads payload and credential.
+    init(_ options: BroadcastOptions) throws(BroadsideError) {
+        self.options = options
+        app = try ChannelOptions.checkApp(options.app)
+        channel = try ChannelOptions.checkChannel(options.channel)
+        var warnings: [String] = []
+        payload = try Self.payload(options, &warnings)
+        let connection = options.connection
+        server = try SingleRequestServer(
+            connection, host: Endpoints.broadcastHost(connection.environment),
+            port: Endpoints.defaultPort, bodyLimit: Self.bodyLimit, warnings: &warnings)
+        try server.credential.checkApp(app, connection)
+        try Self.checkExpiration(options, &warnings)
+        self.warnings = warnings
+    }
+
+    private static func payload(
+        _ options: BroadcastOptions, _ warnings: inout [String]
+    ) throws(BroadsideError) -> [UInt8] {
+        guard let path = options.payload else {
+            throw .usage("payload", "is missing: add --payload FILE")
+        }
+        let report = try PayloadReport(
+            file: path, pushType: .liveActivity, topic: nil, isBroadcast: true)
+        let bytes = try readFile(path, option: "payload", limit: PayloadFiles.fileLimit)
+        if options.payloadCheck == .error {
+            if let failure = PayloadReport.failure(of: [report]) { throw .request(failure) }
+            warnings += PayloadReport.warnings(of: [report])
+        } else if let problem = PayloadCheck.syntaxProblem(bytes.rawSpan) {
+            throw .request(problem.description(file: "--payload \(path)"))
+        }
+        let minified = PayloadMinifier.minify(bytes.rawSpan)
+        guard minified.count <= BroadcastChannel.payloadCountMax else {
+            throw .usage(
+                "payload",
+                "\(path): has \(grouped(minified.count)) bytes, a broadcast has at most "
+                    + "\(grouped(BroadcastChannel.payloadCountMax)): shorten it")
+        }
+        return minified
+    }
+
+    private static func checkExpiration(
+        _ options: BroadcastOptions, _ warnings: inout [String]
+    ) throws(BroadsideError) {
+        let now = Clock.now().wallMilliseconds / 1000
+        let seconds = options.expiration.unixSeconds(startUnixSeconds: now)
+        guard seconds > 0 else { return }
+        if seconds <= now {
+            // A broadcast that began with it has its outcome, or is sent late.
+            if let ledger = options.ledger, try LedgerDirectory.unlocked(ledger).hasManifest {
+                return
+            }
+            throw .usage(
+                "expiration",
+                "\(seconds) has passed: write 0, a time to come, or +2h from the first start")
+        }
+        if seconds - now > BroadcastChannel.storageSecondsMax {
+            warnings.append("--expiration: APNs keeps a broadcast for at most 8 hours")
+        }
+    }
+
+    /// Identity of the broadcast in its ledger.
+    var identity: CampaignIdentity {
+        CampaignIdentity(
+            listByteCount: nil, listFormat: CampaignIdentity.broadcastProtocol, columns: [],
+            payloadSHA256: hexadecimal(sha256(payload)), topic: app,
+            pushType: PushType.liveActivity.rawValue, priority: Int(options.priority.rawValue),
+            expiration: options.expirationText, collapseID: nil,
+            environment: options.connection.environment.rawValue, shard: nil, suppressSHA256: nil,
+            wireProtocol: CampaignIdentity.broadcastProtocol, channel: channel)
+    }
+
+    /// The request with the ledger's ID and expiration.
+    func request(_ ledger: BroadcastLedger) -> SingleRequest {
+        request(requestID: ledger.requestID, expiration: "\(ledger.expirationSeconds)")
+    }
+
+    private func request(requestID: String, expiration: String) -> SingleRequest {
+        SingleRequest(
+            method: "POST", path: BroadcastChannel.broadcastPath(app: app),
+            fields: [
+                ("apns-channel-id", channel), ("apns-request-id", requestID),
+                ("apns-push-type", PushType.liveActivity.rawValue),
+                ("apns-priority", "\(options.priority.rawValue)"),
+                ("apns-expiration", expiration),
+            ], body: payload)
+    }
+
+    // MARK: Output
+
+    /// Prints the request as it would be sent.
+    func show() {
+        let now = Clock.now().wallMilliseconds / 1000
+        let shown = request(
+            requestID: "… (from the ledger's number)",
+            expiration: "\(options.expiration.unixSeconds(startUnixSeconds: now))")
+        let isToken = server.credential.kind == .providerToken
+        print(
+            shown.text(
+                authority: server.authority, credential: isToken ? server.credential.summary : nil),
+            terminator: "")
+        print("\npreview: nothing was sent, nothing was written")
+    }
+
+    /// What would be sent, for people.
+    var plan: String {
+        var text = "broadcast to channel \(channel) of app \(app)\n"
+        text += "payload     \(options.payload ?? ""), \(grouped(payload.count)) bytes\n"
+        text += "to          \(server.hostAndPort)\n"
+        text += "by          \(server.credential.summary)\n"
+        text += "priority    \(options.priority.rawValue), expiration \(options.expirationText)\n"
+        if let ledger = options.ledger { text += "ledger      \(ledger)\n" }
+        return text
+    }
+
+    /// Prints the outcome.
+    ///
+    /// - Returns: The exit code.
+    func report(_ ledger: BroadcastLedger) -> Int32 {
+        let outcome = ledger.outcome
+        var line = JSONLine()
+        line.add("app", app)
+        line.add("channel", channel)
+        line.add("state", outcome.state.name)
+        line.add("status", outcome.status == 0 ? nil : UInt64(outcome.status))
+        line.add("reason", outcome.reason.isEmpty ? nil : outcome.reason)
+        line.add("request_id", ledger.requestID)
+        line.add("unique_id", ledger.uniqueID)
+        line.add("payload_sha256", hexadecimal(sha256(payload)))
+        line.add("attempts", UInt64(outcome.attempts))
+        let time = outcome.settledAtMilliseconds
+        line.add("settled_at_ms", time == 0 ? nil : time)
+        if options.isJSON {
+            printText(line.object + "\n")
+        } else {
+            var text = "\(outcome.state.name)  request \(ledger.requestID)"
+            if time > 0 { text += " at \(universalTime(time))" }
+            printText(text + "\n")
+        }
+        return conclude(ledger)
+    }
+
+    /// Says what to do about an outcome other than an acceptance.
+    private func conclude(_ ledger: BroadcastLedger) -> Int32 {
+        let outcome = ledger.outcome
+        var response =
+            ledger.refusal
+            ?? BlockingConnection.Response(
+                status: outcome.status, reason: Reason(text: outcome.reason))
+        if response.reasonText == nil { response.reasonText = outcome.reason }
+        let advice = ChannelRefusal.advice(
+            response, app: app, environment: options.connection.environment)
+        switch outcome.state {
+        case .accepted: return ExitCode.complete
+        case .rejected:
+            standardErrorLine("broadside: APNs refused the broadcast: \(response.words): \(advice)")
+            return ExitCode.refused
+        case .remaining:
+            standardErrorLine(
+                "broadside: APNs refused the credential: \(response.words): \(advice); then start "
+                    + "again with the same --ledger")
+            return ExitCode.refused
+        case .failed:
+            standardErrorLine(
+                "broadside: the broadcast failed: \(response.words): \(advice), with --retry failed"
+            )
+        default:
+            standardErrorLine(
+                "broadside: the response was lost, so devices may have received the broadcast: "
+                    + "--retry unknown sends it again, and an alert may then appear twice")
+        }
+        return ExitCode.openRows
+    }
+}

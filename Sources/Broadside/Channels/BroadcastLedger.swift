@@ -1,0 +1,223 @@
+internal import BroadsideAPNs
+internal import BroadsideLedgerFormat
+import BroadsideLedgers
+internal import BroadsideRows
+import BroadsideSupport
+import BroadsideTLS
+internal import Glibc
+
+/// Ledger of a broadcast: a campaign of one row.
+///
+///     open -> remaining --- begin, reserve ---> in doubt --- settle ---> accepted, rejected, failed,
+///              ^                                   |                     unknown
+///              +------------- release -------------+
+///
+/// The row is reserved durably before its request is sent, so a start that finds it in doubt knows
+/// that the request may have been processed.
+final class BroadcastLedger {
+    /// Outcome of the broadcast, as recorded.
+    struct Outcome {
+        var state = RowState.remaining
+        var status: UInt16 = 0
+        var reason = ""
+        var attempts: UInt16 = 0
+        var settledAtMilliseconds: UInt64 = 0
+    }
+
+    private let directory: LedgerDirectory
+    private var manifest: Manifest
+    private var writer: LedgerWriter?
+    private var descriptor: Int32 = -1
+    private var epoch: UInt32 = 0
+    /// Lengths of the previous run's segments, if it did not end orderly.
+    private var previousLengths: [SegmentLength] = []
+    private let isNew: Bool
+    /// Outcome so far.
+    private(set) var outcome = Outcome()
+    /// Response of this run that refused the credential, and is not recorded.
+    var refusal: BlockingConnection.Response?
+
+    /// Opens the ledger of an earlier start, or begins one.
+    ///
+    /// - Parameters:
+    ///   - identity: Identity of the broadcast; another one is exit code 2.
+    ///   - expiration: Expiration, which is fixed by the first start.
+    init(
+        path: String, identity: CampaignIdentity, expiration: Expiration, name: String?, now: Now
+    ) throws(BroadsideError) {
+        directory = try LedgerDirectory.openForRun(path, resumes: true)
+        isNew = try !directory.hasManifest
+        guard !isNew else {
+            let number = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
+            manifest = Manifest(
+                campaign: number, identity: identity,
+                firstStartedAtMilliseconds: now.wallMilliseconds,
+                expirationSeconds: expiration.unixSeconds(
+                    startUnixSeconds: now.wallMilliseconds / 1000),
+                listPath: nil)
+            manifest.name = name
+            manifest.rowCount = 1
+            return
+        }
+        manifest = try directory.readManifest()
+        if let difference = manifest.identity.firstDifference(from: identity) {
+            throw .usage(
+                "ledger",
+                "\(path) is of another campaign: \(difference): name another directory, or give the "
+                    + "same options")
+        }
+        if let name { manifest.name = name }
+        try warnOfCopies()
+        try directory.syncSegments()
+        let segments = try directory.segments()
+        do throws(LedgerError) {
+            let index = try LedgerIndex(segments: segments, manifest: manifest)
+            previousLengths =
+                manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
+            try read(index)
+        } catch {
+            throw LedgerReader.unreadable(error, directory)
+        }
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    private func warnOfCopies() throws(BroadsideError) {
+        if let warning = try directory.claimAttempt(manifest) {
+            standardErrorLine("broadside: warning: \(warning)")
+        }
+    }
+
+    private func read(_ index: LedgerIndex) throws(LedgerError) {
+        guard let chunk = index.chunkIndex(ofRow: 0) else { return }
+        var verdicts = ChunkVerdicts(of: index)
+        try verdicts.load(chunk: chunk)
+        let row = verdicts.rows[0]
+        outcome = Outcome(
+            state: row.state, status: row.status, reason: Reason(rawValue: row.reason)?.text ?? "",
+            attempts: row.attempts, settledAtMilliseconds: row.settledAtMilliseconds)
+        if let text = verdicts.reasonText(ofRow: 0) {
+            outcome.reason = String(decoding: text, as: UTF8.self)
+        }
+    }
+
+    /// ID of the request, which stays the same in all attempts.
+    var requestID: String {
+        let bytes = [UInt8](capacity: NotificationID.textCount) { output in
+            NotificationID(campaign: manifest.campaignNumber, row: 0).write(into: &output)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Value of apns-expiration.
+    var expirationSeconds: UInt64 { manifest.expirationSeconds ?? 0 }
+
+    /// Value of apns-unique-id in the response; nil if it had none.
+    var uniqueID: String? { manifest.broadcastUniqueID }
+
+    // MARK: A run
+
+    /// Begins a run, so that the row can be reserved. Nothing is reserved yet.
+    func begin(_ now: Now) throws(BroadsideError) {
+        precondition(writer == nil, "a start is one run")
+        epoch = manifest.beginEpoch(
+            atMilliseconds: now.wallMilliseconds, previousLengths: previousLengths)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
+        try directory.save(manifest)
+        if isNew { try warnOfCopies() }
+        descriptor = try directory.createSegment(epoch: epoch, reactor: 0)
+        try directory.syncDirectory()
+        writer = LedgerWriter(campaign: manifest.segmentNumber, epoch: epoch, reactor: 0)
+        try write()
+        manifest.recordCreatedSegments()
+        try directory.save(manifest)
+    }
+
+    /// Reserves the row durably, before its request is sent.
+    ///
+    /// - Parameter reopens: States from which the row may be sent again.
+    func reserve(reopening reopens: ReopenedStates, _ now: Now) throws(BroadsideError) {
+        precondition(writer != nil, "a row is reserved in a run")
+        // One line of a list that exists only here.
+        writer?.reserve(
+            ChunkReservation(
+                firstRow: 0, rowCount: 1, byteOffset: 0, byteCount: 1, firstLine: 1, lineCount: 1,
+                hash: 0, reopens: reopens),
+            nowMilliseconds: now.wallMilliseconds)
+        try write()
+        outcome = Outcome(state: .inDoubt, attempts: outcome.attempts)
+    }
+
+    /// Records the outcome durably.
+    ///
+    /// - Parameters:
+    ///   - attempts: Number of requests of this and earlier starts.
+    ///   - uniqueID: Value of apns-unique-id; nil if there is none.
+    func settle(
+        _ state: RowState, status: UInt16, reason: Reason?, reasonText: String? = nil,
+        attempts: UInt16, uniqueID: String? = nil, _ now: Now
+    ) throws(BroadsideError) {
+        precondition(outcome.state == .inDoubt, "only a reserved row has an outcome")
+        if state == .accepted {
+            writer?.accepted(
+                row: 0, fingerprint: 0, attempts: Int(max(1, attempts)),
+                nowMilliseconds: now.wallMilliseconds)
+        } else {
+            let text = reason == nil ? reasonText.map { Array($0.utf8) } : nil
+            record(state, status, reason, text ?? [], attempts, now)
+        }
+        try write()
+        outcome = Outcome(
+            state: state, status: status, reason: reason?.text ?? reasonText ?? "",
+            attempts: attempts, settledAtMilliseconds: now.wallMilliseconds)
+        manifest.broadcastUniqueID = uniqueID
+        try end()
+    }
+
+    private func record(
+        _ state: RowState, _ status: UInt16, _ reason: Reason?, _ reasonText: [UInt8],
+        _ attempts: UInt16, _ now: Now
+    ) {
+        // A channel is not a device token.
+        let noToken: [UInt8] = []
+        if reasonText.isEmpty {
+            writer?.settled(
+                row: 0, state: state, status: status, reason: reason?.rawValue ?? 0,
+                attempts: Int(attempts), token: noToken.rawSpan, tokenIsText: false,
+                nowMilliseconds: now.wallMilliseconds)
+        } else {
+            writer?.settled(
+                row: 0, state: state, status: status, reason: 0, reasonText: reasonText.rawSpan,
+                attempts: Int(attempts), token: noToken.rawSpan, tokenIsText: false,
+                nowMilliseconds: now.wallMilliseconds)
+        }
+    }
+
+    /// Records that the broadcast was certainly not processed, so that a later start sends it.
+    func release(attempts: UInt16, _ now: Now) throws(BroadsideError) {
+        precondition(outcome.state == .inDoubt, "only a reserved row is released")
+        writer?.release(
+            row: 0, count: 1, attempts: Int(attempts), nowMilliseconds: now.wallMilliseconds)
+        try write()
+        outcome = Outcome(state: .remaining, attempts: attempts)
+        try end()
+    }
+
+    /// Ends a run in which nothing was reserved.
+    func end() throws(BroadsideError) {
+        guard let position = writer?.writtenPosition else { return }
+        manifest.endEpoch(
+            lengths: [SegmentLength(reactor: 0, byteCount: position)],
+            isFinished: outcome.state.isSettled)
+        try directory.save(manifest)
+    }
+
+    private func write() throws(BroadsideError) {
+        guard writer?.writePending(to: descriptor) == true, fsync(descriptor) == 0 else {
+            throw BroadsideError(
+                option: "ledger", "\(directory.path): \(describe(errno: errno))",
+                exitCode: ExitCode.disk)
+        }
+        if let position = writer?.writtenPosition { writer?.syncCompleted(upTo: position) }
+    }
+}

@@ -1,0 +1,171 @@
+internal import BroadsideAPNs
+import BroadsideEngine
+internal import BroadsideLedgerFormat
+import BroadsideLedgers
+internal import BroadsidePayloads
+internal import BroadsideRows
+public import BroadsideSupport
+import BroadsideTLS
+internal import Glibc
+
+/// Runs `broadcast`: sends one payload to a broadcast channel, and records the outcome in a ledger.
+public enum BroadcastRun {
+    /// Sends the broadcast, unless the ledger says that it was sent, and prints the outcome.
+    ///
+    /// - Returns: 0 if APNs accepted the broadcast, now or earlier, 4 if it refuses it, 6 if it failed
+    ///   or its outcome is unknown.
+    /// - Throws: Exit code 1 if APNs can't be reached, 2 if the request is wrong, 5 if the ledger
+    ///   can't be written.
+    public static func run(_ options: BroadcastOptions) throws(BroadsideError) -> Int32 {
+        let broadcast = try Broadcast(options)
+        for warning in broadcast.warnings { standardErrorLine("broadside: warning: \(warning)") }
+        if options.preview != nil {
+            broadcast.show()
+            return 0
+        }
+        if options.isDryRun {
+            printText(broadcast.plan)
+            return 0
+        }
+        guard let path = options.ledger else {
+            throw .usage("ledger", "is missing: add --ledger DIR, a directory for the outcome")
+        }
+        try LedgerDirectory.checkForRun(path, begins: true)
+        try confirm(options, broadcast)
+        let ledger = try BroadcastLedger(
+            path: path, identity: broadcast.identity, expiration: options.expiration,
+            name: options.name, now: Clock.now())
+        return try send(broadcast, ledger, options)
+    }
+
+    /// Asks a person at a terminal to confirm a broadcast to production.
+    private static func confirm(
+        _ options: BroadcastOptions, _ broadcast: Broadcast
+    ) throws(BroadsideError) {
+        guard broadcast.server.isProduction, !options.isConfirmed, isatty(STDIN_FILENO) == 1 else {
+            return
+        }
+        standardError(broadcast.plan)
+        standardError(
+            "This goes to all subscribers of the channel in Apple's production. Type yes to send:")
+        guard readLine() == "yes" else {
+            throw .request("not confirmed: nothing was sent; a script confirms with --yes")
+        }
+    }
+
+    private static func send(
+        _ broadcast: Broadcast, _ ledger: BroadcastLedger, _ options: BroadcastOptions
+    ) throws(BroadsideError) -> Int32 {
+        switch ledger.outcome.state {
+        case .remaining: break
+        case .inDoubt:
+            // An earlier start was killed between the request and its response.
+            if !options.retry.contains(RowState.unknown) {
+                try ledger.begin(Clock.now())
+                try ledger.reserve(reopening: [], Clock.now())
+                try ledger.settle(
+                    .unknown, status: 0, reason: .connectionLost,
+                    attempts: max(1, ledger.outcome.attempts), Clock.now())
+                return broadcast.report(ledger)
+            }
+        case let state where options.retry.contains(state): break
+        default: return broadcast.report(ledger)
+        }
+        // Nothing is reserved before a connection is open: a server that can't be reached leaves the
+        // broadcast as it is.
+        let first = try broadcast.server.connect()
+        try ledger.begin(Clock.now())
+        try ledger.reserve(reopening: options.retry, Clock.now())
+        try attempt(broadcast, ledger, options, over: first)
+        return broadcast.report(ledger)
+    }
+
+    /// Sends the request, again only if APNs certainly did not process it, until the outcome is
+    /// recorded.
+    private static func attempt(
+        _ broadcast: Broadcast, _ ledger: BroadcastLedger, _ options: BroadcastOptions,
+        over first: BlockingConnection
+    ) throws(BroadsideError) {
+        let request = broadcast.request(ledger)
+        var connection = first
+        var attempts: UInt16 = 0
+        while true {
+            attempts += 1
+            let isLast = attempts >= UInt16(options.attemptsMax)
+            var retryAfter: UInt64?
+            let outcome: SingleRequestServer.Outcome
+            do throws(BroadsideError) {
+                outcome = try broadcast.server.exchange(request, over: connection)
+            } catch {
+                try ledger.release(attempts: attempts - 1, Clock.now())
+                throw error
+            }
+            switch outcome {
+            case .response(let response):
+                if try settle(response, attempts, isLast: isLast, ledger) { return }
+                retryAfter = response.retryAfterSeconds
+            case .lost(let message):
+                standardErrorLine("broadside: \(broadcast.server.hostAndPort): \(message)")
+                return try ledger.settle(
+                    .unknown, status: 0, reason: .connectionLost, attempts: attempts, Clock.now())
+            case .notProcessed(let reason):
+                guard reason == nil, !isLast else {
+                    try ledger.release(attempts: attempts, Clock.now())
+                    throw BroadsideError(
+                        "\(broadcast.server.hostAndPort) refused the broadcast unprocessed"
+                            + (reason.map { ": \($0.text)" } ?? ", \(attempts) times")
+                            + ": start it again later with the same --ledger",
+                        exitCode: reason == nil ? ExitCode.failure : ExitCode.refused)
+                }
+            }
+            guard let seconds = RepeatDelay.seconds(after: Int(attempts), retryAfter: retryAfter)
+            else {
+                try ledger.release(attempts: attempts, Clock.now())
+                throw BroadsideError(
+                    "APNs asks to wait \(grouped(retryAfter ?? 0)) seconds: start the broadcast again "
+                        + "then, with the same --ledger",
+                    exitCode: ExitCode.failure)
+            }
+            RepeatDelay.wait(seconds: seconds)
+            do throws(BroadsideError) {
+                connection = try broadcast.server.connect()
+            } catch {
+                try ledger.release(attempts: attempts, Clock.now())
+                throw error
+            }
+        }
+    }
+
+    /// Records the outcome of a response.
+    ///
+    /// - Returns: False if the request has to be repeated.
+    private static func settle(
+        _ response: BlockingConnection.Response, _ attempts: UInt16, isLast: Bool,
+        _ ledger: BroadcastLedger
+    ) throws(BroadsideError) -> Bool {
+        let (status, now) = (response.status ?? 0, Clock.now())
+        func settle(_ state: RowState) throws(BroadsideError) {
+            try ledger.settle(
+                state, status: status, reason: response.reason, reasonText: response.reasonText,
+                attempts: attempts, uniqueID: response.field("apns-unique-id"), now)
+        }
+        if status == 200 {
+            try settle(.accepted)
+            return true
+        }
+        switch ChannelRefusal.classify(response) {
+        case .busy:
+            guard isLast else { return false }
+            try settle(.failed)
+        case .lost:
+            try ledger.settle(
+                .unknown, status: status, reason: .connectionLost, attempts: attempts, now)
+        // Another credential may be accepted: a later start sends the broadcast.
+        case .credential:
+            try ledger.release(attempts: attempts, now)
+            ledger.refusal = response
+        case .request: try settle(.rejected)
+        }
+        return true
+    }
+}

@@ -1,0 +1,167 @@
+internal import BroadsideAPNs
+import BroadsideSupport
+internal import FoundationEssentials
+
+/// One call of `channel`: its request, and what its response means.
+struct ChannelCall {
+    let action: ChannelOptions.Action
+    let request: SingleRequest
+    let server: SingleRequestServer
+    private let app: String
+    private let channel: String?
+    private let storage: BroadcastChannel.Storage
+    private let environment: Endpoints.Environment
+    private let isJSON: Bool
+
+    init(
+        _ options: ChannelOptions, app: String, channel: String?, server: SingleRequestServer
+    ) {
+        action = options.action
+        self.app = app
+        self.channel = channel
+        self.server = server
+        storage = options.storage
+        environment = options.connection.environment
+        isJSON = options.isJSON
+        let path = BroadcastChannel.channelsPath(app: app)
+        let named = channel.map { [(name: "apns-channel-id", value: $0)] } ?? []
+        request =
+            switch options.action {
+            case .create:
+                SingleRequest(
+                    method: "POST", path: path,
+                    body: Array(
+                        "{\"message-storage-policy\":\(options.storage.policy),\"push-type\":\"\(BroadcastChannel.pushType)\"}"
+                            .utf8))
+            case .read: SingleRequest(method: "GET", path: path, fields: named)
+            case .list: SingleRequest(method: "GET", path: BroadcastChannel.listPath(app: app))
+            case .delete: SingleRequest(method: "DELETE", path: path, fields: named)
+            }
+    }
+
+    /// Request for the list of all channels.
+    var list: SingleRequest {
+        SingleRequest(method: "GET", path: BroadcastChannel.listPath(app: app))
+    }
+
+    /// Prints the request.
+    func show() {
+        let isToken = server.credential.kind == .providerToken
+        print(
+            request.text(
+                authority: server.authority, credential: isToken ? server.credential.summary : nil),
+            terminator: "")
+        print("\npreview: nothing was sent")
+    }
+
+    /// What would be done, for people.
+    var plan: String {
+        var text = "\(action) of app \(app)"
+        if let channel { text += ", channel \(channel)" }
+        if action == .create { text += ", storage \(storage.rawValue)" }
+        return text + "\nto      \(server.hostAndPort)\nby      \(server.credential.summary)\n"
+    }
+
+    /// Whether the response is the operation's success.
+    func isSuccess(_ response: BlockingConnection.Response) -> Bool {
+        switch action {
+        case .create: response.status == 201 || response.status == 200
+        case .read, .list: response.status == 200
+        case .delete: response.status == 204 || response.status == 200
+        }
+    }
+
+    /// Error for a response that refuses the request.
+    func refusal(
+        _ response: BlockingConnection.Response, exitCode: Int32
+    ) -> BroadsideError {
+        let advice = ChannelRefusal.advice(response, app: app, environment: environment)
+        return BroadsideError(
+            "APNs refused the \(action): \(response.words): \(advice)", exitCode: exitCode)
+    }
+
+    // MARK: Results
+
+    /// Prints the result of a success.
+    ///
+    /// - Parameter response: nil after a repeated delete of a channel that is gone.
+    func finish(_ response: BlockingConnection.Response?) throws(BroadsideError) {
+        var line = JSONLine()
+        line.add("app", app)
+        line.add("environment", environment.rawValue)
+        let text: String
+        switch action {
+        case .create:
+            let channel = try createdChannel(response)
+            line.add("channel", channel)
+            line.add("storage", storage.rawValue)
+            text = channel + "\n"
+        case .read:
+            let found = try Self.configuration(in: response)
+            line.add("channel", channel)
+            line.add("storage", found.storage)
+            line.add("push_type", found.pushType)
+            text = "storage    \(found.storage)\npush type  \(found.pushType)\n"
+        case .list:
+            let channels = try Self.channels(in: response)
+            line.addRaw(
+                "channels", "[\(channels.map(JSONLine.quoted).joined(separator: ","))]")
+            text = channels.map { $0 + "\n" }.joined()
+        case .delete:
+            line.add("channel", channel)
+            text = "deleted \(channel ?? "")\n"
+        }
+        line.add("request_id", response?.field("apns-request-id"))
+        printText(isJSON ? line.object + "\n" : text)
+    }
+
+    private func createdChannel(
+        _ response: BlockingConnection.Response?
+    ) throws(BroadsideError) -> String {
+        guard let channel = response?.field("apns-channel-id"), BroadcastChannel.isID(channel.utf8)
+        else {
+            throw BroadsideError(
+                "\(server.hostAndPort) accepted the create and named no channel: look for it in "
+                    + "broadside channel list, and check --endpoint",
+                exitCode: ExitCode.openRows)
+        }
+        return channel
+    }
+
+    /// Returns the channels in the response to a list.
+    static func channels(
+        in response: BlockingConnection.Response?
+    ) throws(BroadsideError) -> [String] {
+        struct List: Decodable { var channels: [String] }
+        guard let response,
+            let list = try? JSONDecoder().decode(List.self, from: Data(response.body)),
+            list.channels.allSatisfy({ BroadcastChannel.isID($0.utf8) })
+        else { throw unreadable("list of channels") }
+        return list.channels
+    }
+
+    private static func configuration(
+        in response: BlockingConnection.Response?
+    ) throws(BroadsideError) -> (storage: String, pushType: String) {
+        struct Configuration: Decodable {
+            var policy: Int
+            var pushType: String?
+
+            private enum CodingKeys: String, CodingKey {
+                case policy = "message-storage-policy"
+                case pushType = "push-type"
+            }
+        }
+        guard let response,
+            let found = try? JSONDecoder().decode(Configuration.self, from: Data(response.body))
+        else { throw unreadable("channel") }
+        let storage = BroadcastChannel.Storage(policy: found.policy)?.rawValue
+        return (storage ?? "policy \(found.policy)", found.pushType ?? BroadcastChannel.pushType)
+    }
+
+    private static func unreadable(_ what: String) -> BroadsideError {
+        BroadsideError(
+            "the response is not a \(what) in the form of APNs: check --endpoint",
+            exitCode: ExitCode.failure)
+    }
+}

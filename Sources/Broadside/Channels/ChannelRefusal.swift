@@ -1,0 +1,76 @@
+internal import BroadsideAPNs
+import BroadsideSupport
+
+/// Meaning of a response that refuses a request about a channel.
+enum ChannelRefusal {
+    /// Consequence of a response for its request.
+    enum Class {
+        /// Throttled, or a failing server: not accepted, and a repeat is safe.
+        case busy
+        /// Comes from a gateway that has forwarded the request: it may have been processed.
+        case lost
+        /// The credential is refused; the request itself may be right.
+        case credential
+        /// The request is refused for good.
+        case request
+    }
+
+    /// Classifies a response other than the operation's success.
+    static func classify(_ response: BlockingConnection.Response) -> Class {
+        switch (response.status ?? 0, response.reason) {
+        case (502, _), (504, _), (200..<300, _): .lost
+        case (429, _), (500..., _), (408, _), (421, _), (425, _): .busy
+        case (403, _): .credential
+        default: .request
+        }
+    }
+
+    /// Advice about a response.
+    static func advice(
+        _ response: BlockingConnection.Response, app: String, environment: Endpoints.Environment
+    ) -> String {
+        let other = "is the channel of the other environment? --environment \(environment.other)"
+        switch response.reason {
+        case .featureNotEnabled, .broadcastFeatureNotEnabled:
+            return "switch the broadcast capability of \(app) on in Apple's developer portal"
+        case .missingChannelID: return "is there a proxy that removes headers? check --endpoint"
+        case .badChannelID: return "copy the ID as the create printed it; \(other)"
+        case .channelNotRegistered:
+            return "there is no such channel here: broadside channel list shows all; \(other)"
+        case .badRequestParams, .badRequestPayload, .missingChannelQueueSize, .missingPushType,
+            .invalidPushType:
+            return "this version does not send what APNs expects: look for a newer one"
+        case .cannotCreateChannelConfig:
+            return "an app has at most \(grouped(BroadcastChannel.countMax)) channels: delete some "
+                + "that are no longer used; broadside channel list shows all"
+        case .badExpirationDate:
+            return "a channel that stores nothing takes --expiration 0 only"
+        case .badPriority: return "use --priority 10, 5 or 1"
+        case .topicDisallowed: return "write the bundle ID alone after --app, without a suffix"
+        case .topicMismatch:
+            return "the credential is not for \(app): check the bundle ID, and whose team it is"
+        case .payloadTooLarge:
+            return "shorten the payload to \(grouped(BroadcastChannel.payloadCountMax)) bytes"
+        case .payloadEmpty: return "check --payload: broadside payload check --broadcast"
+        case .expiredProviderToken:
+            return "set this machine's clock right, or put a new provider token into the file"
+        case .invalidProviderToken:
+            return
+                "key, --key-id and --team-id do not belong together: broadside doctor checks them"
+        case .missingProviderToken:
+            return "APNs saw no credential: check --endpoint, and what is in between"
+        case .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken, .badCertificateEnvironment:
+            return "the credential is for the other environment: use --environment "
+                + "\(environment.other), or another credential"
+        case .badCertificate: return "the certificate is revoked, or is not a provider certificate"
+        case .tooManyProviderTokenUpdates:
+            return "provider tokens change too often: use one for at least 20 minutes"
+        case .badPath, .methodNotAllowed:
+            return "is this APNs' host for channels? check --endpoint"
+        default:
+            return classify(response) == .busy
+                ? "APNs is overloaded or has an internal error: try again later"
+                : "this response was not expected: is this APNs? check --endpoint"
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import BroadsideAPNs
+import BroadsideEngine
+public import BroadsideSupport
+internal import FoundationEssentials
+internal import Glibc
+
+/// Runs `channel`: creates, reads, lists or deletes broadcast channels.
+public enum ChannelRun {
+    /// Number of attempts of a request that may be repeated.
+    private static let attemptsMax = 3
+
+    /// Sends the request and prints the result.
+    ///
+    /// - Returns: 0.
+    /// - Throws: Exit code 1 if APNs can't be reached or is overloaded, 2 if the request is wrong, 4
+    ///   if APNs refuses it, 6 if it is unknown whether a channel was created.
+    public static func run(_ options: ChannelOptions) throws(BroadsideError) -> Int32 {
+        let app = try ChannelOptions.checkApp(options.app)
+        let needsChannel = options.action == .read || options.action == .delete
+        guard needsChannel || options.channel == nil else {
+            throw .usage("channel", "is not an option of channel \(options.action): leave it out")
+        }
+        let channel = needsChannel ? try ChannelOptions.checkChannel(options.channel) : nil
+        let environment = options.connection.environment
+        var warnings: [String] = []
+        let server = try SingleRequestServer(
+            options.connection, host: Endpoints.channelHost(environment),
+            port: Endpoints.channelPort(environment), bodyLimit: BroadcastChannel.listCountMax,
+            warnings: &warnings)
+        try server.credential.checkApp(app, options.connection)
+        for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
+        let call = ChannelCall(options, app: app, channel: channel, server: server)
+        if options.preview != nil {
+            call.show()
+            return 0
+        }
+        if options.isDryRun {
+            printText(call.plan)
+            return 0
+        }
+        if options.action == .delete { try confirm(options, call) }
+        try call.finish(try perform(call))
+        return 0
+    }
+
+    /// Asks a person at a terminal to confirm a delete; a script confirms with `--yes`.
+    private static func confirm(
+        _ options: ChannelOptions, _ call: ChannelCall
+    ) throws(BroadsideError) {
+        guard !options.isConfirmed else { return }
+        guard isatty(STDIN_FILENO) == 1 else {
+            throw .usage(
+                "yes",
+                "is missing: a deleted channel can't be restored, so add --yes to delete it without "
+                    + "a question")
+        }
+        standardError(call.plan)
+        standardError("A deleted channel can't be restored. Type yes to delete it:")
+        guard readLine() == "yes" else {
+            throw .request("not confirmed: nothing was deleted; a script confirms with --yes")
+        }
+    }
+
+    /// Sends the request, again only if that is safe.
+    ///
+    /// - Returns: The response of success; nil if a repeated delete found that the channel is gone.
+    private static func perform(
+        _ call: ChannelCall
+    ) throws(BroadsideError) -> BlockingConnection.Response? {
+        var wasLost = false
+        for attempt in 1...attemptsMax {
+            let isLast = attempt == attemptsMax
+            let connection = try call.server.connect()
+            var retryAfter: UInt64?
+            switch try call.server.exchange(call.request, over: connection) {
+            case .response(let response):
+                if call.isSuccess(response) {
+                    try checkSize(connection, call)
+                    return response
+                }
+                if wasLost, call.action == .delete, response.reason == .channelNotRegistered {
+                    return nil
+                }
+                switch ChannelRefusal.classify(response) {
+                case .busy where !isLast: retryAfter = response.retryAfterSeconds
+                case .lost where call.action == .create: throw orphan(call, response.words)
+                case .lost where !isLast: wasLost = true
+                case .busy, .lost: throw call.refusal(response, exitCode: ExitCode.failure)
+                case .credential, .request: throw call.refusal(response, exitCode: ExitCode.refused)
+                }
+                guard
+                    let seconds = RepeatDelay.seconds(after: attempt, retryAfter: retryAfter)
+                else { throw call.refusal(response, exitCode: ExitCode.failure) }
+                RepeatDelay.wait(seconds: seconds)
+                continue
+            case .notProcessed(let reason):
+                if let reason {
+                    throw call.refusal(
+                        BlockingConnection.Response(status: nil, reason: reason),
+                        exitCode: ExitCode.refused)
+                }
+                guard !isLast else {
+                    throw BroadsideError(
+                        "\(call.server.hostAndPort) refused the \(call.action) unprocessed "
+                            + "\(attemptsMax) times: try again later",
+                        exitCode: ExitCode.failure)
+                }
+            case .lost(let message):
+                // "Create is not idempotent": a repeat would leave a channel that no one knows.
+                if call.action == .create { throw orphan(call, message) }
+                guard !isLast else {
+                    throw BroadsideError(
+                        "\(call.server.hostAndPort): no response to the \(call.action): \(message)",
+                        exitCode: ExitCode.failure)
+                }
+                wasLost = true
+            }
+            if let seconds = RepeatDelay.seconds(after: attempt, retryAfter: nil) {
+                RepeatDelay.wait(seconds: seconds)
+            }
+        }
+        preconditionFailure("the last attempt returns or throws")
+    }
+
+    private static func checkSize(
+        _ connection: BlockingConnection, _ call: ChannelCall
+    ) throws(BroadsideError) {
+        guard connection.bodyIsTooLong else { return }
+        throw BroadsideError(
+            "\(call.server.hostAndPort): the response has more than "
+                + "\(grouped(BroadcastChannel.listCountMax)) bytes, and \(grouped(BroadcastChannel.countMax)) "
+                + "channels need fewer: is this APNs? check --endpoint",
+            exitCode: ExitCode.failure)
+    }
+
+    /// Error about a create whose response was lost, with the number of channels that exist now.
+    private static func orphan(_ call: ChannelCall, _ cause: String) -> BroadsideError {
+        var count = ""
+        if let connection = try? call.server.connect(),
+            case .response(let response)? = try? call.server.exchange(
+                call.list, over: connection), response.status == 200, !connection.bodyIsTooLong,
+            let channels = try? ChannelCall.channels(in: response)
+        {
+            count = "; the app has \(grouped(channels.count)) channels now"
+        }
+        return BroadsideError(
+            "the response to the create was lost (\(cause))\(count): a channel may exist that you do "
+                + "not know (an orphan): compare broadside channel list with your records, delete the "
+                + "orphan, then create again",
+            exitCode: ExitCode.openRows)
+    }
+}
+
+extension Credential {
+    /// Checks that a certificate is for an app and an environment.
+    func checkApp(_ app: String, _ options: SendOptions) throws(BroadsideError) {
+        guard case .certificate(_, let scope) = self else { return }
+        guard scope.topics.isEmpty || scope.topics.contains(app) else {
+            throw .usage(
+                "app",
+                "'\(app)' is not a topic of the certificate (\(scope.topics.joined(separator: ", "))): "
+                    + "use one of them, or another certificate")
+        }
+        try check(NotificationHeaders(topic: app), options)
+    }
+}

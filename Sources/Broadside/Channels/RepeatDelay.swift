@@ -1,0 +1,25 @@
+import BroadsideSupport
+internal import Glibc
+
+/// Delays between the attempts of a single request.
+enum RepeatDelay {
+    /// Longest delay for which a command waits, seconds; a response may ask for more.
+    static let limitSeconds: UInt64 = 60
+
+    /// Returns the delay before the next attempt, seconds: 1 s, doubling, unless the response asks
+    /// for another one; nil if it asks for more than a command waits.
+    ///
+    /// - Parameter attempts: Number of attempts so far, from 1.
+    static func seconds(after attempts: Int, retryAfter: UInt64?) -> UInt64? {
+        assert(attempts > 0, "a delay follows an attempt")
+        if let retryAfter { return retryAfter <= limitSeconds ? retryAfter : nil }
+        return min(limitSeconds, 1 << UInt64(min(attempts - 1, 6)))
+    }
+
+    /// Waits.
+    static func wait(seconds: UInt64) {
+        var rest = UInt32(seconds)
+        // sleep(3) returns the rest if a signal interrupts it.
+        while rest > 0 { rest = sleep(rest) }
+    }
+}

@@ -1,0 +1,77 @@
+import BroadsideSupport
+
+/// Request with its header fields as text, which is sent alone.
+struct SingleRequest {
+    var method: String
+    var path: String
+    /// Fields of Apple's, in the order in which they are sent.
+    var fields: [(name: String, value: String)] = []
+    var body: [UInt8] = []
+
+    /// Field that Apple asks to be indexed when it occurs for the first time on a connection.
+    private static let indexedField = "apns-expiration"
+
+    /// Returns the header block of the first request on a connection: literals without Huffman
+    /// codes, and without indexing except for one that Apple asks for (RFC 7541 section 6.2). They
+    /// refer to no state, so they are valid on each connection.
+    ///
+    /// - Parameter authorization: Value of the field; nil with a certificate.
+    func headerBlock(authority: String, authorization: [UInt8]?) -> [UInt8] {
+        var block: [UInt8] = []
+        // Entries 2, 3 and 7 of the static table are GET, POST and https.
+        switch method {
+        case "GET": block.append(0x82)
+        case "POST": block.append(0x83)
+        default: Self.append(nameIndex: 2, Array(method.utf8), to: &block)
+        }
+        block.append(0x87)
+        Self.append(nameIndex: 4, Array(path.utf8), to: &block)
+        Self.append(nameIndex: 1, Array(authority.utf8), to: &block)
+        if let authorization { Self.append(nameIndex: 23, authorization, to: &block) }
+        for field in fields {
+            block.append(field.name == Self.indexedField ? 0x40 : 0)
+            Self.append(text: Array(field.name.utf8), to: &block)
+            Self.append(text: Array(field.value.utf8), to: &block)
+        }
+        return block
+    }
+
+    private static func append(nameIndex: Int, _ value: [UInt8], to block: inout [UInt8]) {
+        append(integer: nameIndex, prefixMax: 15, to: &block)
+        append(text: value, to: &block)
+    }
+
+    private static func append(text: [UInt8], to block: inout [UInt8]) {
+        append(integer: text.count, prefixMax: 127, to: &block)
+        block += text
+    }
+
+    /// Appends an integer whose prefix ends in zero bits otherwise (RFC 7541 section 5.1).
+    private static func append(integer: Int, prefixMax: Int, to block: inout [UInt8]) {
+        guard integer >= prefixMax else { return block.append(UInt8(integer)) }
+        block.append(UInt8(prefixMax))
+        var rest = integer - prefixMax
+        while rest >= 128 {
+            block.append(UInt8(rest & 127 | 128))
+            rest >>= 7
+        }
+        block.append(UInt8(rest))
+    }
+
+    /// The request as `--preview` shows it, one field per line, without the credential.
+    ///
+    /// - Parameter credential: Description of the credential; nil: the request has no field for it.
+    func text(authority: String, credential: String?) -> String {
+        var lines = [
+            ":method: \(method)", ":scheme: https", ":path: \(path)", ":authority: \(authority)",
+        ]
+        if let credential { lines.append("authorization: bearer … (\(credential))") }
+        lines += fields.map { "\($0.name): \($0.value)" }
+        var text = lines.map { "  \(ForeignText.escaped($0))\n" }.joined()
+        if !body.isEmpty {
+            text += "\n  \(ForeignText.escaped(String(decoding: body, as: UTF8.self)))\n"
+            text += "  (\(grouped(body.count)) bytes)\n"
+        }
+        return text
+    }
+}

@@ -1,0 +1,161 @@
+internal import BroadsideAPNs
+import BroadsideEngine
+import BroadsideHTTP2
+import BroadsideRing
+import BroadsideSupport
+import BroadsideTLS
+
+/// A server to which requests are sent one at a time, each over a connection of its own.
+struct SingleRequestServer {
+    /// Result of a request that was sent.
+    enum Outcome {
+        case response(BlockingConnection.Response)
+        /// The server did not act on the request: a repeat is safe.
+        case notProcessed(reason: Reason?)
+        /// The connection ended before the response: the request may have been processed.
+        case lost(String)
+    }
+
+    /// Time limit from the start of a connection to the response, seconds.
+    private static let limitSeconds = 30
+    /// Limit on the addresses of a name that are tried.
+    private static let addressesLimit = 8
+
+    let route: Route
+    let credential: Credential
+    private let context: TLSContext
+    private let bodyLimit: Int
+    /// Whether the server is Apple's, of the production environment.
+    let isProduction: Bool
+
+    /// Reads the credential and checks the options.
+    ///
+    /// - Parameters:
+    ///   - options: Send options, of which those of credential, environment and endpoint are used.
+    ///   - host: Host of Apple's for the environment, if the options name no endpoint.
+    ///   - port: Port of that host, and of an endpoint without a port.
+    ///   - bodyLimit: Limit on the bytes of a response's body.
+    ///   - warnings: Receives likely mistakes.
+    init(
+        _ options: SendOptions, host: String, port: UInt16, bodyLimit: Int,
+        warnings: inout [String]
+    ) throws(BroadsideError) {
+        credential = try Credential.read(options, warnings: &warnings)
+        var options = options
+        if let endpoint = options.endpoint, let named = parseEndpoint(endpoint, defaultPort: port) {
+            options.endpoint = Route.hostAndPort(named.host, named.port)
+            isProduction = Endpoints.environment(ofHost: named.host) == .production
+        } else if options.endpoint == nil {
+            options.endpoint = Route.hostAndPort(host, port)
+            isProduction = options.environment == .production
+        } else {
+            isProduction = false
+        }
+        route = try Route.read(options, warnings: &warnings)
+        context = try CampaignRun.tlsContext(options, credential)
+        self.bodyLimit = bodyLimit
+    }
+
+    var hostAndPort: String { Route.hostAndPort(route.host, route.port) }
+
+    /// Value of `:authority`, without the default port of https.
+    var authority: String {
+        route.port == 443 ? String(hostAndPort.dropLast(4)) : hostAndPort
+    }
+
+    /// Opens a connection up to the server's SETTINGS.
+    ///
+    /// - Throws: Exit code 1; no request was sent.
+    func connect() throws(BroadsideError) -> BlockingConnection {
+        let (name, port) = route.nameToResolve
+        let addresses: [SocketAddress]
+        do {
+            addresses = try Resolver.resolve(name, port: port)
+        } catch {
+            throw unreachable("\(error): check the host's spelling, and this machine's name server")
+        }
+        let configuration = route.tlsConfiguration(context)
+        var failures: [String] = []
+        var lastCode: Int32 = 0
+        for address in addresses.prefix(Self.addressesLimit) {
+            do throws(BlockingConnection.Failure) {
+                let connection = try BlockingConnection(
+                    to: address, configuration: configuration, limitSeconds: Self.limitSeconds,
+                    bodyLimit: bodyLimit)
+                try begin(connection, configuration)
+                return connection
+            } catch {
+                if case .connect(let code) = error {
+                    lastCode = code
+                    failures.append("\(address): \(describe(errno: code))")
+                } else {
+                    throw unreachable(Self.description(of: error))
+                }
+            }
+        }
+        throw unreachable(
+            failures.joined(separator: "; ") + ": "
+                + ConnectAdvice.text(
+                    errno: lastCode, isProxy: route.proxy != nil, hasPort: false))
+    }
+
+    private func begin(
+        _ connection: BlockingConnection, _ configuration: TLSConfigurationBox.Value
+    ) throws(BlockingConnection.Failure) {
+        if let tunnel = configuration.tunnel { try connection.openTunnel(tunnel) }
+        try connection.handshake()
+        try connection.begin()
+    }
+
+    private func unreachable(_ problem: String) -> BroadsideError {
+        BroadsideError("\(hostAndPort) can't be reached: \(problem)", exitCode: ExitCode.failure)
+    }
+
+    /// Sends a request over a connection that is open and waits for its response.
+    ///
+    /// - Throws: If the credential can't be used; nothing was sent.
+    func exchange(
+        _ request: SingleRequest, over connection: BlockingConnection
+    ) throws(BroadsideError) -> Outcome {
+        let block = request.headerBlock(
+            authority: authority, authorization: try credential.freshAuthorization())
+        do throws(BlockingConnection.Failure) {
+            return .response(try connection.request(block: block, payload: request.body))
+        } catch {
+            if case .notProcessed = error {
+                return .notProcessed(reason: connection.goAwayReason)
+            }
+            return .lost(Self.description(of: error))
+        }
+    }
+
+    private static func description(of failure: BlockingConnection.Failure) -> String {
+        switch failure {
+        case .network(let message): message
+        case .connect(let code): describe(errno: code)
+        case .proxy(let error): "the proxy: \(error.message): nothing reached APNs"
+        case .tls(let error):
+            "\(error.sentence): check --endpoint, --ca-file and what is in between"
+        case .http2(let message): "\(message): is this APNs? check --endpoint"
+        case .notProcessed: "the server refused the stream"
+        }
+    }
+}
+
+extension BlockingConnection.Response {
+    /// Text of a header field; nil if it is absent or longer than any of Apple's.
+    func field(_ name: String) -> String? {
+        guard let field = fields.first(where: { $0.name == name }),
+            field.value.count <= Self.fieldCountMax
+        else { return nil }
+        return String(decoding: field.value, as: UTF8.self)
+    }
+
+    /// Limit on the bytes of a header field's value.
+    private static let fieldCountMax = 4096
+
+    /// Status and reason, for messages.
+    var words: String {
+        "\(status.map { "\($0)" } ?? "GOAWAY") \(reasonText ?? reason?.text ?? "without a reason")"
+    }
+}

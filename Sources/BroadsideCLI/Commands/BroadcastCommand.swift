@@ -1,0 +1,130 @@
+import Broadside
+import BroadsideAPNs
+import BroadsideSupport
+
+/// `broadside broadcast`: sends to a broadcast channel.
+enum BroadcastCommand {
+    static let description: CommandDescription = CommandDescription(
+        name: "broadcast",
+        summary: "send one payload to all subscribers of a broadcast channel",
+        usage: "--app BUNDLE --channel ID --payload FILE CREDENTIAL --ledger DIR [OPTIONS]",
+        discussion: """
+            Sends one request, which updates or ends the Live Activities that subscribed to the channel.
+            APNs does not say how many devices that are. The ledger has one row with the request's ID,
+            status and reason, and ledger stats, ledger find, report and status read it.
+
+            The broadcast is sent again only if APNs certainly did not process it: after 429, 500 or
+            503, or if the request was refused unprocessed. If the response is lost, the outcome is
+            unknown, and only --retry unknown sends it again. A start with the ledger of a broadcast that
+            was accepted sends nothing.
+
+            Exit codes: 0 accepted, now or earlier; 1 APNs can't be reached; 2 the request is wrong; 4
+            APNs refuses it; 5 the ledger can't be written; 6 failed, or unknown; 7 another process uses
+            the ledger.
+            """,
+        sections: [group.section.adding([CampaignOptions.file("credential and environment")])]
+            + ChannelOptionGroups.sections,
+        examples: [
+            .init(
+                "Update all activities of a match",
+                #"""
+                broadside broadcast --app com.example.MyApp \
+                    --channel XW6Lh1Y1xIPMYq5jlLkMJw== \
+                    --payload goal.json --ledger goal-1 \
+                    --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
+                    --team-id YYYYYYYYYY
+                """#),
+            .init(
+                "Show the request; send nothing",
+                #"""
+                broadside broadcast --app com.example.MyApp \
+                    --channel XW6Lh1Y1xIPMYq5jlLkMJw== \
+                    --payload goal.json --preview 1 \
+                    --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
+                    --team-id YYYYYYYYYY
+                """#),
+        ],
+        essentials: [
+            "app", "channel", "payload", "ledger", "priority", "expiration", "auth-key", "key-id",
+            "team-id", "environment",
+        ],
+        campaignKeys: ChannelOptionGroups.campaignKeys,
+        run: { (arguments) throws(BroadsideError) in
+            try arguments.rejectWords(of: description)
+            let sendsNothing = arguments.has("preview") || arguments.has("dry-run")
+            try arguments.require(
+                ChannelOptionGroups.required(arguments) + [
+                    RequiredOption("channel", "ID"), RequiredOption("payload", "FILE"),
+                ] + (sendsNothing ? [] : [.ledger]))
+            var options = BroadcastOptions()
+            try group.read(arguments, into: &options)
+            options.connection = try ChannelOptionGroups.connection(arguments)
+            return try BroadcastRun.run(options)
+        })
+
+    private static let group = OptionGroup<BroadcastOptions>(
+        title: "Broadcast",
+        options: [
+            .text("app", "BUNDLE", \.app, "the app's bundle ID, without a suffix"),
+            .text("channel", "ID", \.channel, "the channel's ID, as channel create printed it"),
+            .file(
+                "payload", \.payload,
+                "the JSON payload: event update or end, timestamp, content-state; at most 5,120 bytes"
+            ),
+            .file(
+                "ledger", \.ledger, use: .ledger, placeholder: "DIR",
+                "directory for the outcome: new, or that of an earlier start of this broadcast"),
+            .custom(
+                "priority", .choice(["10", "5", "1"]), "10|5|1",
+                "apns-priority: 10 at once, 5 with regard to power, 1 low (default: 10)"
+            ) { (text, options) throws(BroadsideError) in
+                guard let value = UInt8(text), let priority = Priority(rawValue: value) else {
+                    throw .usage("priority", "'\(text)' is unknown: use 10, 5 or 1")
+                }
+                options.priority = priority
+            },
+            .custom(
+                "expiration", .text, "TIME",
+                "until when APNs keeps the broadcast for subscribers that are away: 0, Unix seconds, or +2h from the first start; at most 8 hours, and 0 only if the channel stores nothing (default: 0)"
+            ) { (text, options) throws(BroadsideError) in
+                guard let value = Expiration(text) else {
+                    throw .usage(
+                        "expiration", "'\(text)' is not a time: use 0, Unix seconds, or +2h")
+                }
+                options.expiration = value
+            },
+            .custom(
+                "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
+                "send a broadcast again that an earlier start left in these states"
+            ) { (text, options) throws(BroadsideError) in
+                for state in text.split(separator: ",") {
+                    switch state {
+                    case "failed": options.retry.insert(.failed)
+                    case "unknown": options.retry.insert(.unknown)
+                    default:
+                        throw .usage(
+                            "retry", "'\(state)' is unknown: use failed, unknown or both")
+                    }
+                }
+            },
+            .integer(
+                "max-attempts", 1...100, \.attemptsMax,
+                "attempts if APNs is overloaded, after 1, 2, 4 and more seconds"),
+            .choice(
+                "payload-check", \.payloadCheck,
+                "refuse a payload with errors, or send it all the same"),
+            .text("name", "TEXT", \.name, "name for status and report"),
+            .flag("yes", \.isConfirmed, "do not ask for confirmation before production"),
+            .flag("json", \.isJSON, "print the outcome as JSON"),
+            .flag(
+                "dry-run", \.isDryRun,
+                "check everything and print the plan; connect to nothing, write nothing"),
+            .integer(
+                "preview", 1...SendOptions.previewLimit, \.preview,
+                "print the request as it would be sent; connect to nothing, write nothing"),
+        ])
+}
+
+extension BroadcastOptions: OptionValues {
+    static var defaults: BroadcastOptions { BroadcastOptions() }
+}

@@ -1,0 +1,102 @@
+import Broadside
+import BroadsideAPNs
+import BroadsideSupport
+
+/// `broadside channel`: manages broadcast channels.
+enum ChannelCommand {
+    static let description: CommandDescription = CommandDescription(
+        name: "channel",
+        summary: "create | read | list | delete a broadcast channel for Live Activities",
+        usage: "create|read|list|delete --app BUNDLE CREDENTIAL [OPTIONS]",
+        discussion: """
+            create  makes a channel and prints its ID, which the app's Live Activities subscribe to
+            read    prints what APNs stores for a channel
+            list    prints the IDs of all channels of the app, one per line
+            delete  deletes a channel, which can't be undone; asks first, or takes --yes
+
+            A channel belongs to one app and one environment. Its storage never changes. An app has
+            at most 10,000 channels; broadside broadcast sends to one of them. A create whose response is
+            lost is not repeated, because a channel may exist that is recorded nowhere.
+
+            Exit codes: 0 done; 1 APNs can't be reached, or is overloaded; 2 the request is wrong; 4 APNs
+            refuses it; 6 it is unknown whether a channel was created.
+            """,
+        sections: [group.section.adding([CampaignOptions.file("credential and environment")])]
+            + ChannelOptionGroups.sections,
+        examples: [
+            .init(
+                "Create a channel that keeps the newest broadcast",
+                #"""
+                broadside channel create --app com.example.MyApp --storage newest \
+                    --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
+                    --team-id YYYYYYYYYY
+                """#),
+            .init(
+                "List all channels of the development environment",
+                #"""
+                broadside channel list --app com.example.MyApp \
+                    --environment development \
+                    --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
+                    --team-id YYYYYYYYYY
+                """#),
+            .init(
+                "Delete a channel without a question",
+                #"""
+                broadside channel delete --app com.example.MyApp \
+                    --channel XW6Lh1Y1xIPMYq5jlLkMJw== --yes \
+                    --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
+                    --team-id YYYYYYYYYY
+                """#),
+        ],
+        subcommands: ChannelOptions.Action.allCases.map(\.rawValue),
+        essentials: [
+            "app", "channel", "storage", "auth-key", "key-id", "team-id", "environment", "endpoint",
+            "yes", "json",
+        ],
+        campaignKeys: ChannelOptionGroups.campaignKeys,
+        run: { (arguments) throws(BroadsideError) in
+            let word = try arguments.expectSubcommand(of: description)
+            guard let action = ChannelOptions.Action(rawValue: word) else {
+                preconditionFailure("the word was checked")
+            }
+            let needsChannel = action == .read || action == .delete
+            try arguments.require(
+                ChannelOptionGroups.required(arguments)
+                    + (needsChannel ? [RequiredOption("channel", "ID")] : []))
+            for (name, actions) in own where arguments.has(name) && !actions.contains(action) {
+                throw .usage(name, "is not an option of channel \(word): remove it")
+            }
+            var options = ChannelOptions()
+            options.action = action
+            try group.read(arguments, into: &options)
+            options.connection = try ChannelOptionGroups.connection(arguments)
+            return try ChannelRun.run(options)
+        })
+
+    /// Options of some of the subcommands.
+    private static let own: [(name: String, actions: Set<ChannelOptions.Action>)] = [
+        ("channel", [.read, .delete]), ("storage", [.create]), ("yes", [.delete]),
+    ]
+
+    private static let group = OptionGroup<ChannelOptions>(
+        title: "Channel",
+        options: [
+            .text("app", "BUNDLE", \.app, "the app's bundle ID, without a suffix"),
+            .text(
+                "channel", "ID", \.channel, "read, delete: the channel's ID, as create printed it"),
+            .choice(
+                "storage", \.storage,
+                "create: what APNs keeps for subscribers that are away: nothing, or the newest broadcast for up to 8 hours"
+            ),
+            .flag("yes", \.isConfirmed, "delete: do not ask for confirmation"),
+            .flag("json", \.isJSON, "print the result as JSON"),
+            .flag("dry-run", \.isDryRun, "check everything and print the plan; connect to nothing"),
+            .integer(
+                "preview", 1...SendOptions.previewLimit, \.preview,
+                "print the request as it would be sent; connect to nothing"),
+        ])
+}
+
+extension ChannelOptions: OptionValues {
+    static var defaults: ChannelOptions { ChannelOptions() }
+}

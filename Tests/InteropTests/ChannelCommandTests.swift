@@ -1,0 +1,423 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// `channel` and `broadcast` against `Tests/Servers/channels.py`, which holds each request against
+/// Apple's tables, and against the simulator.
+@Suite(.timeLimit(.minutes(60)))
+struct ChannelCommandTests {
+    static let channel = "dGVzdC1jaGFubmVsLTE="
+    static let update = """
+        {"aps": {"timestamp": 1790000000, "event": "update",
+            "content-state": {"home": 2, "away": 1, "minute": 74}}}
+        """
+    /// The same as it is sent: 97 bytes in Apple's form.
+    static let minified =
+        #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{"home":2,"away":1,"minute":74}}}"#
+
+    /// A request as the server saw it.
+    struct Seen: Decodable {
+        var operation: String?
+        var problems: [String]
+        var answer: String
+        var body: String
+        var fields: [String: String]
+    }
+
+    /// A folder with a payload, and the options of a credential.
+    struct Caller {
+        let directory: TemporaryDirectory
+        let payload: String
+        let authority: TestAuthority
+
+        init(payload: String = ChannelCommandTests.update) throws {
+            directory = try TemporaryDirectory()
+            authority = try TestAuthority.shared()
+            self.payload = try directory.write(payload, to: "payload.json")
+        }
+
+        var ledger: String { "\(directory.path)/ledger" }
+
+        func credential(_ endpoint: String) -> [String] {
+            [
+                "--app", Campaign.topic, "--auth-key", authority.authKey, "--key-id",
+                Campaign.keyID, "--team-id", Campaign.teamID, "--endpoint", endpoint, "--ca-file",
+                authority.caFile,
+            ]
+        }
+
+        func channel(_ endpoint: String, _ words: [String]) throws -> Finished {
+            try Broadside.run(
+                ["channel"] + words + credential(endpoint), in: directory, limit: 60)
+        }
+
+        func broadcast(
+            _ endpoint: String, _ more: [String] = [], channel: String = ChannelCommandTests.channel
+        ) throws -> Finished {
+            try Broadside.run(
+                ["broadcast", "--channel", channel, "--payload", payload]
+                    + (more.contains("--ledger") ? [] : ["--ledger", ledger]) + more
+                    + credential(endpoint), in: directory, limit: 120)
+        }
+    }
+
+    private static func server(_ answers: String) throws -> RecordingServer {
+        try RecordingServer(answers, script: "channels.py", python: "/usr/bin/python3")
+    }
+
+    private static func seen(_ server: RecordingServer) throws -> [Seen] {
+        try Data(contentsOf: URL(filePath: server.recordPath)).split(separator: 0x0a).map {
+            try JSONDecoder().decode(Seen.self, from: $0)
+        }
+    }
+
+    private static func object(_ text: String) throws -> [String: Any] {
+        try #require(
+            try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], "\(text)")
+    }
+
+    // MARK: channel
+
+    @Test func `Each operation sends the documented request and prints what the response says`()
+        throws
+    {
+        let server = try Self.server("check")
+        let caller = try Caller()
+        let named = ["--channel", Self.channel]
+        let created = try caller.channel(server.endpoint, ["create", "--storage", "newest"])
+        #expect(created.exitCode == 0 && created.output == Self.channel + "\n", "\(created.errors)")
+        let plain = try caller.channel(server.endpoint, ["create", "--json"])
+        let object = try Self.object(plain.output)
+        #expect(
+            object["channel"] as? String == Self.channel && object["storage"] as? String == "none")
+        #expect(object["request_id"] as? String == "ABCDEF00-0000-4000-8000-000000000000")
+        let read = try caller.channel(server.endpoint, ["read"] + named)
+        #expect(read.output == "storage    newest\npush type  LiveActivity\n", "\(read.errors)")
+        let list = try caller.channel(server.endpoint, ["list"])
+        #expect(list.output == "\(Self.channel)\ncmFjZS0wMDE=\n", "\(list.errors)")
+        let lines = try Self.object(caller.channel(server.endpoint, ["list", "--json"]).output)
+        #expect(lines["channels"] as? [String] == [Self.channel, "cmFjZS0wMDE="])
+        let deleted = try caller.channel(server.endpoint, ["delete", "--yes"] + named)
+        #expect(deleted.exitCode == 0 && deleted.output == "deleted \(Self.channel)\n")
+        let seen = try Self.seen(server)
+        #expect(seen.flatMap(\.problems) == [])
+        #expect(
+            seen.map(\.operation) == ["create", "create", "read", "list", "list", "delete"])
+        #expect(seen[0].body == #"{"message-storage-policy":1,"push-type":"LiveActivity"}"#)
+        #expect(seen[1].body == #"{"message-storage-policy":0,"push-type":"LiveActivity"}"#)
+        #expect(seen[0].fields[":path"] == "/1/apps/\(Campaign.topic)/channels")
+        #expect(seen[2].fields["apns-channel-id"] == Self.channel)
+        #expect(seen.allSatisfy { $0.fields["apns-topic"] == nil })
+    }
+
+    @Test func `Dry run, preview and a delete without --yes connect to nothing`() throws {
+        let server = try Self.server("check")
+        let caller = try Caller()
+        let plan = try caller.channel(server.endpoint, ["create", "--dry-run"])
+        #expect(plan.exitCode == 0 && plan.output.contains("create of app \(Campaign.topic)"))
+        let shown = try caller.channel(
+            server.endpoint, ["delete", "--channel", Self.channel, "--preview", "1"])
+        #expect(shown.exitCode == 0 && shown.output.contains(":method: DELETE"), "\(shown.errors)")
+        #expect(shown.output.contains("apns-channel-id: \(Self.channel)"))
+        #expect(!shown.output.contains("eyJ"), "a preview shows no provider token")
+        let asked = try caller.channel(server.endpoint, ["delete", "--channel", Self.channel])
+        #expect(asked.exitCode == 2 && asked.errors.contains("--yes"))
+        let preview = try caller.broadcast(server.endpoint, ["--preview", "1"])
+        #expect(preview.exitCode == 0 && preview.output.contains("apns-push-type: liveactivity"))
+        #expect(preview.output.contains(Self.minified))
+        let dry = try caller.broadcast(server.endpoint, ["--dry-run"])
+        #expect(dry.exitCode == 0 && dry.output.contains("97 bytes"), "\(dry.output)")
+        #expect(!FileManager.default.fileExists(atPath: caller.ledger))
+        #expect(try Self.seen(server).isEmpty)
+    }
+
+    /// Answers, the call, its exit code, words on stderr, and the requests that were sent.
+    @Test(
+        arguments: [
+            ("400:CannotCreateChannelConfig", ["create"], 4, "10,000 channels", 1),
+            ("403:TopicMismatch", ["list"], 4, "check the bundle ID", 1),
+            ("400:FeatureNotEnabled", ["list"], 4, "developer portal", 1),
+            ("400:ChannelNotRegistered", ["read", "--channel", channel], 4, "--environment", 1),
+            ("400:NewReason", ["list"], 4, "400 NewReason", 1),
+            ("503:ServiceUnavailable,check", ["list"], 0, "", 2),
+            ("close,check", ["list"], 0, "", 2),
+            ("refuse,check", ["create"], 0, "", 2),
+            ("429:TooManyRequests,check", ["create"], 0, "", 2),
+            ("503/retry-after=600", ["list"], 1, "try again later", 1),
+            ("close,list:3", ["create"], 6, "3 channels now", 2),
+            ("502", ["create"], 6, "orphan", 2),
+            (
+                "close,400:ChannelNotRegistered",
+                ["delete", "--yes", "--channel", channel], 0, "", 2
+            ),
+            (
+                "400:ChannelNotRegistered", ["delete", "--yes", "--channel", channel], 4,
+                "no such channel", 1
+            ),
+            ("201", ["create"], 6, "named no channel", 1),
+            ("raw:[]", ["list"], 1, "form of APNs", 1),
+            ("list:10000", ["list"], 0, "", 1),
+            ("list:200000", ["list"], 1, "is this APNs?", 1),
+        ] as [(String, [String], Int32, String, Int)])
+    func `A response or a lost one leads to its exit code, and only safe requests are repeated`(
+        _ answers: String, _ words: [String], _ code: Int32, _ text: String, _ requests: Int
+    ) throws {
+        let server = try Self.server(answers)
+        let ended = try Caller().channel(server.endpoint, words)
+        #expect(ended.exitCode == code, "\(ended.errors)")
+        #expect(text.isEmpty || ended.errors.contains(text), "\(ended.errors)")
+        #expect(code != 0 || ended.errors.isEmpty, "\(ended.errors)")
+        let seen = try Self.seen(server)
+        #expect(seen.count == requests && seen.flatMap(\.problems) == [])
+        #expect(seen.count { $0.operation == "create" && $0.answer == "close" } <= 1)
+    }
+
+    @Test func `A wrong call of channel or broadcast is exit 2 and names the option`() throws {
+        let caller = try Caller()
+        let port = "localhost:9"
+        for (words, text) in [
+            (["read"], "--channel is missing"), (["list", "--channel", "x"], "--channel"),
+            (["read", "--channel", "a b"], "is not a channel ID"),
+            (["list", "--storage", "newest"], "--storage"), (["lst"], "did you mean list"),
+            (["list", "--yes"], "--yes"),
+        ] {
+            let ended = try caller.channel(port, words)
+            #expect(ended.exitCode == 2 && ended.errors.contains(text), "\(ended.errors)")
+        }
+        let suffixed = try Broadside.run(
+            ["channel", "list"]
+                + caller.credential(port).map {
+                    $0 == Campaign.topic ? "\($0).push-type.liveactivity" : $0
+                }, in: caller.directory)
+        #expect(suffixed.exitCode == 2 && suffixed.errors.contains("write \(Campaign.topic)"))
+        for (more, text) in [
+            (["--expiration", "soon"], "--expiration"), (["--expiration", "1700000000"], "passed"),
+            (["--priority", "7"], "--priority"), (["--retry", "all"], "--retry"),
+        ] {
+            let ended = try caller.broadcast(port, more)
+            #expect(ended.exitCode == 2 && ended.errors.contains(text), "\(ended.errors)")
+        }
+        let start = try Caller(payload: #"{"aps":{"timestamp":1,"event":"start"}}"#)
+        let refused = try start.broadcast(port)
+        #expect(refused.exitCode == 2 && refused.errors.contains("starts no activity"))
+        let unreachable = try caller.broadcast(port)
+        #expect(unreachable.exitCode == 1 && unreachable.errors.contains("can't be reached"))
+    }
+
+    // MARK: broadcast
+
+    @Test func `A broadcast is one documented request, and a second start sends nothing`() throws {
+        let server = try Self.server("check")
+        let caller = try Caller()
+        let more = ["--priority", "5", "--expiration", "+2h", "--json", "--name", "goal"]
+        let before = UInt64(Date().timeIntervalSince1970)
+        let sent = try caller.broadcast(server.endpoint, more)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let seen = try Self.seen(server)
+        #expect(seen.count == 1 && seen.flatMap(\.problems) == [])
+        #expect(seen[0].body == Self.minified && seen[0].body.utf8.count == 97)
+        let fields = seen[0].fields
+        #expect(fields[":path"] == "/4/broadcasts/apps/\(Campaign.topic)")
+        #expect(fields["apns-channel-id"] == Self.channel && fields["apns-priority"] == "5")
+        let expiration = try #require(fields["apns-expiration"].flatMap { UInt64($0) })
+        #expect((before + 7200...before + 7260).contains(expiration))
+        let outcome = try Self.object(sent.output)
+        #expect(outcome["state"] as? String == "accepted" && outcome["status"] as? Int == 200)
+        let identifier = try #require(outcome["request_id"] as? String)
+        #expect(fields["apns-request-id"] == identifier)
+        let unique = "11111111-2222-3333-4444-555555555555"
+        #expect(outcome["unique_id"] as? String == unique)
+        let again = try caller.broadcast(server.endpoint, more)
+        #expect(again.exitCode == 0 && again.output == sent.output, "\(again.errors)")
+        #expect(try Self.seen(server).count == 1, "nothing was sent again")
+
+        func ledger(_ words: [String]) throws -> String {
+            let ended = try Broadside.run(words, in: caller.directory)
+            #expect(ended.exitCode == 0, "\(words): \(ended.errors)")
+            return ended.output
+        }
+        let stats = try ledger(["ledger", "stats", "--ledger", caller.ledger])
+        let digest = try Subprocess(
+            "sh", ["-c", "printf %s '\(Self.minified)' | sha256sum"], in: caller.directory
+        ).wait(limit: 60).output.prefix(64)
+        for text in [identifier, unique, Self.channel, String(digest), "accepted    1"] {
+            #expect(stats.contains(text), "\(stats)")
+        }
+        #expect(outcome["payload_sha256"] as? String == String(digest))
+        let found = try ledger(
+            ["ledger", "find", "--ledger", caller.ledger, "--apns-id", identifier])
+        #expect(found.contains("accepted status 200"), "\(found)")
+        let status = try ledger(["status", caller.ledger, "--json"])
+        let run = try Self.object(status)
+        #expect(run["state"] as? String == "complete" && run["name"] as? String == "goal")
+        #expect(run["rows"] as? Int == 1 && run["settled"] as? Int == 1, "\(status)")
+        let page = "\(caller.directory.path)/page.html"
+        _ = try ledger(["report", "--ledger", caller.ledger, "--output", page])
+        #expect(try String(contentsOfFile: page, encoding: .utf8).contains("goal"))
+        #expect(try ledger(["ledger", "verify", "--ledger", caller.ledger]).contains("finished"))
+        #expect(
+            try ledger(["ledger", "export", "--ledger", caller.ledger]).contains(identifier))
+    }
+
+    @Test func `A ledger of another broadcast or of a send is exit 2, and nothing is sent`() throws
+    {
+        let server = try Self.server("check")
+        let caller = try Caller()
+        #expect(try caller.broadcast(server.endpoint).exitCode == 0)
+        let other = try caller.broadcast(server.endpoint, channel: "b3RoZXI=")
+        #expect(other.exitCode == 2 && other.errors.contains("the channel was \(Self.channel)"))
+        let later = try caller.broadcast(server.endpoint, ["--priority", "1"])
+        #expect(later.exitCode == 2 && later.errors.contains("the priority was 10"))
+        let campaign = try Campaign(rows: 1)
+        let resumed = try Broadside.run(
+            campaign.arguments(to: server.endpoint, ["--ledger", caller.ledger, "--resume"]),
+            in: campaign.directory)
+        #expect(resumed.exitCode == 2, "\(resumed.errors)")
+        #expect(try Self.seen(server).count == 1)
+    }
+
+    /// Answers, further options, the exit code, the state, and the number of requests.
+    @Test(
+        arguments: [
+            ("503:Shutdown,check", [], 0, "accepted", 2),
+            ("500:InternalServerError,429:TooManyRequests,check", [], 0, "accepted", 3),
+            ("refuse,goaway,check", [], 0, "accepted", 2),
+            ("503", ["--max-attempts", "2"], 6, "failed", 2),
+            ("close", [], 6, "unknown", 1), ("502", [], 6, "unknown", 1),
+            ("204", [], 6, "unknown", 1),
+            ("400:ChannelNotRegistered", [], 4, "rejected", 1),
+            ("413:PayloadTooLarge", [], 4, "rejected", 1),
+            ("400:NewReason", [], 4, "rejected", 1),
+            ("403:ExpiredProviderToken", [], 4, "remaining", 1),
+            ("429/retry-after=600", [], 1, "", 1),
+        ] as [(String, [String], Int32, String, Int)])
+    func `A broadcast is repeated only if APNs certainly did not process it`(
+        _ answers: String, _ more: [String], _ code: Int32, _ state: String, _ requests: Int
+    ) throws {
+        let server = try Self.server(answers)
+        let caller = try Caller()
+        let ended = try caller.broadcast(server.endpoint, more + ["--json"])
+        #expect(ended.exitCode == code, "\(ended.errors)")
+        let seen = try Self.seen(server)
+        // GOAWAY comes before the server has a request.
+        #expect(seen.count == requests || answers.contains("goaway"), "\(seen.map(\.answer))")
+        #expect(seen.flatMap(\.problems) == [])
+        #expect(
+            Set(seen.map { $0.fields["apns-request-id"] }).count == 1, "the same in each attempt")
+        if !state.isEmpty {
+            #expect(try Self.object(ended.output)["state"] as? String == state)
+        }
+        // A second start sends what remains, and nothing else.
+        let count = seen.count
+        let remains = state == "remaining" || state.isEmpty
+        let second = try Self.server("check")
+        let again = try caller.broadcast(second.endpoint, ["--json"])
+        #expect(again.exitCode == (remains ? 0 : code), "\(again.errors)")
+        #expect(try Self.seen(second).count == (remains ? 1 : 0))
+        #expect(try Self.seen(server).count == count)
+        guard ["failed", "unknown"].contains(state) else { return }
+        let retried = try caller.broadcast(second.endpoint, ["--retry", state])
+        #expect(retried.exitCode == 0, "\(retried.errors)")
+        #expect(try Self.seen(second).count == 1)
+        let verified = try Broadside.run(
+            ["ledger", "verify", "--ledger", caller.ledger], in: caller.directory)
+        #expect(verified.exitCode == 0, "\(verified.errors)")
+    }
+
+    @Test
+    func `A start that is killed before the response leaves unknown, and nothing is repeated`()
+        throws
+    {
+        // Silent: the first request is never answered.
+        let silent = try Self.server("silent-channel")
+        let caller = try Caller()
+        let started = try Broadside.start(
+            [
+                "broadcast", "--channel", Self.channel, "--payload", caller.payload, "--ledger",
+                caller.ledger,
+            ] + caller.credential(silent.endpoint), in: caller.directory)
+        for _ in 0..<3000 where try Self.seen(silent).isEmpty { usleep(10_000) }
+        started.send(signal: SIGKILL)
+        _ = try started.wait(limit: 60)
+        let server = try Self.server("check")
+        for _ in 0..<2 {
+            let again = try caller.broadcast(server.endpoint, ["--json"])
+            #expect(again.exitCode == 6, "\(again.errors)")
+            #expect(try Self.object(again.output)["state"] as? String == "unknown")
+            #expect(again.errors.contains("--retry unknown"))
+        }
+        #expect(try Self.seen(server).isEmpty)
+    }
+
+    // MARK: The simulator
+
+    @Test func `channel and broadcast reach a subscribed device of the simulator`() throws {
+        let caller = try Caller()
+        let folder = caller.directory.path
+        let control = folder + "/socket"
+        let deliveries = folder + "/deliveries"
+        let server = try LocalAPNs([
+            "--control", control, "--deliveries", deliveries,
+        ])
+        let created = try caller.channel(server.endpoint, ["create", "--storage", "newest"])
+        #expect(created.exitCode == 0, "\(created.errors)")
+        let channel = created.output.trimmingCharacters(in: .newlines)
+        let (near, far) = (String(repeating: "ab", count: 32), String(repeating: "cd", count: 32))
+        let answers = try ControlSocket.ask(
+            control,
+            [
+                "subscribe \(channel) \(near)", "subscribe \(channel) \(far)", "offline \(far)",
+                "subscribe AAAA \(near)",
+            ], in: caller.directory)
+        #expect(
+            try answers.map { try Self.object($0)["ok"] as? Bool } == [true, true, true, false])
+        let sent = try caller.broadcast(
+            server.endpoint, ["--expiration", "+1h", "--json"], channel: channel)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let identifier = try #require(try Self.object(sent.output)["request_id"] as? String)
+        let online = try ControlSocket.ask(
+            control, ["online \(far)", "online \(far)", "status"], in: caller.directory)
+        #expect(
+            try online.prefix(2).map { try Self.object($0)["delivered"] as? Int } == [1, 0])
+        let status = try Self.object(online[2])
+        #expect(status["channels"] as? Int == 1 && status["subscriptions"] as? Int == 2)
+        let rows = try String(contentsOfFile: deliveries, encoding: .utf8)
+            .split(separator: "\n").dropFirst().map { $0.split(separator: ",") }
+        #expect(rows.map { String($0[1]) } == [near, far])
+        #expect(rows.allSatisfy { $0[2] == Campaign.topic && $0[3] == identifier })
+        let deleted = try caller.channel(
+            server.endpoint, ["delete", "--yes", "--channel", channel])
+        #expect(deleted.exitCode == 0, "\(deleted.errors)")
+        #expect(try caller.channel(server.endpoint, ["list"]).output.isEmpty)
+    }
+
+    @Test
+    func `Requests go to the host and port of Apple's that belong to operation and environment`()
+        throws
+    {
+        let caller = try Caller()
+        let options = caller.credential("x")
+        func preview(_ more: [String]) throws -> String {
+            let at = try #require(options.firstIndex(of: "--endpoint"))
+            var words = options
+            words.removeSubrange(at..<at + 4)
+            return try Broadside.run(
+                more + words + ["--preview", "1"], in: caller.directory
+            ).output
+        }
+        let send = ["broadcast", "--channel", Self.channel, "--payload", caller.payload]
+        let development = ["--environment", "development"]
+        for (words, authority) in [
+            (["channel", "list"], "api-manage-broadcast.push.apple.com:2196"),
+            (
+                ["channel", "list"] + development,
+                "api-manage-broadcast.sandbox.push.apple.com:2195"
+            ),
+            (send, "api-broadcast.push.apple.com\n"),
+            (send + development, "api-broadcast.sandbox.push.apple.com\n"),
+        ] {
+            let shown = try preview(words)
+            #expect(shown.contains(":authority: \(authority)"), "\(shown)")
+        }
+    }
+}
