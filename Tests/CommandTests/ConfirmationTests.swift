@@ -89,6 +89,40 @@ struct ConfirmationTests {
         }
     }
 
+    @Test func `A delete and a broadcast to production ask, and any text but yes is exit 2`() throws
+    {
+        let campaign = try Campaign(rows: 1)
+        let payload = try campaign.directory.write(
+            #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{}}}"#,
+            to: "goal.json")
+        let shared = [
+            "--app", Campaign.topic, "--channel", "YQ==", "--auth-key", campaign.authority.authKey,
+            "--key-id", Campaign.keyID, "--team-id", Campaign.teamID, "--proxy",
+            "http://127.0.0.1:1",
+        ]
+        let broadcast = ["broadcast", "--payload", payload, "--ledger", campaign.ledger] + shared
+        func answer(_ text: String, _ words: [String]) throws -> Finished {
+            try Subprocess(
+                "python3", ["-c", Self.typing, text, Broadside.path()] + words,
+                in: campaign.directory
+            ).wait(limit: 60)
+        }
+        for words in [["channel", "delete"] + shared, broadcast] {
+            for (text, code) in [("no", 2), ("", 2), ("YES", 2), ("yes", 1)] as [(String, Int32)] {
+                let finished = try answer(text, words)
+                // The only address that is connected is a port on which nothing listens.
+                #expect(finished.exitCode == code, "\(text): \(finished.output)")
+                #expect(finished.output.contains("Type yes"), "\(finished.output)")
+                #expect(finished.output.contains("api-"), "\(finished.output)")
+                #expect(finished.output.contains("not confirmed") == (code == 2))
+            }
+            let confirmed = try answer("", words + ["--yes"])
+            #expect(confirmed.exitCode == 1 && !confirmed.output.contains("Type yes"))
+        }
+        let development = try answer("", broadcast + ["--environment", "development"])
+        #expect(development.exitCode != 0 && !development.output.contains("Type yes"))
+    }
+
     @Test func `The confirmation shows the alert of the first row that is sent`() throws {
         let campaign = try Campaign(rows: 4, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
         let rows = (0..<4).map { "\(campaign.tokens.token($0)),row \($0)\n" }

@@ -202,6 +202,7 @@ struct ChannelCommandTests {
         #expect(refused.exitCode == 2 && refused.errors.contains("starts no activity"))
         let unreachable = try caller.broadcast(port)
         #expect(unreachable.exitCode == 1 && unreachable.errors.contains("can't be reached"))
+        #expect(!FileManager.default.fileExists(atPath: caller.ledger))
     }
 
     // MARK: broadcast

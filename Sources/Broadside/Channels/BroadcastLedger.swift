@@ -115,6 +115,9 @@ final class BroadcastLedger {
     /// Value of apns-unique-id in the response; nil if it had none.
     var uniqueID: String? { manifest.broadcastUniqueID }
 
+    /// Removes a ledger that was prepared for a broadcast that does not begin.
+    func discardUnlessBegun() { directory.discardUnlessBegun() }
+
     // MARK: A run
 
     /// Begins a run, so that the row can be reserved. Nothing is reserved yet.

@@ -73,7 +73,13 @@ public enum BroadcastRun {
         }
         // Nothing is reserved before a connection is open: a server that can't be reached leaves the
         // broadcast as it is.
-        let first = try broadcast.server.connect()
+        let first: BlockingConnection
+        do throws(BroadsideError) {
+            first = try broadcast.server.connect()
+        } catch {
+            ledger.discardUnlessBegun()
+            throw error
+        }
         try ledger.begin(Clock.now())
         try ledger.reserve(reopening: options.retry, Clock.now())
         try attempt(broadcast, ledger, options, over: first)
