@@ -137,7 +137,8 @@ let package = Package(
         .executableTarget(
             name: "BroadsideCLI",
             dependencies: targets([
-                "Broadside", "Simulator", "LedgerFormat", "LegacyGateway", "APNs", "TLS", "Support",
+                "Broadside", "Simulator", "LedgerFormat", "LegacyGateway", "APNs", "TLS",
+                "Primitives", "Support",
             ]),
             swiftSettings: settings),
 

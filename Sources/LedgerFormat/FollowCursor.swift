@@ -1,6 +1,5 @@
 internal import BroadsidePrimitives
 internal import BroadsideSupport
-internal import FoundationEssentials
 
 /// Progress of the followers of a ledger, as in the file of `--cursor`: a JSON object.
 ///
@@ -64,7 +63,7 @@ package struct FollowCursor: Codable, Equatable {
     ///
     /// - Returns: nil if it is not a cursor of this version.
     package init?(decoding bytes: [UInt8]) {
-        guard let read = try? JSONDecoder().decode(Self.self, from: Data(bytes)),
+        guard let read = try? JSONCoding.decode(Self.self, from: bytes),
             read.version == Self.currentVersion, !read.hasImpossibleValue
         else { return nil }
         self = read
@@ -80,9 +79,7 @@ package struct FollowCursor: Codable, Equatable {
 
     /// Returns the bytes of the file.
     package func encoded() -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
         // Strings and integers can always be encoded.
-        return Array(try! encoder.encode(self)) + [0x0A]
+        try! JSONCoding.encode(self, [.pretty, .escapedSlashes]) + [0x0A]
     }
 }

@@ -1,5 +1,5 @@
+internal import BroadsidePrimitives
 internal import BroadsideRows
-internal import FoundationEssentials
 
 /// Limits on the values of a manifest. Its checksum proves only that they are unchanged, not that
 /// sums can't overflow or that names can't lead out of the folder.
@@ -74,6 +74,6 @@ extension Manifest {
     /// Returns a manifest's bytes with the right checksum for any values, to test how those are
     /// read; nil if they are not a manifest.
     package static func sealed(_ bytes: [UInt8]) -> [UInt8]? {
-        (try? JSONDecoder().decode(Manifest.self, from: Data(bytes)))?.encoded()
+        (try? JSONCoding.decode(Manifest.self, from: bytes))?.encoded()
     }
 }

@@ -1,6 +1,6 @@
+internal import BroadsidePrimitives
 public import BroadsideRows
 internal import CBroadsideDeflate
-internal import FoundationEssentials
 
 /// Contents of `manifest.json`: the campaign, the runs that wrote the ledger, and what they must
 /// have left.
@@ -250,12 +250,11 @@ public struct Manifest: Codable, Hashable, Sendable {
     public init(decoding bytes: [UInt8]) throws(LedgerError) {
         struct Version: Decodable { var version: Int }
         do {
-            let data = Data(bytes)
-            let version = try JSONDecoder().decode(Version.self, from: data).version
+            let version = try JSONCoding.decode(Version.self, from: bytes).version
             guard version <= Manifest.currentVersion else {
                 throw LedgerError(.unsupportedVersion, detail: "format \(version)")
             }
-            self = try JSONDecoder().decode(Manifest.self, from: data)
+            self = try JSONCoding.decode(Manifest.self, from: bytes)
         } catch let error as LedgerError {
             throw error
         } catch {
@@ -284,13 +283,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     }
 
     private func json(isPretty: Bool) -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting =
-            isPretty
-            ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
-            : [.sortedKeys, .withoutEscapingSlashes]
         // Strings, integers and booleans can always be encoded.
-        return Array(try! encoder.encode(self))
+        try! JSONCoding.encode(self, isPretty ? .pretty : [])
     }
 }
 

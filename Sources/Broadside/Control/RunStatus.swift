@@ -2,8 +2,8 @@ import BroadsideEngine
 import BroadsideLedgers
 import BroadsideObservability
 internal import BroadsidePolicy
+internal import BroadsidePrimitives
 public import BroadsideSupport
-import FoundationEssentials
 
 /// Status of one ledger, for `broadside status`: the state of its run, or the end of the last one.
 public struct RunStatus: Sendable {
@@ -72,7 +72,7 @@ public struct RunStatus: Sendable {
     /// - Throws: Only if a signal requests the end.
     public static func all(ledgers paths: [String]) throws(BroadsideError) -> [RunStatus] {
         let responses = ControlClient.ask(ledgers: paths, request: "status") { response in
-            try? JSONDecoder().decode(Progress.self, from: Data(response.utf8))
+            try? JSONCoding.decode(Progress.self, from: Array(response.utf8))
         }
         var all: [RunStatus] = []
         for (path, progress) in zip(paths, responses) {

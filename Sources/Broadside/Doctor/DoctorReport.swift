@@ -1,4 +1,4 @@
-import FoundationEssentials
+internal import BroadsidePrimitives
 
 /// Findings of `doctor`, one per check.
 struct DoctorReport: Encodable {
@@ -48,9 +48,7 @@ struct DoctorReport: Encodable {
 
     /// JSON for programs.
     var json: String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        guard let bytes = try? encoder.encode(self) else { return "{}\n" }
+        guard let bytes = try? JSONCoding.encode(self, .pretty) else { return "{}\n" }
         return String(decoding: bytes, as: UTF8.self) + "\n"
     }
 }

@@ -1,6 +1,5 @@
 import Broadside
 import BroadsideSupport
-internal import FoundationEssentials
 internal import Glibc
 
 /// This program or another program, as a child process whose CPU time the kernel counts separately.
@@ -50,7 +49,7 @@ final class BenchChild {
         unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
 
         let settings =
-            ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
+            SystemCall.environment
             + ["\(Self.parentVariable)=\(getpid())"]
         // SAFETY: copies that live until posix_spawn has returned; each list ends with nil; each
         // copy is freed once, and free(3) accepts nil.

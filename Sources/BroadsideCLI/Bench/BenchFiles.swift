@@ -1,6 +1,5 @@
 import Broadside
 import BroadsideSupport
-internal import FoundationEssentials
 internal import Glibc
 
 /// Files of a benchmark, in a directory that is removed when this object is released.
@@ -15,7 +14,7 @@ final class BenchFiles {
     var payload: String { "\(path)/payload.json" }
 
     init(payloadCount: Int) throws(BroadsideError) {
-        let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+        let parent = SystemCall.environment("TMPDIR") ?? "/tmp"
         var template = Array("\(parent)/broadside-bench-XXXXXX".utf8CString)
         // SAFETY: the template ends with a zero byte, and mkdtemp(3) overwrites only its last six
         // letters.
@@ -30,7 +29,16 @@ final class BenchFiles {
         try append(Array((head + filling + tail).utf8), to: payload)
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    deinit { Self.remove(path) }
+
+    /// Removes a directory and all that is in it.
+    private static func remove(_ directory: String) {
+        for name in SystemCall.names(inDirectory: directory) ?? [] {
+            let path = "\(directory)/\(name)"
+            if SystemCall.unlink(path) != 0 { remove(path) }
+        }
+        SystemCall.rmdir(directory)
+    }
 
     /// Extends the list to at least `count` rows.
     func extendList(to count: Int, _ signals: BenchSignals) throws(BroadsideError) {
@@ -58,8 +66,8 @@ final class BenchFiles {
 
     /// Text of a file; empty if there is none.
     static func text(_ path: String) -> String {
-        guard let data = FileManager.default.contents(atPath: path) else { return "" }
-        return String(decoding: data, as: UTF8.self)
+        let bytes = try? readFile(path, shownAs: InputName(path, option: "output"), limit: .max)
+        return String(decoding: bytes ?? [], as: UTF8.self)
     }
 
     private func append(_ bytes: [UInt8], to file: String) throws(BroadsideError) {

@@ -1,6 +1,6 @@
 import Broadside
+internal import BroadsidePrimitives
 import BroadsideSupport
-internal import FoundationEssentials
 
 /// Result of a benchmark, as written to JSON. Keys are part of the contract.
 struct BenchResult: Encodable {
@@ -123,9 +123,7 @@ struct BenchResult: Encodable {
 
     /// JSON text that ends with a newline.
     var json: String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(self) else {
+        guard let data = try? JSONCoding.encode(self, .pretty) else {
             preconditionFailure("a result is plain numbers and texts")
         }
         return String(decoding: data, as: UTF8.self) + "\n"

@@ -1,6 +1,5 @@
 import Broadside
 import BroadsideSupport
-internal import FoundationEssentials
 internal import Glibc
 
 /// One benchmark: a short run to count bytes, one to find the rate, and the measured run.

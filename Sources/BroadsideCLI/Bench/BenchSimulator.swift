@@ -1,6 +1,6 @@
 import Broadside
+internal import BroadsidePrimitives
 import BroadsideSupport
-internal import FoundationEssentials
 
 /// Address of a simulator, and the credentials that it made in its state directory.
 struct BenchSimulator {
@@ -17,8 +17,8 @@ struct BenchSimulator {
     init(state: String, address: String) throws(BroadsideError) {
         self.state = state
         self.address = address
-        let bytes = Data(BenchFiles.text("\(state)/config.json").utf8)
-        guard let config = try? JSONDecoder().decode(Config.self, from: bytes) else {
+        let bytes = Array(BenchFiles.text("\(state)/config.json").utf8)
+        guard let config = try? JSONCoding.decode(Config.self, from: bytes) else {
             throw BroadsideError(
                 "\(state)/config.json can't be read: start the benchmark again",
                 exitCode: 5)

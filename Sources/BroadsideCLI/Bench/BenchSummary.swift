@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+internal import BroadsidePrimitives
 
 /// Part of a run's summary that a benchmark uses.
 struct BenchSummary: Decodable {
@@ -31,7 +31,7 @@ struct BenchSummary: Decodable {
 
     /// Nil if the text is not a summary.
     init?(_ json: String) {
-        guard let read = try? JSONDecoder().decode(Self.self, from: Data(json.utf8)) else {
+        guard let read = try? JSONCoding.decode(Self.self, from: Array(json.utf8)) else {
             return nil
         }
         self = read
@@ -56,7 +56,7 @@ struct BenchTrace {
     init(_ lines: String) {
         var (requests, bytes) = (0, 0)
         for line in lines.split(separator: "\n") {
-            guard let frame = try? JSONDecoder().decode(Frame.self, from: Data(line.utf8)),
+            guard let frame = try? JSONCoding.decode(Frame.self, from: Array(line.utf8)),
                 frame.direction == "sent", frame.type == "HEADERS" || frame.type == "DATA"
             else { continue }
             bytes += frame.length + Self.frameHeaderCount

@@ -1,5 +1,5 @@
+internal import BroadsidePrimitives
 import BroadsideSupport
-import FoundationEssentials
 
 /// Title, subtitle and body of a notification, by which people recognize a campaign.
 package struct AlertText: Codable, Hashable, Sendable {
@@ -20,7 +20,7 @@ package struct AlertText: Codable, Hashable, Sendable {
 
     /// Nil if the payload displays nothing, such as a background push.
     package init?(payload: [UInt8]) {
-        guard let read = try? JSONDecoder().decode(Payload.self, from: Data(payload)),
+        guard let read = try? JSONCoding.decode(Payload.self, from: payload),
             let alert = read.aps?.alert
         else { return nil }
         func shown(_ text: String?) -> String? { text.map { printable($0, limit: Self.partLimit) } }

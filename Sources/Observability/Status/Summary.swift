@@ -2,9 +2,9 @@ package import BroadsideEngine
 package import BroadsideLedgerFormat
 internal import BroadsidePayloads
 internal import BroadsidePolicy
+internal import BroadsidePrimitives
 internal import BroadsideRows
 import BroadsideSupport
-import FoundationEssentials
 internal import Glibc
 
 /// Result of a run: the JSON that `--summary` writes. Keys are part of the contract.
@@ -222,9 +222,7 @@ public struct Summary: Sendable, Encodable {
 
     /// JSON text that ends with a newline.
     public func json() -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        guard let data = try? encoder.encode(self) else {
+        guard let data = try? JSONCoding.encode(self, [.pretty, .escapedSlashes]) else {
             preconditionFailure("a summary is plain numbers and texts")
         }
         let text = JSONLine.escapingControls(String(decoding: data, as: UTF8.self))

@@ -5,7 +5,6 @@ package import BroadsidePolicy
 import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
-import FoundationEssentials
 
 /// History of the runs for the report, kept in the ledger's directory besides its rows. A file of
 /// bounded size, replaced every few seconds; only reports, and the value at which a rising rate
@@ -216,10 +215,8 @@ package struct Telemetry: Codable, Sendable {
 
     /// JSON object whose last member is a hash of the bytes before it, to detect damage.
     package var encoded: [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // All numbers are finite, so encoding can't fail.
-        let text = (try? encoder.encode(self)).map { Array($0) } ?? []
+        let text = (try? JSONCoding.encode(self)) ?? []
         return Self.sealed(text.dropLast())
     }
 
@@ -236,7 +233,7 @@ package struct Telemetry: Codable, Sendable {
 
     /// Nil if the bytes are damaged, or are not telemetry of a known version.
     package init?(decoding bytes: [UInt8]) {
-        guard let decoded = try? JSONDecoder().decode(Seal.self, from: Data(bytes)) else {
+        guard let decoded = try? JSONCoding.decode(Seal.self, from: bytes) else {
             return nil
         }
         self = decoded.telemetry

@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
+internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import BroadsideTLS
-internal import FoundationEssentials
 internal import Glibc
 
 extension StateDirectory {
@@ -12,9 +12,7 @@ extension StateDirectory {
         where try PrivateFile.exists(file(name)) {
             throw PrivateFile.foreign(file(name))
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        guard let text = try? encoder.encode(config) else {
+        guard let text = try? JSONCoding.encode(config, .pretty) else {
             throw SimulatorError("--state \(path): the configuration can't be written", exitCode: 1)
         }
         guard SystemCall.mkdir(file("other"), 0o700) == 0 else {

@@ -1,7 +1,6 @@
 internal import BroadsideAPNs
 internal import BroadsideSupport
 internal import BroadsideTLS
-internal import FoundationEssentials
 internal import Glibc
 
 extension StateDirectory {

@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
+internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import BroadsideTLS
-internal import FoundationEssentials
 internal import Glibc
 
 /// The directory with the certificates and keys of a simulated APNs, filled on first use:
@@ -112,7 +112,7 @@ public struct StateDirectory: Sendable {
             try fill(serverNames)
         } else {
             let bytes = try PrivateFile.read("\(path)/config.json", option: "state")
-            guard let config = try? JSONDecoder().decode(Config.self, from: Data(bytes)),
+            guard let config = try? JSONCoding.decode(Config.self, from: Array(bytes)),
                 ProviderTokenClaims.isIdentifier(config.key_id),
                 ProviderTokenClaims.isIdentifier(config.team_id)
             else {

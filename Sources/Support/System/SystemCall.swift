@@ -149,7 +149,7 @@ package enum SystemCall {
     }
 
     /// All variables of the environment, as `NAME=value`.
-    static var environment: [String] {
+    package static var environment: [String] {
         // SAFETY: `environ` is glibc's list of texts that end with zeros, with a nil at its end;
         // variables change only before threads start, and each text is copied at once.
         guard let symbol = unsafe dlsym(nil, "environ"),
