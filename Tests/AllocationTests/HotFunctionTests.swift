@@ -121,6 +121,23 @@ struct HotFunctionTests {
         }
     }
 
+    /// Such as the rows in hand, of 553 bytes.
+    @Test(arguments: [
+        reactor("write requests", "13writeRequests"),
+        reactor("take a row of the list", "11takeListRow"),
+        reactor("read rows ahead of their sync", "16settleUnsentRows"),
+    ])
+    func `What runs for each row of the list copies no part of the reactor`(
+        _ function: HotFunction
+    ) throws {
+        let symbols = try Self.machineCode.get().calls.keys.filter { function.isSpelled(by: $0) }
+        #expect(!symbols.isEmpty)
+        for symbol in symbols {
+            let sizes = try Self.copies(in: symbol).filter { $0 >= 256 }
+            #expect(sizes.isEmpty, "\(symbol) copies \(sizes) bytes")
+        }
+    }
+
     @Test
     func `A request with a payload of its own copies no mirror of the server's header table`()
         throws

@@ -79,13 +79,8 @@ struct RowSupply: ~Copyable {
     /// - Parameter synced: The ledger position up to which everything is durable.
     @inline(__always)
     func hasListRow(synced: UInt64) -> Bool {
-        if awaitingSync.count > 0 { return isNextRowSynced(synced) }
+        if let reservedAt = awaitingSync.reservedAt { return reservedAt <= synced }
         return chunks.hasRow(syncedPosition: synced)
-    }
-
-    @inline(never)
-    private func isNextRowSynced(_ synced: UInt64) -> Bool {
-        awaitingSync.reservedAt.map { $0 <= synced } ?? false
     }
 
     /// Whether a row that waits for nothing already has a slot in the slab.
@@ -107,7 +102,6 @@ struct RowSupply: ~Copyable {
 
     // Rare work stays out of the function that runs for each row, because it counts references.
 
-    @inline(never)
     mutating func takeSyncedRow() -> RowTag? { awaitingSync.popFirst(in: slab) }
 
     /// Keeps a row of the current chunk until its reservation is synced.

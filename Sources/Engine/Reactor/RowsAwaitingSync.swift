@@ -3,14 +3,20 @@
 struct RowsAwaitingSync: ~Copyable {
     private struct Group {
         /// Ledger position to sync before its rows are sent.
-        var reservedAt: UInt64
-        var count: Int
+        var reservedAt: UInt64 = 0
+        var count = 0
     }
 
     private var line = RowQueue()
-    private var groups: [Group] = []
-    /// Index of the group that contains the next row.
-    private var first = 0
+    // The first and the last group are not in the array, whose references would be counted for each
+    // row.
+    private var first = Group()
+    /// The last group, if there is more than one; otherwise without rows.
+    private var last = Group()
+    /// Groups between the first and the last.
+    private var between: [Group] = []
+    /// Index in `between` of the group behind the first.
+    private var next = 0
 
     /// Limit on rows that are read ahead of their sync.
     static let limit = 4_096
@@ -18,29 +24,55 @@ struct RowsAwaitingSync: ~Copyable {
     var count: Int { line.count }
 
     /// Ledger position to sync before the next row is sent; nil if there is none.
-    var reservedAt: UInt64? { first < groups.count ? groups[first].reservedAt : nil }
+    @inline(__always)
+    var reservedAt: UInt64? { first.count > 0 ? first.reservedAt : nil }
 
     mutating func append(_ tag: RowTag, reservedAt: UInt64, in slab: borrowing RowSlab) {
         line.append(tag, in: slab)
-        if let last = groups.indices.last, last >= first, groups[last].reservedAt == reservedAt {
-            groups[last].count += 1
-            return
+        if last.count > 0 {
+            if last.reservedAt != reservedAt { closeLast(reservedAt) }
+            last.count += 1
+        } else if first.count == 0 {
+            first = Group(reservedAt: reservedAt, count: 1)
+        } else if first.reservedAt == reservedAt {
+            first.count += 1
+        } else {
+            last = Group(reservedAt: reservedAt, count: 1)
         }
-        groups.append(Group(reservedAt: reservedAt, count: 1))
     }
 
     mutating func popFirst(in slab: borrowing RowSlab) -> RowTag? {
         guard let tag = line.popFirst(in: slab) else { return nil }
-        groups[first].count -= 1
-        assert(groups[first].count >= 0, "a group has the rows that were put into it")
-        if groups[first].count == 0 { first += 1 }
-        if first == groups.count {
-            groups.removeAll(keepingCapacity: true)
-            first = 0
-        } else if first >= Self.limit {
-            groups.removeFirst(first)
-            first = 0
-        }
+        first.count -= 1
+        assert(first.count >= 0, "a group has the rows that were put into it")
+        if first.count == 0 { advance() }
         return tag
+    }
+
+    /// Begins another last group.
+    @inline(never)
+    private mutating func closeLast(_ reservedAt: UInt64) {
+        assert(last.reservedAt < reservedAt, "the positions of reservations only grow")
+        between.append(last)
+        last = Group(reservedAt: reservedAt, count: 0)
+    }
+
+    /// Makes the group behind the first one the first.
+    @inline(never)
+    private mutating func advance() {
+        if next < between.count {
+            first = between[next]
+            next += 1
+        } else {
+            first = last
+            last = Group()
+            between.removeAll(keepingCapacity: true)
+            next = 0
+        }
+        if next >= Self.limit {
+            between.removeFirst(next)
+            next = 0
+        }
+        assert(first.count > 0 || line.isEmpty, "each row is in a group")
     }
 }
