@@ -13,4 +13,5 @@
 @_exported public import BroadsideLists
 @_exported public import BroadsideObservability
 @_exported public import struct BroadsideRows.ReopenedStates
+@_exported public import enum BroadsideRows.RowState
 @_exported public import BroadsideSupport

@@ -9,7 +9,9 @@ internal import Synchronization
 /// used.
 final class OpenFiles: Sendable {
     /// Open files of this process.
-    static let shared = OpenFiles(limit: OpenFiles.share(of: SystemCall.raiseOpenFileLimit()))
+    static let shared = OpenFiles(
+        limit: OpenFiles.share(
+            of: SystemCall.openFileLimit(raised: HostedRun.current?.raisesLimits ?? true)))
 
     private struct File {
         var descriptor: Int32

@@ -19,10 +19,37 @@ extension SpooledInput {
             return spool
         }
         let input = try ListBytes(opening: ListBytes.standardInput, option: "tokens")
+        return try write(into: directory) { (descriptor, name) throws(BroadsideError) in
+            try copy(input, to: descriptor, name: name)
+        }
+    }
+
+    /// Stores a list in a ledger's directory, unless an earlier run did.
+    ///
+    /// - Parameters:
+    ///   - directory: Directory of the ledger, locked.
+    ///   - write: Writes the list to a descriptor, which has the given name in messages.
+    /// - Returns: The path of the list.
+    package static func spool(
+        into directory: LedgerDirectory, by write: (Int32, String) throws(BroadsideError) -> Void
+    ) throws(BroadsideError) -> String {
+        guard try directory.hasManifest else { return try Self.write(into: directory, write) }
+        guard let spool = try directory.spool() else {
+            throw .usage(
+                "tokens",
+                "are a sequence, and the campaign of \(directory.path) was begun with a file: name it"
+            )
+        }
+        return spool
+    }
+
+    private static func write(
+        into directory: LedgerDirectory, _ write: (Int32, String) throws(BroadsideError) -> Void
+    ) throws(BroadsideError) -> String {
         let descriptor = try directory.createFile(LedgerDirectory.spoolName)
         defer { close(descriptor) }
         do throws(BroadsideError) {
-            try copy(input, to: descriptor, name: directory.spoolPath)
+            try write(descriptor, directory.spoolPath)
             try directory.putInPlace(LedgerDirectory.spoolName, descriptor)
         } catch {
             directory.discardFile(LedgerDirectory.spoolName)

@@ -19,6 +19,14 @@ public enum ResourceLimits {
         return result == 0 ? UInt64(limit.rlim_max) : 1024
     }
 
+    /// Maximum number of open files with the limit as it is.
+    public static var openFilesNow: UInt64 {
+        var limit = rlimit()
+        // SAFETY: `limit` is a local that getrlimit sets during the call.
+        let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return result == 0 ? UInt64(limit.rlim_cur) : 1024
+    }
+
     /// Memory that this process may lock, in bytes; nil: unlimited.
     public static var lockedMemory: UInt64? {
         var limit = rlimit()

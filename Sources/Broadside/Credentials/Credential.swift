@@ -27,12 +27,13 @@ enum Credential: Sendable {
     ) throws(BroadsideError) -> Credential {
         try Clock.checkThatItIsSet()
         let kinds = [
-            ("auth-key", options.authKey), ("auth-key-command", options.authKeyCommand),
+            ("auth-key", options.heldKey == nil ? options.authKey : ""),
+            ("auth-key-command", options.authKeyCommand),
             ("auth-token-file", options.authTokenFile),
             ("auth-token-command", options.authTokenCommand),
             ("certificate", options.certificate),
         ].filter { $0.1 != nil }.map { "--\($0.0)" }
-        ProcessMemory.keepToItself()
+        if HostedRun.current == nil { ProcessMemory.keepToItself() }
         guard kinds.count <= 1 else {
             throw .request(
                 "\(kinds.joined(separator: " and ")) exclude each other: use one of "
@@ -94,6 +95,7 @@ enum Credential: Sendable {
             throw .usage(
                 name, "'\(wordExcerpt(value))' is not 10 letters and digits: copy it from Apple")
         }
+        if let key = options.heldKey { return .key(key, keyID: keyID, teamID: teamID) }
         guard let source = KeySource(options) else {
             preconditionFailure("the caller has seen a key's option")
         }

@@ -7,6 +7,7 @@ public import BroadsideLists
 public import BroadsideObservability
 public import BroadsideRows
 import BroadsideSupport
+import BroadsideTLS
 
 /// Options of one send: values that are parsed but not yet checked against each other or against
 /// files.
@@ -216,6 +217,10 @@ public struct SendOptions: Sendable {
     var nightFolder: String?
     /// The night whose send this is; nil: none.
     var night: NightRecord?
+    /// Program that runs the campaign; nil: a command.
+    var host: RunHost?
+    /// Key that the program has, instead of its source.
+    var heldKey: SigningKey?
 
     /// Creates options with the documented defaults.
     public init() {}

@@ -58,7 +58,9 @@ struct Plan {
         let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         shape = RunShape(
             options, listByteCount: listByteCount, cores: cores,
-            descriptors: ResourceLimits.openFiles)
+            descriptors: options.host.map {
+                $0.raisesLimits ? ResourceLimits.openFiles : ResourceLimits.openFilesNow
+            } ?? ResourceLimits.openFiles)
         let streams = options.wireProtocol == .binary ? Self.gatewayWindow : Self.streamsLimit
         streamsPerConnection = min(options.maxStreams ?? streams, Self.streamsMaximum)
     }

@@ -15,13 +15,13 @@ public enum CampaignRun {
     /// - Returns: The documented exit code.
     /// - Throws: The cause if the run could not begin, with its exit code; nothing was sent then.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
-        defer { OutputQueue.standardError.finish() }
+        defer { if options.host == nil { OutputQueue.standardError.finish() } }
         try checkLedger(options)
         guard options.tokens == .file(ListBytes.standardInput), !options.opensNoConnection else {
             return try run(options, spooling: nil, nil)
         }
         let directory = try openLedger(options)
-        let signals = watchSignals()
+        let signals = watchSignals(options)
         do throws(BroadsideError) {
             return try run(options, spooling: directory, signals)
         } catch {
@@ -57,8 +57,9 @@ public enum CampaignRun {
 
     /// Defers signals from now on until the caller takes them, and makes all output asynchronous: a
     /// blocked terminal would otherwise delay signals.
-    private static func watchSignals() -> SignalWatch {
+    private static func watchSignals(_ options: SendOptions) -> SignalWatch {
         let signals = SignalWatch()
+        guard options.host == nil else { return signals }
         OutputQueue.standardError.start()
         OutputQueue.standardOutput.start()
         return signals
@@ -102,7 +103,7 @@ public enum CampaignRun {
         if options.isDryRun { return try DryRun.run(checked) }
         try confirm(checked)
         try checkLimits(plan)
-        let signals = waiting ?? watchSignals()
+        let signals = waiting ?? watchSignals(options)
         var outlets = try RunOutlets(options)
         let directory = if let spooling { spooling } else { try openLedger(options) }
         let prepared: PreparedRun
@@ -133,9 +134,9 @@ public enum CampaignRun {
     /// of devices, so that a wrong list is noticed.
     private static func confirm(_ run: CheckedRun) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
-        guard plan.goesToProduction, !plan.options.isConfirmed, isatty(STDIN_FILENO) == 1 else {
-            return
-        }
+        guard plan.goesToProduction, !plan.options.isConfirmed, plan.options.host == nil,
+            isatty(STDIN_FILENO) == 1
+        else { return }
         let size = try ListSize.count(plan, list, run.rows)
         let alert = AlertText(plan, firstRow: try run.rows.first())
         standardError(
@@ -184,10 +185,11 @@ public enum CampaignRun {
     /// Raises resource limits to their maximum and checks them before a ledger begins, including
     /// whether a container forbids io_uring.
     private static func checkLimits(_ plan: Plan) throws(BroadsideError) {
-        ResourceLimits.raise()
+        let host = plan.options.host
+        if host?.raisesLimits ?? true { ResourceLimits.raise() }
         let connections = plan.shape.connections
         let needed = RunShape.descriptors(connections, reactors: plan.shape.reactors)
-        let allowed = ResourceLimits.openFiles
+        let allowed = host == nil ? ResourceLimits.openFiles : ResourceLimits.openFilesNow
         guard allowed >= UInt64(needed) else {
             throw .usage(
                 "connections",

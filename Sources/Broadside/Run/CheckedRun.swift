@@ -105,7 +105,12 @@ struct CheckedRun {
         }
         let path: String
         do throws(BroadsideError) {
-            path = try SpooledInput.spool(into: spooling)
+            path =
+                if let rows = options.host?.rows {
+                    try SpooledInput.spool(into: spooling, by: rows.write)
+                } else {
+                    try SpooledInput.spool(into: spooling)
+                }
         } catch {
             // A campaign that began earlier has counts to report.
             if error.exitCode == ExitCode.rowsRemain, try spooling.hasManifest {

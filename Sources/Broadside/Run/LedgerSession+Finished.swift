@@ -56,11 +56,18 @@ extension LedgerSession {
         }
         let what =
             cause == .complete ? summary.openRowsText : cause.message(endpoint: plan.hostAndPort)
-        guard let what else { return ExitCode.complete }
-        standardErrorLine(
-            "broadside: \(what)" + (advice.lastLine.map { ": \($0)" } ?? ""))
-        guard cause == .complete else { return wasSent ? ExitCode.refused : ExitCode.badRequest }
-        return ExitCode.openRows
+        let message = what.map { $0 + (advice.lastLine.map { ": \($0)" } ?? "") }
+        let code =
+            if message == nil {
+                ExitCode.complete
+            } else if cause == .complete {
+                ExitCode.openRows
+            } else {
+                wasSent ? ExitCode.refused : ExitCode.badRequest
+            }
+        plan.options.host?.end(RunEnd(summary: summary, exitCode: code, message: message))
+        if let message { standardErrorLine("broadside: \(message)") }
+        return code
     }
 
     /// Cause of the end: too many invalid rows for `--max-invalid`, a part in which each row was

@@ -127,6 +127,7 @@ struct LiveRun {
         if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
         for thread in threads { thread.start() }
         hook?.put(.started)
+        plan.options.host?.begin()
         let monitor = RunMonitor(
             plan, session: session, coordinator: coordinator, services: services, source: source,
             outlets: outlets, alert: prepared.alert, planText: planText, start: start,
@@ -292,6 +293,7 @@ struct LiveRun {
         }
         if let message { standardErrorLine("broadside: \(message)") }
         if isDiscarded { session.directory.discardCampaign() }
+        plan.options.host?.end(RunEnd(summary: summary, exitCode: code, message: message))
         hook?.put(
             HookEvent(exitCode: code), summary: summary, hasLedger: !isDiscarded, report: report)
         hook?.finish(signals, isUrgent: coordinator.isStoppingAtOnce)

@@ -122,6 +122,7 @@ final class RunMonitor {
     /// Performs the periodic work of a run; called repeatedly until it ends.
     func update(_ now: Now) {
         for control in outlets.controls { control.serve { [self] line in response(line, now) } }
+        plan.options.host?.serve { (request) throws(BroadsideError) in try obey(request, now) }
         takeKeys(now)
         takeEvents(now)
         telemetryFile.takeResult()
@@ -133,6 +134,7 @@ final class RunMonitor {
         publishMetrics()
         keys?.forget(now.nanoseconds)
         progress.show(sampler.snapshot, keys: keys)
+        plan.options.host?.take(snapshotNow)
         if now.nanoseconds >= nextSave { save(now) }
     }
 
@@ -143,6 +145,7 @@ final class RunMonitor {
         terminal?.restore()
         takeEvents(now)
         sample(now)
+        plan.options.host?.take(snapshotNow)
         progress.finish()
     }
 
@@ -239,6 +242,7 @@ final class RunMonitor {
 
     private func report(_ event: RunEvent, _ now: Now) {
         log.write(event, now: now.nanoseconds)
+        plan.options.host?.take(event)
         if event.level >= .notice { telemetry.add(event) }
     }
 
@@ -434,6 +438,17 @@ final class RunMonitor {
         } catch {
             standardErrorLine("broadside: \(error.message)")
         }
+    }
+
+    private func obey(_ request: RunHost.Request, _ now: Now) throws(BroadsideError) {
+        let asked: ControlRequest =
+            switch request {
+            case .rate(let rate): .rate(rate.map { SendRate($0) })
+            case .pause: .pause
+            case .resume: .resume
+            case .stop: .stop
+            }
+        try obey(asked, now)
     }
 
     private func obey(_ request: ControlRequest, _ now: Now) throws(BroadsideError) {

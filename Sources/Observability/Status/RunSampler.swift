@@ -181,5 +181,5 @@ package struct RunSampler {
 
 extension ReasonCounts {
     /// Rows that were not accepted, by APNs' name of the reason.
-    var named: [String: UInt64] { named { Reason(rawValue: $0)?.text ?? "reason \($0)" } }
+    package var named: [String: UInt64] { named { Reason(rawValue: $0)?.text ?? "reason \($0)" } }
 }

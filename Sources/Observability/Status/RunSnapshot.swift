@@ -15,7 +15,7 @@ package struct RunSnapshot: Sendable {
 
     /// Response times, in nanoseconds.
     package struct Latency: Sendable, Equatable {
-        var p50: UInt64?
+        package var p50: UInt64?
         package var p99: UInt64?
 
         init() {}
@@ -37,7 +37,7 @@ package struct RunSnapshot: Sendable {
     package var guards: GuardStatus?
     package var phase = Phase.running
     /// Seconds since this process started sending.
-    var elapsedSeconds = 0.0
+    package var elapsedSeconds = 0.0
     /// Milliseconds since 1970.
     package var wallMilliseconds: UInt64 = 0
     /// Monotonic nanoseconds.
@@ -47,17 +47,17 @@ package struct RunSnapshot: Sendable {
     /// Number of the campaign's rows, or of its shard's; nil until it is known or estimated.
     package var rows: UInt64?
     /// Whether `rows` is an estimate from the share of the list's bytes that was read.
-    var isRowsEstimate = false
+    package var isRowsEstimate = false
     /// Responses per second: during the last second, and since the start.
     package var rateNow = 0.0
-    var rateAverage = 0.0
+    package var rateAverage = 0.0
     /// Rates of the latest samples, one second each, the oldest first.
     package var recentRates: [Double] = []
     package var latencyNow = Latency()
-    var latency = Latency()
+    package var latency = Latency()
     package var openConnections = 0
     var wantedConnections = 0
-    var inFlight = 0
+    package var inFlight = 0
     /// Limit in requests per second from `--rate` or the operator; nil: unlimited.
     package var rateLimit: Double?
     /// Counts per topic; nil if rows name no topics.
@@ -124,7 +124,7 @@ package struct RunSnapshot: Sendable {
 
     /// Estimated seconds until all rows are settled at the current pace; nil if there is no
     /// estimate.
-    var etaSeconds: Double? {
+    package var etaSeconds: Double? {
         guard phase == .running, let rows, rateNow > 0 || rateAverage > 0 else { return nil }
         let left = Double(rows - min(rows, counts.settled))
         // Half of each: the current rate counts, but one slow second is not a trend.

@@ -181,8 +181,10 @@ package final class OutputQueue: @unchecked Sendable {
 /// Prints Broadside's own lines on stdout, with cursor controls escaped.
 package func printText(_ lines: String) { print(ForeignText.escapedLines(lines), terminator: "") }
 
-/// Prints Broadside's own lines on stderr, with cursor controls escaped.
+/// Prints Broadside's own lines on stderr, with cursor controls escaped; a hosted run gives them to
+/// its host instead.
 package func standardError(_ lines: String) {
+    if let host = HostedRun.current { return host.notice(lines) }
     OutputQueue.standardError.put(ForeignText.escapedLines(lines) + "\n")
 }
 

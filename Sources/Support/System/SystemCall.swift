@@ -165,15 +165,16 @@ package enum SystemCall {
         return settings
     }
 
-    /// Raises the limit on open files to the maximum permitted for this process.
+    /// Raises the limit on open files to the maximum permitted for this process, or leaves it.
     ///
-    /// - Returns: The new limit.
-    package static func raiseOpenFileLimit() -> UInt64 {
+    /// - Returns: The limit.
+    package static func openFileLimit(raised: Bool) -> UInt64 {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
         // SAFETY: `limit` is a local variable that one call writes and the other reads; neither
         // keeps its address.
         guard unsafe getrlimit(resource, &limit) == 0 else { return 1024 }
+        guard raised else { return UInt64(limit.rlim_cur) }
         let own = limit.rlim_cur
         limit.rlim_cur = limit.rlim_max
         return UInt64(unsafe setrlimit(resource, &limit) == 0 ? limit.rlim_cur : own)

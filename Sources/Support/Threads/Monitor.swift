@@ -3,19 +3,24 @@ internal import Glibc
 /// A lock with a condition variable.
 ///
 /// The protected state belongs to the owner, which accesses it only in `locked`.
-@safe final class Monitor: @unchecked Sendable {
+@safe package final class Monitor: @unchecked Sendable {
     // SAFETY: both are created in `init` at a stable address and destroyed when the last reference
     // is gone.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
 
-    init() {
+    package init() {
         // SAFETY: each allocation has room for one value and is initialized immediately; both keep
         // their addresses.
         unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
         unsafe pthread_mutex_init(mutex, nil)
-        unsafe pthread_cond_init(condition, nil)
+        var attributes = pthread_condattr_t()
+        unsafe pthread_condattr_init(&attributes)
+        defer { unsafe pthread_condattr_destroy(&attributes) }
+        // Waits with a limit do not depend on the wall clock.
+        unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        unsafe pthread_cond_init(condition, &attributes)
     }
 
     deinit {
@@ -27,7 +32,7 @@ internal import Glibc
     }
 
     /// Holds the lock during `body`.
-    func locked<Result>(_ body: () -> Result) -> Result {
+    package func locked<Result>(_ body: () -> Result) -> Result {
         // SAFETY: `init` created the lock, and `self` keeps it alive; the thread that locked it
         // unlocks it.
         unsafe pthread_mutex_lock(mutex)
@@ -37,19 +42,30 @@ internal import Glibc
 
     /// Releases the lock until a change is signalled. Must be called by the lock's holder, which
     /// then checks its condition again.
-    func wait() {
+    package func wait() {
         // SAFETY: `init` created both, and `self` keeps them alive; the caller holds the lock.
         unsafe pthread_cond_wait(condition, mutex)
     }
 
+    /// Releases the lock until a change is signalled, but only for a limited time. Must be called by
+    /// the lock's holder, which then checks its condition again.
+    package func wait(milliseconds: Int) {
+        assert(milliseconds >= 0, "a wait in the past")
+        let end = Clock.now().nanoseconds + UInt64(milliseconds) * millisecond
+        var time = timespec(tv_sec: Int(end / second), tv_nsec: Int(end % second))
+        // SAFETY: `init` created both, and `self` keeps them alive; the caller holds the lock. The
+        // time is a local, read during the call.
+        unsafe pthread_cond_timedwait(condition, mutex, &time)
+    }
+
     /// Wakes one waiting thread.
-    func signal() {
+    package func signal() {
         // SAFETY: `init` created the condition, and `self` keeps it alive.
         unsafe pthread_cond_signal(condition)
     }
 
     /// Wakes all waiting threads.
-    func broadcast() {
+    package func broadcast() {
         // SAFETY: `init` created the condition, and `self` keeps it alive.
         unsafe pthread_cond_broadcast(condition)
     }

@@ -15,6 +15,9 @@ extension SignalWatch {
     package func prepare<Value>(
         deadline: UInt64? = nil, _ work: @escaping () throws(BroadsideError) -> Value
     ) throws(BroadsideError) -> Value {
+        if let host = HostedRun.current {
+            return try Self.prepare(for: host, deadline: deadline, work)
+        }
         Self.isStopRequested.store(false, ordering: .relaxed)
         let start = Clock.now().nanoseconds
         let wakers = SignalSet([SIGINT, SIGTERM, Self.notification])
@@ -47,6 +50,25 @@ extension SignalWatch {
             guard taken.count < 2, now < endOfPatience else {
                 throw taken.isEmpty ? Self.late : Self.stopped
             }
+        }
+    }
+
+    /// Does the same for a hosted run. The work is never abandoned, because the host's process continues.
+    private static func prepare<Value>(
+        for host: HostedRun, deadline: UInt64?, _ work: @escaping () throws(BroadsideError) -> Value
+    ) throws(BroadsideError) -> Value {
+        let start = Clock.now().nanoseconds
+        let side = SideWork { Result { () throws(BroadsideError) in try work() } }
+        while true {
+            if let result = side.result {
+                let wasLate = host.endPreparation()
+                if case .failure(let error) = result, error.exitCode == stopped.exitCode, wasLate {
+                    throw late
+                }
+                return try result.get()
+            }
+            host.awaitNotification(milliseconds: 100)
+            if let deadline, Clock.now().nanoseconds - start >= deadline { host.stopPreparation() }
         }
     }
 

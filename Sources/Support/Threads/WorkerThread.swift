@@ -24,7 +24,7 @@ package final class WorkerThread: @unchecked Sendable {
     private var handle = pthread_t()
     private var isJoined = false
 
-    /// Starts a thread.
+    /// Starts a thread, which works for the same hosted run as the calling one.
     ///
     /// - Parameters:
     ///   - option: The option that requests many threads, for the error.
@@ -33,10 +33,16 @@ package final class WorkerThread: @unchecked Sendable {
     package init(
         fewer option: String = "reactors", _ run: @escaping @Sendable () -> Void
     ) throws(BroadsideError) {
+        let work: @Sendable () -> Void
+        if let host = HostedRun.current {
+            work = { HostedRun.$current.withValue(host, operation: run) }
+        } else {
+            work = run
+        }
         // SAFETY: the thread takes the reference passed to it exactly once; if no thread was
         // started, it is released here. `handle` is set before pthread_create returns, and the
         // thread does not read it.
-        let retained = unsafe Unmanaged.passRetained(Body(run, end))
+        let retained = unsafe Unmanaged.passRetained(Body(work, end))
         let error = unsafe pthread_create(
             &handle, nil,
             { argument in
@@ -78,9 +84,11 @@ package final class WorkerThread: @unchecked Sendable {
         for _ in 0..<count { threads.append(try WorkerThread { _ = gate.take() }) }
     }
 
-    /// The number of threads that the kernel counts for this process; nil if unavailable.
+    /// The number of threads that the kernel counts for this process; nil if unavailable, or if a
+    /// host's threads count, too.
     static var taskCount: Int? {
-        SystemCall.names(inDirectory: "/proc/self/task")?.count
+        guard HostedRun.current == nil else { return nil }
+        return SystemCall.names(inDirectory: "/proc/self/task")?.count
     }
 
     /// Waits until the kernel has released joined threads: a join returns after a thread's last

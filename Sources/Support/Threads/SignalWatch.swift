@@ -2,7 +2,8 @@ package import Glibc
 internal import Synchronization
 
 /// The signals that end or change a run, as events to wait for. They are blocked in every thread,
-/// so that none is interrupted, and taken by the main thread here.
+/// so that none is interrupted, and taken by the main thread here. A hosted run takes no signals:
+/// its host's requests have the same effects.
 package struct SignalWatch {
     /// The event that woke the main thread.
     package enum Event {
@@ -21,13 +22,18 @@ package struct SignalWatch {
 
     /// Blocks the signals. Must be called before any thread is started, because threads inherit the
     /// mask.
-    package init() { signals.block() }
+    package init() {
+        if HostedRun.current == nil { signals.block() }
+    }
 
     /// Waits for a signal, or the notification of a thread, for at most the given number of
     /// milliseconds.
     package func wait(milliseconds: Int) -> Event { wait(microseconds: 1000 * milliseconds) }
 
     private func wait(microseconds: Int) -> Event {
+        if let host = HostedRun.current {
+            return host.wait(milliseconds: max(microseconds / 1000, 1))
+        }
         switch signals.take(nanoseconds: 1000 * microseconds) {
         case SIGINT, SIGTERM: return .stop
         case SIGHUP: return .reload
@@ -49,6 +55,9 @@ package struct SignalWatch {
 
     /// Waits only for the notification of a thread; other signals stay pending.
     package static func awaitNotification(milliseconds: Int) {
+        if let host = HostedRun.current {
+            return host.awaitNotification(milliseconds: milliseconds)
+        }
         _ = SignalSet([notification]).take(nanoseconds: milliseconds * 1_000_000)
     }
 
@@ -58,6 +67,7 @@ package struct SignalWatch {
     /// Such work polls this property, because reading a list of hundreds of millions of rows takes
     /// minutes.
     package static var isStopPending: Bool {
+        if let host = HostedRun.current { return host.isStopPending }
         let pending = SignalSet.pending
         return pending.contains(SIGINT) || pending.contains(SIGTERM)
             || isStopRequested.load(ordering: .relaxed)
@@ -67,7 +77,10 @@ package struct SignalWatch {
     static let isStopRequested = Atomic<Bool>(false)
 
     /// Disables all further waiting after a second stop signal.
-    package static func hurry() { hasSecondStop.store(true, ordering: .relaxed) }
+    package static func hurry() {
+        // The output that no longer waits is the process's, which a hosted run does not use.
+        if HostedRun.current == nil { hasSecondStop.store(true, ordering: .relaxed) }
+    }
 
     /// Whether the process is to end without waiting for the readers of its output: a second stop
     /// signal was taken, or one arrived that is no longer handled.
@@ -94,6 +107,7 @@ package struct SignalWatch {
     /// Discards the pending stop signals and the request to stop, so that only a signal that
     /// arrives later interrupts the work that follows.
     package static func takeStop() {
+        if let host = HostedRun.current { return host.takeStop() }
         isStopRequested.store(false, ordering: .relaxed)
         let stops = SignalSet([SIGINT, SIGTERM])
         while stops.take(nanoseconds: 0) != nil {}
@@ -102,6 +116,7 @@ package struct SignalWatch {
     /// Wakes the waiting thread. The signal is directed to that thread alone, because a thread of a
     /// program that embeds the library may not block the signal, which would then end the process.
     package static func notify(_ waiter: pthread_t) {
+        if let host = HostedRun.current { return host.notify() }
         pthread_kill(waiter, notification)
     }
 }

@@ -1,0 +1,128 @@
+import BroadsideSupport
+internal import Glibc
+internal import Synchronization
+
+/// Rows on their way from a task of the program to the ledger's copy of the list, which a thread of
+/// the run writes. One block waits at most; the task is suspended meanwhile.
+final class RowSpool: Sendable {
+    private struct State: Sendable {
+        var block: [UInt8]?
+        var isAtEnd = false
+        var failure: BroadsideError?
+        /// Whether no more blocks are taken.
+        var isClosed = false
+        /// Whether the run wants rows: a campaign that continues has them.
+        var isWanted = false
+        /// The task that waits until its block, or the first one, is wanted.
+        var producer: CheckedContinuation<Bool, Never>?
+    }
+
+    private let byteLimit: UInt64
+    private let state = Mutex(State())
+
+    /// Interval in which the run's thread looks for the next block, microseconds.
+    private static let interval: UInt32 = 500
+
+    /// - Parameter byteLimit: Limit on the copy of the list.
+    init(byteLimit: UInt64) { self.byteLimit = byteLimit }
+
+    // MARK: For the program's task
+
+    /// Waits until rows are wanted; false if they never are.
+    func isWanted() async -> Bool {
+        await withCheckedContinuation { continuation in
+            let answer = state.withLock { state -> Bool? in
+                assert(state.producer == nil, "one task supplies rows")
+                if state.isClosed { return false }
+                if state.isWanted { return true }
+                state.producer = continuation
+                return nil
+            }
+            if let answer { continuation.resume(returning: answer) }
+        }
+    }
+
+    /// Hands over a block and waits until it is taken; false if no more are taken.
+    func put(_ block: [UInt8]) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let isClosed = state.withLock { state in
+                guard !state.isClosed else { return true }
+                assert(state.block == nil && state.producer == nil, "one block waits at most")
+                state.block = block
+                state.producer = continuation
+                return false
+            }
+            if isClosed { continuation.resume(returning: false) }
+        }
+    }
+
+    /// Ends the rows.
+    ///
+    /// - Parameter failure: Why they are not complete; nil if they are.
+    func finish(_ failure: BroadsideError?) {
+        state.withLock { state in
+            state.isAtEnd = true
+            state.failure = failure
+        }
+    }
+
+    /// Takes no more rows.
+    func cancel() {
+        let producer = state.withLock { state in
+            defer { state.producer = nil }
+            state.isClosed = true
+            state.block = nil
+            return state.producer
+        }
+        producer?.resume(returning: false)
+    }
+
+    // MARK: For the run's thread
+
+    /// Writes all rows to a descriptor.
+    func write(to descriptor: Int32, name: String) throws(BroadsideError) {
+        defer { cancel() }
+        let waiting = state.withLock { state in
+            defer { state.producer = nil }
+            state.isWanted = true
+            return state.producer
+        }
+        waiting?.resume(returning: true)
+        var count: UInt64 = 0
+        while true {
+            try SignalWatch.stopIfRequested()
+            guard let (block, isEnd) = try next() else {
+                usleep(Self.interval)
+                continue
+            }
+            count += UInt64(block.count)
+            guard count <= byteLimit else {
+                throw .usage(
+                    "tokens",
+                    "have more than \(grouped(byteLimit)) bytes: raise RunOptions.tokensByteLimit")
+            }
+            try writeAll(block.rawSpan, to: descriptor, name: name)
+            if isEnd { return }
+        }
+    }
+
+    /// Takes the next block, or the end; nil if neither is there yet.
+    private func next() throws(BroadsideError) -> (block: [UInt8], isEnd: Bool)? {
+        let (block, producer, isAtEnd, failure) = state.withLock { state in
+            defer {
+                if state.block != nil {
+                    state.block = nil
+                    state.producer = nil
+                }
+            }
+            return (
+                state.block, state.block == nil ? nil : state.producer, state.isAtEnd, state.failure
+            )
+        }
+        producer?.resume(returning: true)
+        if let block { return (block, false) }
+        guard isAtEnd else { return nil }
+        if let failure { throw failure }
+        return ([], true)
+    }
+}

@@ -1,0 +1,144 @@
+import BroadsideEngine
+import BroadsideObservability
+import BroadsideSupport
+internal import Synchronization
+
+/// End of a run, as it was recorded.
+struct RunEnd: Sendable {
+    let summary: Summary
+    /// Exit code that a command would have.
+    let exitCode: Int32
+    /// Description of the problem and its remedy; nil if there is none.
+    let message: String?
+}
+
+/// What a hosted run reports, on threads of the run, which must not be held up.
+protocol RunObserver: Sendable {
+    /// The run sends from now on.
+    func begin()
+    func take(_ snapshot: RunSnapshot)
+    func take(_ event: RunEvent)
+    /// The run has recorded its end; its thread ends soon.
+    func end(_ end: RunEnd)
+}
+
+/// A program that runs a campaign: its requests to the run, and what it is told.
+final class RunHost: Sendable {
+    /// Change of a running send.
+    enum Request: Equatable, Sendable {
+        /// Requests per second; nil: unlimited.
+        case rate(Double?)
+        case pause
+        case resume
+        case stop
+    }
+
+    private struct Order: Sendable {
+        let request: Request
+        let respond: @Sendable (BroadsideError?) -> Void
+    }
+
+    private struct Orders: Sendable {
+        var waiting: [Order] = []
+        var isClosed = false
+    }
+
+    /// Limit on requests that wait for the run.
+    private static let ordersLimit = 64
+
+    /// The run's threads, instead of signals and standard error.
+    let threads: HostedRun
+    /// Rows that the program supplies; nil: the list is a file.
+    let rows: RowSpool?
+    private let observer: any RunObserver
+    private let orders = Mutex(Orders())
+    private let hasBegun = Atomic(false)
+    private let isStopRequested = Atomic(false)
+
+    init(_ threads: HostedRun, observer: any RunObserver, rows: RowSpool?) {
+        self.threads = threads
+        self.observer = observer
+        self.rows = rows
+    }
+
+    /// Whether the process's resource limits may be raised.
+    var raisesLimits: Bool { threads.raisesLimits }
+
+    // MARK: For the program
+
+    /// Requests a change.
+    ///
+    /// - Parameter respond: Called once, with nil if the run obeyed.
+    func put(_ request: Request, _ respond: @escaping @Sendable (BroadsideError?) -> Void) {
+        let refusal = orders.withLock { orders -> BroadsideError? in
+            if orders.isClosed { return Self.ended }
+            guard orders.waiting.count < Self.ordersLimit else { return Self.busy }
+            orders.waiting.append(Order(request: request, respond: respond))
+            return nil
+        }
+        if let refusal { respond(refusal) } else { threads.notify() }
+    }
+
+    /// Requests the end of the run, which awaits responses to requests in flight, however often it
+    /// is requested.
+    func requestStop() {
+        rows?.cancel()
+        if hasBegun.load(ordering: .acquiring) { return put(.stop) { _ in } }
+        guard !isStopRequested.exchange(true, ordering: .relaxed) else { return }
+        threads.requestStop()
+    }
+
+    /// Requests the end of the run, without waiting for responses.
+    func requestStopAtOnce() {
+        requestStop()
+        threads.requestStop()
+        threads.requestStop()
+    }
+
+    private static var ended: BroadsideError {
+        BroadsideError("the run has ended: start another one", exitCode: ExitCode.rowsRemain)
+    }
+
+    private static var busy: BroadsideError {
+        BroadsideError(
+            "\(ordersLimit) requests to the run wait already: wait for one before the next",
+            exitCode: ExitCode.failure)
+    }
+
+    // MARK: For the run
+
+    /// Performs the requests that wait.
+    func serve(_ obey: (Request) throws(BroadsideError) -> Void) {
+        let waiting = orders.withLock { orders in
+            defer { orders.waiting = [] }
+            return orders.waiting
+        }
+        for order in waiting {
+            do throws(BroadsideError) {
+                try obey(order.request)
+                order.respond(nil)
+            } catch {
+                order.respond(error)
+            }
+        }
+    }
+
+    /// Refuses all requests, because the run is over.
+    func close() {
+        let waiting = orders.withLock { orders in
+            defer { orders.waiting = [] }
+            orders.isClosed = true
+            return orders.waiting
+        }
+        for order in waiting { order.respond(Self.ended) }
+    }
+
+    func begin() {
+        hasBegun.store(true, ordering: .releasing)
+        observer.begin()
+    }
+
+    func take(_ snapshot: RunSnapshot) { observer.take(snapshot) }
+    func take(_ event: RunEvent) { observer.take(event) }
+    func end(_ end: RunEnd) { observer.end(end) }
+}

@@ -1,0 +1,52 @@
+internal import BroadsideSupport
+import BroadsideTLS
+public import FoundationEssentials
+
+/// Credential of the sender. Its descriptions contain no secret.
+public enum APNsCredential: Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+    /// Text of the `.p8` key from Apple, with the identifiers of the key and of the team.
+    case key(pem: String, keyID: String, teamID: String)
+    /// File of such a key, or of one in another form that `--auth-key` accepts.
+    case keyFile(URL, keyID: String, teamID: String)
+    /// File of a provider token that another program replaces before it expires.
+    case providerTokenFile(URL)
+    /// File of a client certificate: PEM or PKCS#12.
+    case certificate(URL, privateKey: URL? = nil, passphraseFile: URL? = nil)
+
+    /// Kind of the credential, without secrets.
+    public var description: String {
+        switch self {
+        case .key(_, let keyID, let teamID): "key \(keyID) of team \(teamID)"
+        case .keyFile(let file, let keyID, let teamID):
+            "key \(keyID) of team \(teamID) in \(path(file))"
+        case .providerTokenFile(let file): "provider token in \(path(file))"
+        case .certificate(let file, _, _): "certificate in \(path(file))"
+        }
+    }
+
+    /// The same as the description.
+    public var debugDescription: String { description }
+
+    func apply(to options: inout SendOptions) throws(BroadsideError) {
+        switch self {
+        case .key(let pem, let keyID, let teamID):
+            do {
+                options.heldKey = try SigningKey(pem: Array(pem.utf8))
+            } catch {
+                throw .usage("auth-key", "holds no usable key: pass the text of Apple's .p8 file")
+            }
+            (options.keyID, options.teamID) = (keyID, teamID)
+        case .keyFile(let file, let keyID, let teamID):
+            options.authKey = path(file)
+            (options.keyID, options.teamID) = (keyID, teamID)
+        case .providerTokenFile(let file): options.authTokenFile = path(file)
+        case .certificate(let file, let privateKey, let passphraseFile):
+            options.certificate = path(file)
+            options.privateKey = privateKey.map(path)
+            options.passphraseFile = passphraseFile.map(path)
+        }
+    }
+}
+
+/// Path of a file.
+func path(_ file: URL) -> String { file.path(percentEncoded: false) }

@@ -1,0 +1,77 @@
+public import BroadsideAPNs
+internal import BroadsideSupport
+public import FoundationEssentials
+
+/// One notification, for many devices.
+public struct Campaign: Sendable {
+    /// Content of the notification. A text in double braces, `{{name}}`, is the value of that field
+    /// of each row.
+    public enum Payload: Sendable {
+        /// JSON of at most 4,096 bytes.
+        case json(Data)
+        /// File with the JSON.
+        case file(URL)
+    }
+
+    /// Topic of the app, usually its bundle identifier.
+    public var topic: String
+    /// Credential of the sender.
+    public var credential: APNsCredential
+    /// Content of the notification.
+    public var payload: Payload
+    /// Devices, and the values of each one.
+    public var tokens: CampaignTokens
+    /// Type of the notification.
+    public var pushType = PushType.alert
+    /// Priority; nil: the default of the type.
+    public var priority: Priority?
+    /// Time until which APNs keeps the notification for an unavailable device; nil: Apple's default.
+    public var expiration: Expiration?
+    /// Identifier with which a later notification replaces this one on a device; nil: none.
+    public var collapseID: String?
+    /// Name in logs and reports; nil: none.
+    public var name: String?
+    /// Labels in logs and reports, by key.
+    public var labels: [String: String] = [:]
+
+    /// Creates a campaign for the topic's app.
+    public init(
+        topic: String, credential: APNsCredential, payload: Payload, tokens: CampaignTokens
+    ) {
+        self.topic = topic
+        self.credential = credential
+        self.payload = payload
+        self.tokens = tokens
+    }
+
+    /// Options of a command that sends the same.
+    func sendOptions(
+        ledger: URL, _ choices: RunOptions
+    ) throws(BroadsideError) -> SendOptions {
+        var options = SendOptions()
+        options.topic = topic
+        try credential.apply(to: &options)
+        switch payload {
+        case .json(let data): options.payloadBytes = [UInt8](data)
+        case .file(let file): options.payload = path(file)
+        }
+        switch tokens.source {
+        case .file(let file): options.tokens = .file(path(file))
+        case .device(let token): options.tokens = .single(token)
+        case .sequence:
+            // The ledger's copy takes the place of standard input.
+            options.tokens = .file("-")
+            options.format = .jsonl
+        }
+        options.pushType = pushType
+        options.priority = priority
+        options.expiration = expiration
+        options.collapseID = collapseID
+        options.name = name
+        options.labels = labels
+        options.ledger = path(ledger)
+        options.progress = .none
+        choices.apply(to: &options)
+        return options
+    }
+}

@@ -1,0 +1,64 @@
+import BroadsideSupport
+
+/// Why a campaign, a push or a request to a run failed. The message says what to do, in terms of
+/// this library.
+public struct CampaignError: Error, Sendable, CustomStringConvertible {
+    /// Kind of the failure.
+    public enum Code: String, Sendable, CaseIterable {
+        /// A value is wrong, or a file that it names. Nothing was sent.
+        case invalid
+        /// The server can't be reached, or this machine lacks something.
+        case unavailable
+        /// The campaign as a whole was refused: credential, topic, payload or list.
+        case refused
+        /// A file or a disk failed.
+        case storage
+        /// Another run uses the ledger.
+        case inUse
+        /// The run was stopped, or has ended: continue with `RunOptions.ledgerUse`. Of a push: its
+        /// task was cancelled, or its client closed.
+        case stopped
+        /// Too much is awaited at once.
+        case busy
+        /// A push was sent and its response was lost: the device may have it.
+        case responseLost
+    }
+
+    /// Kind of the failure.
+    public let code: Code
+    /// Property with the wrong value, such as `Campaign.topic`; nil if the failure concerns none.
+    public let property: String?
+    /// One line: the problem and its remedy.
+    public let message: String
+    /// Counts and ledger of a run that had begun; nil if nothing was sent.
+    public internal(set) var result: RunResult?
+
+    /// The message.
+    public var description: String { message }
+
+    init(_ code: Code, property: String? = nil, _ message: String) {
+        self.code = code
+        self.property = property
+        self.message = PropertyName.translated(message)
+    }
+
+    init(_ error: BroadsideError) {
+        self.init(
+            Code(exitCode: error.exitCode),
+            property: error.option.map(PropertyName.property(ofOption:)), error.message)
+    }
+}
+
+extension CampaignError.Code {
+    init(exitCode: Int32) {
+        self =
+            switch exitCode {
+            case ExitCode.badRequest: .invalid
+            case ExitCode.refused: .refused
+            case ExitCode.disk: .storage
+            case ExitCode.inUse: .inUse
+            case ExitCode.rowsRemain: .stopped
+            default: .unavailable
+            }
+    }
+}

@@ -1,0 +1,53 @@
+public import BroadsideRows
+import BroadsideSupport
+public import FoundationEssentials
+
+/// Outcome of each row of a campaign, in the ledger's directory. A run may be writing to it.
+public struct CampaignLedger: Sendable {
+    /// Directory of the ledger.
+    public let url: URL
+
+    /// Names a ledger; nothing is read yet.
+    public init(_ url: URL) { self.url = url }
+
+    /// Rows in list order.
+    ///
+    /// - Parameters:
+    ///   - state: State of the rows; nil: all that are settled.
+    ///   - reasons: Reasons of the rows, such as `Unregistered`; empty: all.
+    public func rows(state: RowState? = nil, reasons: [String] = []) -> LedgerRows {
+        LedgerRows(ledger: path(url), state: state, reasons: reasons)
+    }
+
+    /// Reads the whole ledger and counts its rows.
+    ///
+    /// - Throws: If the directory has no ledger, or can't be read.
+    public func counts() async throws(CampaignError) -> CampaignCounts {
+        let directory = path(url)
+        return try await OwnThread.run { () throws(BroadsideError) in
+            CampaignCounts(try LedgerReader(path: directory).statistics().counts)
+        }.get()
+    }
+}
+
+/// Work on a thread of its own, so that a task waits for a disk without blocking a thread of its
+/// executor.
+enum OwnThread {
+    static func run<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(BroadsideError) -> Value
+    ) async -> Result<Value, CampaignError> {
+        await withCheckedContinuation { continuation in
+            do throws(BroadsideError) {
+                try HostedRun { _ in }.start {
+                    do throws(BroadsideError) {
+                        continuation.resume(returning: .success(try work()))
+                    } catch {
+                        continuation.resume(returning: .failure(CampaignError(error)))
+                    }
+                }
+            } catch {
+                continuation.resume(returning: .failure(CampaignError(error)))
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import BroadsideEngine
+import BroadsideSupport
+public import FoundationEssentials
+
+/// Receives what a run has to say. Called on threads of the run, which must not be held up.
+public protocol RunLogger: Sendable {
+    /// Takes an entry.
+    func log(_ entry: RunLogEntry)
+}
+
+/// Entry of a run's log; never about a single notification.
+public struct RunLogEntry: Sendable {
+    /// Importance.
+    public enum Level: String, Sendable {
+        case info, notice, warning
+    }
+
+    /// Importance.
+    public let level: Level
+    /// Kind of the event, as in the command's log in JSON; `notice` for other texts.
+    public let kind: String
+    /// One line.
+    public let message: String
+    /// Time of the event.
+    public let date: Date
+
+    init(_ event: RunEvent) {
+        level =
+            switch event.level {
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            }
+        kind = event.kind.rawValue
+        message = PropertyName.translated(event.message)
+        date = Date(milliseconds: event.milliseconds)
+    }
+
+    /// Entry of a line that a command would print on standard error.
+    init(line: String) {
+        let isWarning = line.hasPrefix("broadside: ")
+        level = isWarning ? .warning : .notice
+        kind = "notice"
+        var text = line[...]
+        for prefix in ["broadside: ", "warning: "] where text.hasPrefix(prefix) {
+            text = text.dropFirst(prefix.count)
+        }
+        message = PropertyName.translated(String(text))
+        date = Date(milliseconds: Clock.now().wallMilliseconds)
+    }
+}
+
+/// Receives a run's counts once per second, and its last ones. Called on a thread of the run, which
+/// must not be held up.
+public protocol RunMetrics: Sendable {
+    /// Takes the current counts.
+    func record(_ progress: RunProgress)
+}
+
+extension Date {
+    init(milliseconds: UInt64) {
+        self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
+    }
+}

@@ -1,0 +1,93 @@
+public import BroadsideLedgerFormat
+public import BroadsideRows
+internal import BroadsideSupport
+public import FoundationEssentials
+
+/// How a campaign is sent. Every value has the default of the command.
+public struct RunOptions: Sendable {
+    /// Server that notifications go to.
+    public var server = APNsServer.production
+    /// Requests per second; nil: unlimited.
+    public var rate: Double?
+    /// Time after the campaign's first start from which no request begins; nil: none.
+    public var deadline: Duration?
+    /// Whether to begin a campaign or to continue the ledger's.
+    public var ledgerUse = SendOptions.LedgerUse.begin
+    /// States that a continued campaign sends again.
+    public var retry: ReopenedStates = []
+    /// Number of connections; nil: chosen by the run.
+    public var connections: Int?
+    /// Number of threads that send; nil: chosen by the run.
+    public var reactors: Int?
+    /// Number of requests for a row before it may become `failed`.
+    public var maxAttempts: Int?
+    /// Time for retries of a row.
+    public var retryFor: Duration?
+    /// Time limit of a response.
+    public var requestTimeout: Duration?
+    /// Time without any response after which the run ends.
+    public var giveUpAfter: Duration?
+    /// Handling of rows whose response was lost.
+    public var onLost = LostResponsePolicy.record
+    /// Number of rows that are sent first, and whose responses decide about the rest; nil: none.
+    public var canary: Int?
+    /// Limit on the campaign's rows; nil: all.
+    public var limit: UInt64?
+    /// List of tokens that are skipped; nil: none.
+    public var suppress: URL?
+    /// Whether duplicates of a token are skipped.
+    public var skipsDuplicates = false
+    /// Limit on the ledger's copy of tokens from a sequence, bytes.
+    public var tokensByteLimit: UInt64 = 8 << 30
+    /// Receives warnings and events; nil: nobody.
+    public var logger: (any RunLogger)?
+    /// Receives counts each second; nil: nobody.
+    public var metrics: (any RunMetrics)?
+    /// Whether the limits of this process on open files and locked memory are raised to the permitted
+    /// maximum. Otherwise the run chooses as many connections as the limits allow.
+    public var raisesProcessLimits = false
+    /// Sets any other option of the command; called last.
+    public var configure: (@Sendable (inout SendOptions) -> Void)?
+
+    /// Creates options; what is not given has its default.
+    public init(
+        server: APNsServer = .production, rate: Double? = nil, deadline: Duration? = nil,
+        ledgerUse: SendOptions.LedgerUse = .begin
+    ) {
+        self.server = server
+        self.rate = rate
+        self.deadline = deadline
+        self.ledgerUse = ledgerUse
+    }
+
+    func apply(to options: inout SendOptions) {
+        server.apply(to: &options)
+        options.rate = rate.map { SendRate($0) }
+        options.deadline = deadline?.wholeNanoseconds
+        options.ledgerUse = ledgerUse
+        options.retry = retry
+        options.connections = connections
+        options.reactors = reactors
+        if let maxAttempts { options.maxAttempts = maxAttempts }
+        if let retryFor { options.retryFor = retryFor.wholeNanoseconds }
+        if let requestTimeout { options.requestTimeout = requestTimeout.wholeNanoseconds }
+        options.giveUpAfter = giveUpAfter?.wholeNanoseconds
+        options.onLost = onLost
+        options.canary = canary
+        options.limit = limit
+        options.suppress = suppress.map(path)
+        options.skipsDuplicates = skipsDuplicates
+        configure?(&options)
+    }
+}
+
+extension Duration {
+    /// Nanoseconds; 0 for a negative duration, and the largest number for one that is too long.
+    var wholeNanoseconds: UInt64 {
+        let (whole, fraction) = components
+        guard whole >= 0, fraction >= 0 else { return 0 }
+        let (product, isFar) = UInt64(whole).multipliedReportingOverflow(by: second)
+        let (sum, isTooFar) = product.addingReportingOverflow(UInt64(fraction) / 1_000_000_000)
+        return isFar || isTooFar ? .max : sum
+    }
+}

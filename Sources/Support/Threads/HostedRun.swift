@@ -1,0 +1,112 @@
+internal import Glibc
+
+/// A run inside another program, whose signals, standard error and limits belong to that program:
+/// what the run's threads use instead.
+///
+/// Requests of the host have the effects of signals. Every thread that works for the run knows it
+/// (`current`), so several runs in one process do not share anything.
+package final class HostedRun: @unchecked Sendable {
+    /// The run that this thread works for; nil in a command. Threads that it starts inherit it.
+    @TaskLocal package static var current: HostedRun?
+
+    /// Signals that are blocked in threads of a run, so that the host's handlers run on the host's
+    /// own threads, and so that none interrupts a system call.
+    private static let blockedSignals = SignalSet([
+        SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGTSTP,
+        SIGTTIN, SIGTTOU, SIGWINCH, SIGIO, SIGURG,
+    ])
+
+    /// Limit on stop requests that are not taken yet: the second one stops without waiting, others
+    /// add nothing.
+    private static let stopsLimit = 2
+
+    /// Whether the process's resource limits may be raised.
+    package let raisesLimits: Bool
+    private let take: @Sendable (String) -> Void
+    private let monitor = Monitor()
+    // Protected by `monitor`:
+    private var stops = 0
+    private var isNotified = false
+    private var isPreparationStopped = false
+
+    /// - Parameters:
+    ///   - raisesLimits: Whether the process's resource limits may be raised.
+    ///   - notices: Receives the lines that a command would print on standard error, on any thread
+    ///     of the run.
+    package init(raisesLimits: Bool = false, notices: @escaping @Sendable (String) -> Void) {
+        self.raisesLimits = raisesLimits
+        take = notices
+    }
+
+    /// Starts the run's first thread.
+    ///
+    /// - Throws: If the system provides no more threads (exit code 1).
+    package func start(_ run: @escaping @Sendable () -> Void) throws(BroadsideError) {
+        let before = SignalSet.blocked
+        Self.blockedSignals.block()
+        defer { before.become() }
+        let thread = Self.$current.withValue(self) {
+            Result { () throws(BroadsideError) in try WorkerThread(run) }
+        }
+        _ = try thread.get()
+    }
+
+    /// Requests the end of the run, like a signal: the first time after the responses to requests in
+    /// flight, the second time at once.
+    package func requestStop() {
+        monitor.locked {
+            stops = min(stops + 1, Self.stopsLimit)
+            monitor.broadcast()
+        }
+    }
+
+    /// Wakes the thread that waits for requests.
+    package func notify() {
+        monitor.locked {
+            isNotified = true
+            monitor.broadcast()
+        }
+    }
+
+    func notice(_ lines: String) { take(lines) }
+
+    func wait(milliseconds: Int) -> SignalWatch.Event {
+        monitor.locked {
+            if stops == 0, !isNotified { monitor.wait(milliseconds: milliseconds) }
+            if stops > 0 {
+                stops -= 1
+                return .stop
+            }
+            defer { isNotified = false }
+            return isNotified ? .finished : .timeout
+        }
+    }
+
+    func awaitNotification(milliseconds: Int) {
+        monitor.locked {
+            if !isNotified { monitor.wait(milliseconds: milliseconds) }
+            isNotified = false
+        }
+    }
+
+    var isStopPending: Bool { monitor.locked { stops > 0 || isPreparationStopped } }
+
+    func takeStop() {
+        monitor.locked {
+            stops = 0
+            isPreparationStopped = false
+        }
+    }
+
+    /// Ends the work before the first send, because it takes too long.
+    func stopPreparation() { monitor.locked { isPreparationStopped = true } }
+
+    /// Returns whether the work before the first send was to end because it took too long. A stop
+    /// that was requested meanwhile is left to the run.
+    func endPreparation() -> Bool {
+        monitor.locked {
+            defer { isPreparationStopped = false }
+            return isPreparationStopped
+        }
+    }
+}
