@@ -55,6 +55,7 @@ let package = Package(
         .executable(name: "broadside", targets: ["BroadsideCLI"]),
         .library(name: "Broadside", targets: ["Broadside"]),
         .library(name: "Simulator", targets: [target("Simulator")]),
+        .library(name: "SimulatorTesting", targets: [target("SimulatorTesting")]),
     ],
     targets: [
         // Debian's -dev packages; `tools/install-packages` names them.
@@ -134,6 +135,8 @@ let package = Package(
         module(
             "Simulator",
             ["APNs", "Primitives", "LegacyGateway", "HPACK", "TLS", "Ring", "Support", "CNghttp2"]),
+        // The local APNs as a trait of Swift Testing.
+        module("SimulatorTesting", ["Simulator", "Broadside"]),
         .executableTarget(
             name: "BroadsideCLI",
             dependencies: targets([
@@ -254,8 +257,8 @@ let package = Package(
             [
                 "DeterministicSimulation", "Support",
             ]),
-        // As a program of anyone's uses the two libraries.
-        tests("LibraryTests", ["Broadside", "Simulator"]),
+        // As a program of anyone's uses the libraries.
+        tests("LibraryTests", ["Broadside", "Simulator", "SimulatorTesting"]),
 
         // These drive the real command, against servers that nobody here wrote.
         .target(

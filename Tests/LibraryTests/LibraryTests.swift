@@ -3,7 +3,7 @@ import BroadsideSimulator
 import Foundation
 import Testing
 
-/// What the README shows of the library: public names alone, as a program of anyone's uses them.
+/// A campaign as the command sends it: public names alone, as a program of anyone's uses them.
 @Test(.timeLimit(.minutes(60)))
 func `A program runs a local APNs and a campaign`() throws {
     let folder = NSTemporaryDirectory() + "/broadside-library-\(UUID().uuidString)"
@@ -14,6 +14,7 @@ func `A program runs a local APNs and a campaign`() throws {
 
     var simulator = SimulatorOptions(state: "\(folder)/apns")
     simulator.listen = "127.0.0.1:0"
+    simulator.raisesProcessLimits = false
     let apns = try ProviderEndpoint(simulator)
 
     var send = SendOptions()

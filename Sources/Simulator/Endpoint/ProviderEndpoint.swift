@@ -28,7 +28,7 @@ public final class ProviderEndpoint: Sendable {
     public init(_ options: SimulatorOptions) throws(SimulatorError) {
         try options.validate()
         self.options = options
-        ResourceLimits.raise()
+        if options.raisesProcessLimits { ResourceLimits.raise() }
         let state = try StateDirectory(path: options.state, serverNames: options.serverNames)
         self.state = state
         try Self.refuseOutputsOverInputs(options, state)

@@ -65,6 +65,10 @@ public struct SimulatorOptions: Sendable {
     /// Path of a socket that accepts commands while the simulator runs; nil for none.
     public var control: String?
 
+    /// Whether the limits of this process on open files and locked memory are raised to the
+    /// permitted maximum.
+    public var raisesProcessLimits = true
+
     /// The numeric address and port of the legacy binary gateway; nil disables it.
     public var binaryListen: String?
     /// The numeric address and port of the feedback service; nil disables it.
