@@ -257,8 +257,11 @@ let package = Package(
             [
                 "DeterministicSimulation", "Support",
             ]),
-        // As a program of anyone's uses the libraries.
-        tests("LibraryTests", ["Broadside", "Simulator", "SimulatorTesting"]),
+        // As a program of anyone's uses the libraries; the service is also a package of its own.
+        tests("LibraryTests", ["Broadside", "Simulator", "SimulatorTesting", "TestSupport"]),
+        .executableTarget(
+            name: target("Service"), dependencies: targets(["Broadside", "Simulator"]),
+            path: "Tests/Service/Sources/service", swiftSettings: testSettings),
 
         // These drive the real command, against servers that nobody here wrote.
         .target(

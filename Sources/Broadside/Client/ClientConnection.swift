@@ -1,0 +1,381 @@
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideHPACK
+import BroadsideHTTP2
+import BroadsideRing
+import BroadsideSupport
+import BroadsideTLS
+internal import Glibc
+
+/// One connection of a client, on its thread: a socket that never blocks, TLS and HTTP/2.
+///
+///     connecting --> handshake --> SETTINGS --> open --> draining --> closed
+///          |             |             |          |          |
+///          '-------------'-------------'----------'----------'------> closed, with its failure
+@safe final class ClientConnection {
+    /// What happened to a push.
+    enum Outcome {
+        case response(PushRequest, status: UInt16, ReasonBody, reason: String?)
+        /// The server did not act on it.
+        case notProcessed(PushRequest)
+        /// Sent, and the response does not come.
+        case lost(PushRequest)
+    }
+
+    private enum Phase {
+        case connecting, handshake, settings, open, closed
+    }
+
+    /// Time for connection, handshake and SETTINGS, and without a sign of life, nanoseconds.
+    private static var patience: UInt64 { 10 * second }
+    /// Time after which an idle connection is tested, nanoseconds.
+    private static var idleInterval: UInt64 { 600 * second }
+    /// Limit on bytes that wait for the socket before further requests are written.
+    private static let outputLimit = 1 << 18
+    private static let plaintextByteCount = 32_768
+    /// Plaintext of one call that seals records.
+    private static let sealedAtOnce = 4 * TLSSession.recordLimit
+
+    let descriptor: Int32
+    private var phase = Phase.connecting
+    private var session: TLSSession
+    private var http: ClientConnectionStateMachine
+    private var mirror = DynamicTableMirror()
+    private let authority: [UInt8]
+    private var requests: [UInt32: PushRequest] = [:]
+    private var nextTag: UInt32 = 0
+    /// Frames that are not sealed yet.
+    private var plaintext: [UInt8] = []
+    /// Records that the socket did not take yet, from `sentCount` on.
+    private var ciphertext: [UInt8] = []
+    private var sentCount = 0
+    private var room = [UInt8](repeating: 0, count: 65_536)
+    private let openedAt: UInt64
+    private var heardAt: UInt64
+    private var pingedAt: UInt64?
+    private var outcomes: [Outcome] = []
+    /// Whether no new request begins.
+    private(set) var isDraining = false
+    /// Whether requests could begin at any time.
+    private(set) var wasOpen = false
+    private var hasResponded = false
+    /// Why the connection ended; nil if it ended in order.
+    private(set) var failure: String?
+
+    /// Begins to connect.
+    ///
+    /// - Throws: If there is no socket.
+    init(
+        to address: SocketAddress, _ configuration: TLSConfigurationBox.Value, authority: [UInt8],
+        hasProviderToken: Bool, now: UInt64
+    ) throws(BroadsideError) {
+        self.authority = authority
+        openedAt = now
+        heardAt = now
+        // Before the first response, APNs accepts one request with a provider token.
+        http = ClientConnectionStateMachine(
+            configuration: .init(gateUntilFirstResponse: hasProviderToken))
+        do {
+            session = try TLSSession(
+                context: configuration.context, serverName: configuration.serverName)
+        } catch {
+            throw BroadsideError(error.sentence, exitCode: ExitCode.failure)
+        }
+        do {
+            descriptor = try Socket.stream(for: address)
+        } catch {
+            throw BroadsideError("\(error)", exitCode: ExitCode.failure)
+        }
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        let code = Socket.connect(descriptor, to: address)
+        if code != 0, code != EINPROGRESS { fail(describe(errno: code)) }
+    }
+
+    deinit { Socket.close(descriptor) }
+
+    // MARK: State
+
+    var isOpen: Bool { phase == .open }
+    var isClosed: Bool { phase == .closed }
+    var isConnecting: Bool { phase != .open && phase != .closed }
+    var inFlight: Int { requests.count }
+    /// Whether requests may begin now or later.
+    var isUsable: Bool { phase == .open && !isDraining && http.isUsable }
+
+    /// Whether the server permits no more streams, not merely until its first response.
+    var isFull: Bool { hasResponded && http.openStreamCount >= http.streamLimit }
+
+    /// Events to wait for.
+    var wantedEvents: Int16 {
+        if phase == .connecting { return Int16(POLLOUT) }
+        return Int16(POLLIN) | (sentCount < ciphertext.count ? Int16(POLLOUT) : 0)
+    }
+
+    /// Returns what happened since the last call.
+    func takeOutcomes() -> [Outcome] {
+        defer { outcomes = [] }
+        return outcomes
+    }
+
+    /// Begins no new requests; the connection ends when those in flight have ended.
+    func drain() {
+        guard phase == .open, !isDraining else { return }
+        isDraining = true
+        http.shutdown()
+    }
+
+    // MARK: Requests
+
+    /// Writes a request; false if it has no room now.
+    func send(_ request: PushRequest, authorization: [UInt8]?) -> Bool {
+        let count = request.payload.count
+        guard isUsable, plaintext.count + ciphertext.count - sentCount < Self.outputLimit else {
+            return false
+        }
+        collectControlFrames()
+        let tag = nextTag
+        if http.requestCapacity(payloadCount: count) > 0 {
+            let streamID = http.openStream(tag: tag, payloadCount: count)
+            write(request, streamID, authorization, first: count)
+        } else if http.mustSendInParts(payloadCount: count),
+            let (streamID, allowed) = http.openPartialStream(tag: tag, payloadCount: count)
+        {
+            write(request, streamID, authorization, first: allowed)
+        } else {
+            return false
+        }
+        assert(requests[tag] == nil, "a tag belongs to one request")
+        requests[tag] = request
+        nextTag &+= 1
+        return true
+    }
+
+    private func write(
+        _ request: PushRequest, _ streamID: UInt32, _ authorization: [UInt8]?, first count: Int
+    ) {
+        request.streamID = streamID
+        request.attempts += 1
+        mirror.limit(capacity: Int(http.headerTableSize))
+        let block = RequestBlockEncoder.encode(
+            request.fields(authority: authority, authorization: authorization), mirror: &mirror,
+            huffman: false)
+        // END_HEADERS, then END_STREAM with the last piece (RFC 9113 sections 6.2 and 6.1).
+        appendFrame(type: 1, flags: 4, streamID, block.bytes[...])
+        guard count > 0 else { return }
+        appendFrame(
+            type: 0, flags: count == request.payload.count ? 1 : 0, streamID,
+            request.payload[..<count])
+    }
+
+    private func writeContinuations() {
+        while plaintext.count < Self.outputLimit, let piece = http.nextContinuation(),
+            let request = requests[piece.tag]
+        {
+            appendFrame(
+                type: 0, flags: piece.isLast ? 1 : 0, piece.streamID,
+                request.payload[piece.offset..<(piece.offset + piece.count)])
+        }
+    }
+
+    private func appendFrame(
+        type: UInt8, flags: UInt8, _ streamID: UInt32, _ payload: ArraySlice<UInt8>
+    ) {
+        let length = UInt32(payload.count)
+        plaintext += [16, 8, 0].map { UInt8(length >> $0 & 0xff) }
+        plaintext += [type, flags]
+        plaintext += [24, 16, 8, 0].map { UInt8(streamID >> $0 & 0xff) }
+        plaintext += payload
+    }
+
+    private func collectControlFrames() {
+        while http.pendingOutputCount > 0 {
+            plaintext += [UInt8](capacity: 16_384) { http.takeOutput(into: &$0) }
+        }
+    }
+
+    // MARK: Time
+
+    /// Ends requests whose time is over, and the connection if it is silent.
+    func check(_ now: UInt64) {
+        if isConnecting, now - openedAt >= Self.patience {
+            return fail("no connection within \(Self.patience / second) s")
+        }
+        guard phase == .open else { return }
+        for (tag, request) in requests where now >= request.deadline {
+            http.cancelStream(request.streamID)
+            requests[tag] = nil
+            outcomes.append(.lost(request))
+        }
+        if let pingedAt {
+            if now - pingedAt >= Self.patience { fail("the server does not respond any more") }
+        } else if now - heardAt >= (requests.isEmpty ? Self.idleInterval : Self.patience) {
+            http.ping(now)
+            pingedAt = now
+        }
+        if isDraining || http.isDraining, requests.isEmpty { end() }
+    }
+
+    // MARK: Bytes
+
+    /// Moves bytes in both directions.
+    func move(_ events: Int16, now: UInt64) {
+        if phase == .connecting {
+            guard events != 0 else { return }
+            guard finishConnecting() else { return }
+        }
+        if events & Int16(POLLIN | POLLHUP | POLLERR) != 0 { receive(now) }
+        flush()
+    }
+
+    /// Seals what waits and gives it to the socket.
+    func flush() {
+        if phase == .open {
+            collectControlFrames()
+            writeContinuations()
+        }
+        if phase != .connecting, session.isEstablished { seal() }
+        while sentCount < ciphertext.count, phase != .closed {
+            let count = SystemCall.send(descriptor, ciphertext.rawSpan.extracting(sentCount...))
+            if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN { break }
+            guard count > 0 else { return fail(describe(errno: errno)) }
+            sentCount += count
+        }
+        if sentCount == ciphertext.count {
+            ciphertext.removeAll(keepingCapacity: true)
+            sentCount = 0
+        }
+    }
+
+    private func seal() {
+        var offset = 0
+        while offset < plaintext.count {
+            let count = min(Self.sealedAtOnce, plaintext.count - offset)
+            var isSealed = false
+            let piece = Array(plaintext[offset..<(offset + count)])
+            ciphertext += [UInt8](capacity: TLSSession.sealedCount(count)) {
+                isSealed = session.seal(piece.rawSpan, ciphertext: &$0)
+            }
+            // An incomplete message of the peer comes first.
+            guard isSealed else { break }
+            offset += count
+        }
+        plaintext.removeFirst(offset)
+    }
+
+    private func finishConnecting() -> Bool {
+        var code: Int32 = 0
+        var count = socklen_t(MemoryLayout<Int32>.size)
+        // SAFETY: both are locals; the kernel writes at most the four bytes of `code` during the
+        // call.
+        let result = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &count)
+        guard result == 0, code == 0 else {
+            fail(describe(errno: result == 0 ? code : errno))
+            return false
+        }
+        phase = .handshake
+        feed([])
+        return phase != .closed
+    }
+
+    private func receive(_ now: UInt64) {
+        while phase != .closed {
+            let count = SystemCall.receive(descriptor, &room, Int(MSG_DONTWAIT))
+            if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN { return }
+            guard count >= 0 else { return fail(describe(errno: errno)) }
+            guard count > 0 else {
+                let error = session.receiveEnd()
+                return fail(error?.sentence ?? "the server closed the connection")
+            }
+            heardAt = now
+            pingedAt = nil
+            feed(Array(room[..<count]))
+        }
+    }
+
+    private func feed(_ bytes: [UInt8]) {
+        var offset = 0
+        while phase != .closed {
+            var result = TLSSession.ReceiveResult.more
+            var opened: [UInt8] = []
+            ciphertext += [UInt8](capacity: 98_304) { replies in
+                opened = [UInt8](capacity: Self.plaintextByteCount) { plaintext in
+                    result = session.receive(
+                        bytes.rawSpan, at: &offset, plaintext: &plaintext, ciphertext: &replies)
+                }
+            }
+            if phase == .handshake, session.isEstablished {
+                phase = .settings
+                http.start()
+                collectControlFrames()
+            }
+            if !opened.isEmpty { takeEvents(opened) }
+            switch result {
+            case .more: return
+            case .plaintextFull, .ciphertextFull: continue
+            case .closed: return fail("the server closed the connection")
+            case .failed(let error): return fail(error.sentence)
+            }
+        }
+    }
+
+    private func takeEvents(_ bytes: [UInt8]) {
+        let span = bytes.rawSpan
+        var offset = 0
+        while let event = http.nextEvent(in: span, at: &offset) {
+            switch event {
+            case .ready:
+                phase = .open
+                wasOpen = true
+            case .response(let tag, let status):
+                hasResponded = true
+                guard let request = requests.removeValue(forKey: tag) else { continue }
+                let body = ReasonBody.parse(http.responseBody)
+                let bytes = [UInt8](http.responseBody)
+                let text = body.textRange.map { String(decoding: bytes[$0], as: UTF8.self) }
+                outcomes.append(
+                    .response(request, status: status, body, reason: body.reason?.text ?? text))
+            case .notProcessed(let tag):
+                guard let request = requests.removeValue(forKey: tag) else { continue }
+                outcomes.append(.notProcessed(request))
+            case .reset(let tag, _):
+                guard let request = requests.removeValue(forKey: tag) else { continue }
+                outcomes.append(.lost(request))
+            case .goAway:
+                isDraining = true
+                failure = ReasonBody.parse(http.goAwayDebugData).reason?.text
+            case .failed(let error):
+                flush()
+                return fail("the server broke HTTP/2: \(error.message)")
+            case .settingsChanged, .pong: break
+            }
+        }
+    }
+
+    // MARK: End
+
+    /// Ends the connection in order.
+    func end() {
+        guard phase == .open else { return close() }
+        http.shutdown()
+        flush()
+        if phase == .open {
+            ciphertext += [UInt8](capacity: 256) { session.close(ciphertext: &$0) }
+            flush()
+        }
+        close()
+    }
+
+    private func fail(_ message: String) {
+        if failure == nil { failure = message }
+        close()
+    }
+
+    private func close() {
+        phase = .closed
+        plaintext = []
+        for request in requests.values { outcomes.append(.lost(request)) }
+        requests = [:]
+    }
+}

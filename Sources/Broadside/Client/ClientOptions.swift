@@ -1,0 +1,16 @@
+/// How a client sends.
+public struct ClientOptions: Sendable {
+    /// Server that notifications go to.
+    public var server: APNsServer
+    /// Limit on connections; more than one are opened only if the streams of all others are in use.
+    public var connectionsLimit = 4
+    /// Limit on pushes that are awaited at once; further ones fail with `CampaignError.Code.busy`.
+    public var pushesLimit = 10_000
+    /// Time in which a push gets its response.
+    public var timeout = Duration.seconds(30)
+    /// Receives warnings; nil: nobody.
+    public var logger: (any RunLogger)?
+
+    /// Creates options; the others have their defaults.
+    public init(server: APNsServer = .production) { self.server = server }
+}

@@ -1,0 +1,114 @@
+import BroadsideRing
+import BroadsideSupport
+internal import Synchronization
+
+/// Pushes on their way from tasks to a client's thread.
+final class PushQueue: Sendable {
+    private struct State: Sendable {
+        var new: [PushRequest] = []
+        /// Pushes that the thread has not released, including the new ones.
+        var count = 0
+        var isClosed = false
+        var isOver = false
+        var closers: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let limit: Int
+    private let event: EventDescriptor
+    private let state = Mutex(State())
+
+    /// - Parameter limit: Limit on pushes that are awaited.
+    init(limit: Int) throws(BroadsideError) {
+        self.limit = limit
+        do {
+            event = try EventDescriptor()
+        } catch {
+            throw BroadsideError("\(error)", exitCode: ExitCode.failure)
+        }
+    }
+
+    /// Descriptor that is readable while there is something new.
+    var descriptor: Int32 { event.descriptor }
+
+    /// Number of pushes that are not released.
+    var count: Int { state.withLock { $0.count } }
+
+    // MARK: For tasks
+
+    /// Adds a push; returns an error if there is no room or the client is closed.
+    func put(_ request: PushRequest) -> CampaignError? {
+        let (refusal, isFirst) = state.withLock { state -> (CampaignError?, Bool) in
+            guard !state.isClosed else { return (Self.closed, false) }
+            guard state.count < limit else {
+                return (
+                    CampaignError(
+                        .busy,
+                        "\(limit) pushes are awaited already: await some before the next, or raise "
+                            + "ClientOptions.pushesLimit"), false
+                )
+            }
+            state.count += 1
+            state.new.append(request)
+            return (nil, state.new.count == 1)
+        }
+        if isFirst { event.signal() }
+        return refusal
+    }
+
+    private static var closed: CampaignError {
+        CampaignError(.stopped, "the client is closed: make another one")
+    }
+
+    /// Takes no more pushes; the thread ends when those that are awaited have ended.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        event.signal()
+    }
+
+    /// Waits for the end of the thread.
+    func end() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.isOver { state.closers.append(continuation) }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    // MARK: For the thread
+
+    /// Wakes the thread.
+    func wake() { event.signal() }
+
+    /// Takes the new pushes.
+    func takeNew() -> (requests: [PushRequest], isClosed: Bool) {
+        state.withLock { state in
+            defer { state.new = [] }
+            return (state.new, state.isClosed)
+        }
+    }
+
+    /// Makes room for as many others.
+    func release(_ count: Int) {
+        state.withLock { state in
+            state.count -= count
+            assert(state.count >= 0, "a push is released once")
+        }
+    }
+
+    /// Reports the end of the thread, and refuses what came too late.
+    func finish() {
+        let (closers, late) = state.withLock { state in
+            defer {
+                state.closers = []
+                state.new = []
+            }
+            state.isClosed = true
+            state.isOver = true
+            return (state.closers, state.new)
+        }
+        for request in late { request.finish(.failure(Self.closed)) }
+        for closer in closers { closer.resume() }
+    }
+}

@@ -1,0 +1,133 @@
+import BroadsideAPNs
+import BroadsideHPACK
+import BroadsideSupport
+internal import FoundationEssentials
+internal import Synchronization
+
+/// A push on its way: what is sent, and the task that waits. All but `finish`, `begin` and
+/// `isFinished` belong to the client's thread once the request is in the queue.
+final class PushRequest: @unchecked Sendable {
+    typealias Outcome = Result<PushResponse, CampaignError>
+
+    private enum Waiter: Sendable {
+        /// The task does not wait yet.
+        case none
+        case task(CheckedContinuation<Outcome, Never>)
+        case finished(Outcome)
+    }
+
+    /// Limit on requests for one push: streams that the server did not process, and expired tokens.
+    static let attemptsLimit = 5
+
+    let id: UUID
+    let payload: [UInt8]
+    /// Monotonic nanoseconds.
+    let deadline: UInt64
+    /// Fields behind those of the connection, without credential.
+    private let fields: [RequestField]
+    private let path: RequestField
+    private let waiter = Mutex(Waiter.none)
+    // Of the client's thread:
+    var attempts = 0
+    var streamID: UInt32 = 0
+
+    /// Checks a push.
+    ///
+    /// - Throws: If APNs would refuse it for its form.
+    init(
+        _ push: Push, credential: NotificationHeaders.Credential, deadline: UInt64
+    ) throws(CampaignError) {
+        guard let digits = canonicalToken(push.token) else {
+            throw CampaignError(
+                .invalid, property: "Push.token",
+                "'\(wordExcerpt(push.token))' is not a device token: pass an even number of hexadecimal "
+                    + "digits")
+        }
+        let limit = push.pushType == .voip ? 5_120 : 4_096
+        guard push.payload.count <= limit, !push.payload.isEmpty else {
+            throw CampaignError(
+                .invalid, property: "Push.payload",
+                "the payload has \(push.payload.count) bytes: pass JSON of 1 to \(limit) bytes")
+        }
+        let headers = NotificationHeaders(
+            topic: push.topic, pushType: push.pushType, priority: push.priority,
+            expirationUnixSeconds: push.expiration.map {
+                UInt64(max(0, $0.timeIntervalSince1970))
+            },
+            collapseID: push.collapseID)
+        for problem in headers.validate(credential: credential) where problem.isError {
+            let error = problem.asError
+            throw CampaignError(
+                .invalid,
+                property: error.option.map {
+                    "Push." + (PropertyName.property(ofOption: $0).split(separator: ".").last ?? "")
+                },
+                error.message.replacing("--", with: "Push."))
+        }
+        id = push.id
+        payload = [UInt8](push.payload)
+        self.deadline = deadline
+        path = RequestField(.path, .constant(Array("/3/device/".utf8) + digits))
+        var fields: [RequestField] = []
+        func add(_ name: RequestFieldName, _ value: String?) {
+            guard let value else { return }
+            fields.append(RequestField(name, .constant(Array(value.utf8))))
+        }
+        add(.topic, push.topic)
+        add(.pushType, headers.pushType.rawValue)
+        add(.identifier, push.id.uuidString.lowercased())
+        add(
+            .expiration,
+            push.expiration.map { "\(UInt64(max(0, $0.timeIntervalSince1970)))" })
+        add(.collapseIdentifier, push.collapseID)
+        add(.priority, "\(headers.priority.rawValue)")
+        self.fields = fields
+    }
+
+    /// Fields in the order in which they are sent.
+    func fields(authority: [UInt8], authorization: [UInt8]?) -> [RequestField] {
+        let beginning = [
+            RequestField(.method, "POST"), RequestField(.scheme, "https"), path,
+            RequestField(.authority, .constant(authority)),
+        ]
+        return beginning
+            + (authorization.map { [RequestField(.authorization, .constant($0))] } ?? []) + fields
+    }
+
+    // MARK: The task
+
+    /// Lets a task wait; false if the push is over already.
+    func begin(_ task: CheckedContinuation<Outcome, Never>) -> Bool {
+        let known = waiter.withLock { waiter -> Outcome? in
+            if case .finished(let outcome) = waiter { return outcome }
+            assert(isWaiterFree(waiter), "one task waits for a push")
+            waiter = .task(task)
+            return nil
+        }
+        if let known { task.resume(returning: known) }
+        return known == nil
+    }
+
+    private func isWaiterFree(_ waiter: Waiter) -> Bool {
+        if case .none = waiter { return true }
+        return false
+    }
+
+    /// Ends the push; only the first end counts.
+    func finish(_ outcome: Outcome) {
+        let task = waiter.withLock { waiter -> CheckedContinuation<Outcome, Never>? in
+            defer { if case .finished = waiter {} else { waiter = .finished(outcome) } }
+            if case .task(let task) = waiter { return task }
+            return nil
+        }
+        task?.resume(returning: outcome)
+    }
+
+    /// Whether nobody waits any more.
+    var isFinished: Bool {
+        waiter.withLock { waiter in
+            if case .finished = waiter { return true }
+            return false
+        }
+    }
+}
