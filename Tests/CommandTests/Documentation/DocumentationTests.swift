@@ -218,14 +218,4 @@ struct DocumentationTests {
         heading.lowercased().filter { $0.isLetter || $0.isNumber || " -_".contains($0) }
             .replacing(" ", with: "-")
     }
-
-    @Test func `README's library program is part of LibraryTests`() throws {
-        let tested = try Self.text("Tests/LibraryTests/LibraryTests.swift")
-            .split(separator: "\n").map { $0.drop { $0 == " " } }
-        let text = try Self.text("README.md")
-        let block = try #require(text.firstMatch(of: /(?s)```swift\n(.*?)```/)).1
-        for line in block.split(separator: "\n") {
-            #expect(tested.contains(line.drop { $0 == " " }), "\(line)")
-        }
-    }
 }
