@@ -97,6 +97,8 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case deadToken = 139
     /// Earlier campaigns reached the device as often as `--cap` allows.
     case frequencyCap = 140
+    /// The token is in the arm of `--split` that receives nothing.
+    case holdout = 141
 
     /// Whether APNs uses this text; the others are Broadside's own.
     public var isFromAPNs: Bool { rawValue < 128 }
@@ -172,6 +174,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
         case .filtered: "Filtered"
         case .deadToken: "DeadToken"
         case .frequencyCap: "FrequencyCap"
+        case .holdout: "Holdout"
         }
     }
 }

@@ -201,7 +201,7 @@ public struct ResponseClass: Sendable, Equatable {
             .serverTrouble
         case .processingError, .invalidTokenSize, .invalidTopicSize, .protocolError, .unknownError,
             .timeout, .connectionLost, .malformedToken, .missingColumn, .badValue, .noPayload,
-            .suppressed, .duplicate, .filtered, .deadToken, .frequencyCap, .unparsable,
+            .suppressed, .duplicate, .filtered, .deadToken, .frequencyCap, .holdout, .unparsable,
             .malformedRow:
             nil
         }

@@ -12,6 +12,7 @@
 @_exported public import enum BroadsideLegacyGateway.BinaryCommand
 @_exported public import BroadsideLists
 @_exported public import BroadsideObservability
+@_exported public import struct BroadsideRows.ArmSplit
 @_exported public import struct BroadsideRows.ReopenedStates
 @_exported public import enum BroadsideRows.RowState
 @_exported public import BroadsideSupport

@@ -64,6 +64,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var filter: [String]?
     /// Rules that skip rows because of earlier ledgers; nil if there are none.
     var earlier: EarlierRules?
+    /// Rule that puts devices into arms; nil if there are none.
+    public var split: ArmSplit?
     /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, `broadcast` for a
     /// broadcast channel, nil for device pushes of the provider API.
     public var wireProtocol: String?
@@ -152,6 +154,14 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
                     ?? "not set"
             }
             return "--where was \(description(filter)), now it is \(description(other.filter))"
+        }
+        if split != other.split {
+            guard split?.text == other.split?.text else {
+                return "--split was \(split?.text ?? "not set"), now it is "
+                    + (other.split?.text ?? "not set")
+            }
+            return "--split-salt was '\(printable(split?.salt ?? ""))', now it is "
+                + "'\(printable(other.split?.salt ?? ""))'"
         }
         let (rules, otherRules) = (earlier ?? EarlierRules(), other.earlier ?? EarlierRules())
         if let difference = rules.firstDifference(from: otherRules) { return difference }

@@ -24,6 +24,8 @@ public struct RowVerdict: Sendable {
     public internal(set) var status: UInt16 = 0
     /// Number of attempts known to the ledger.
     public internal(set) var attempts: UInt16 = 0
+    /// Number of the row's arm, from 1; 0 if none was recorded.
+    public internal(set) var arm: UInt8 = 0
     /// Time of the verdict in milliseconds since 1970; 0 while open.
     public internal(set) var settledAtMilliseconds: UInt64 = 0
     /// Timestamp from APNs, in milliseconds since 1970.
@@ -199,6 +201,7 @@ public struct ChunkVerdicts: ~Copyable {
             rows[row].status = record.status
             rows[row].reason = record.reason
             rows[row].attempts = record.attempts
+            rows[row].arm = record.arm
             rows[row].settledAtMilliseconds = record.milliseconds
             rows[row].timestamp = record.timestamp
             rows[row].reasonText = keep(record.reasonText)

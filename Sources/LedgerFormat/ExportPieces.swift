@@ -28,8 +28,10 @@ struct ExportPieces: ~Copyable {
     let identifierStart: TextPiece
     let identifierEnd: TextPiece
     let hasIdentifiers: Bool
-    /// Text after the time.
-    let end: TextPiece
+    /// Text after the time, by the number of the arm: the arm and the line's end.
+    let ends: FixedBuffer<TextPiece>
+    /// Whether the campaign has arms.
+    let hasArms: Bool
     /// Representation of an absent number.
     let absent: TextPiece
     /// Whether accepted rows had no response and therefore have no status.
@@ -45,9 +47,11 @@ struct ExportPieces: ~Copyable {
     /// - Parameters:
     ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
     ///   - part: Part of the campaign; 0 for a campaign of one list.
+    ///   - arms: The campaign's arms; nil if it has none.
     ///   - reasonText: Returns the text of a reason's stable code.
     init(
         _ format: ExportFormat, campaign: UInt64?, part: UInt16, acceptsBySilence: Bool,
+        arms: ArmFinder?,
         reasonText: @escaping (UInt8) -> String
     ) {
         self.acceptsBySilence = acceptsBySilence
@@ -84,7 +88,11 @@ struct ExportPieces: ~Copyable {
             identifierStart = piece(names[7] + null)
             identifierEnd = piece(names[8])
         }
-        end = piece(names[9])
+        hasArms = arms != nil
+        ends = FixedBuffer(
+            (0...UInt8(ArmSplit.armLimit)).map { arm in
+                piece(format.armEnd(arms.map { $0.name(arm) }))
+            })
         absent = piece(null)
     }
 
@@ -106,14 +114,13 @@ struct ExportPieces: ~Copyable {
 }
 
 extension ExportFormat {
-    /// Text before each value of a row, and after the last one.
+    /// Text before each value of a row.
     var separators: [[UInt8]] {
         switch self {
         case .csv:
-            [[]] + ExportRow.columns.dropFirst().map { _ in Array(",".utf8) } + [Array("\n".utf8)]
+            [[]] + ExportRow.columns.dropFirst().map { _ in Array(",".utf8) }
         case .jsonl:
             ExportRow.columns.enumerated().map { Array("\($0 == 0 ? "{" : ",")\"\($1)\":".utf8) }
-                + [Array("}\n".utf8)]
         }
     }
 }

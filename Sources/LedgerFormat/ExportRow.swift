@@ -24,9 +24,19 @@ public struct ExportRow: Sendable {
     public var notificationID: [UInt8] = []
     /// Time of the verdict in milliseconds since 1970; nil while open.
     public var settledAtMilliseconds: UInt64?
+    /// Name of the arm, empty if the row has none; nil if the campaign has no arms.
+    var arm: [UInt8]?
+
+    /// Name of the arm; nil if the row has none.
+    public var armName: String? {
+        arm.flatMap { $0.isEmpty ? nil : String(decoding: $0, as: UTF8.self) }
+    }
 
     /// Creates an empty row.
     init() {}
+
+    /// Name of the column that only campaigns with arms have, the last one.
+    static let armColumn = "arm"
 
     /// Names of the columns.
     static let columns = [
@@ -45,9 +55,12 @@ public enum ExportFormat: String, CaseIterable, Sendable {
     case jsonl
 
     /// Appends the header, if the format has one.
-    public func appendHeader(to output: inout [UInt8]) {
+    ///
+    /// - Parameter hasArms: Whether the campaign has arms.
+    public func appendHeader(to output: inout [UInt8], hasArms: Bool = false) {
         guard self == .csv else { return }
-        output.append(contentsOf: ExportRow.columns.joined(separator: ",").utf8)
+        let columns = ExportRow.columns + (hasArms ? [ExportRow.armColumn] : [])
+        output.append(contentsOf: columns.joined(separator: ",").utf8)
         output.append(0x0A)
     }
 
@@ -78,7 +91,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         appendField(row.notificationID, to: &output)
         output.append(comma)
         if let settled = row.settledAtMilliseconds { appendNumber(settled, to: &output) }
-        output.append(0x0A)
+        output.append(contentsOf: armEnd(row.arm))
     }
 
     /// Returns text from a server or device in a form that no spreadsheet executes: with an
@@ -145,7 +158,21 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         appendString(row.notificationID, to: &output)
         appendKey(8, to: &output)
         appendOptional(row.settledAtMilliseconds, to: &output)
-        output.append(contentsOf: "}\n".utf8)
+        output.append(contentsOf: armEnd(row.arm))
+    }
+
+    /// Text behind the time: the arm, if the campaign has any, and the line's end.
+    func armEnd(_ arm: [UInt8]?) -> [UInt8] {
+        switch self {
+        case .csv: return arm.map { [0x2C] + $0 + [0x0A] } ?? [0x0A]
+        case .jsonl:
+            var text: [UInt8] = []
+            if let arm {
+                text += ",\"\(ExportRow.armColumn)\":".utf8
+                appendString(arm, to: &text)
+            }
+            return text + "}\n".utf8
+        }
     }
 
     private func appendKey(_ column: Int, to output: inout [UInt8]) {

@@ -72,6 +72,8 @@ internal import BroadsideSupport
     ) -> Bool {
         let verdict = if let rowIndex { verdicts.rows[rowIndex] } else { RowVerdict() }
         guard verdict.reasonText.isEmpty, pieces.hasReason(verdict.reason) else { return false }
+        // The arm of an open row depends on its token.
+        if pieces.hasArms, verdict.arm == 0 { return false }
         precondition(hasRoom)
         // SAFETY: the cursor begins behind the bytes that are set, ends with the memory, and is
         // used in this function only.
@@ -133,7 +135,7 @@ internal import BroadsideSupport
         } else {
             cursor.put(pieces.absent)
         }
-        cursor.put(pieces.end)
+        cursor.put(pieces.ends[Int(verdict.arm)])
         // SAFETY: both are addresses in the memory.
         count = unsafe cursor.position - memory.baseAddress!
         return true

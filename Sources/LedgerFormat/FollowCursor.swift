@@ -42,6 +42,7 @@ package struct FollowCursor: Codable, Equatable {
     package let format: String
     package let states: [String]
     package let reasons: [String]
+    package let arm: String?
     /// Offset of the first block with unwritten rows, for each segment.
     package var segments: [String: UInt64] = [:]
     /// The output file; nil for standard output, a pipe or a device.
@@ -49,7 +50,8 @@ package struct FollowCursor: Codable, Equatable {
 
     /// Creates a cursor before the first row.
     package init(
-        campaign: String, part: UInt16, format: ExportFormat, states: [String], reasons: [String]
+        campaign: String, part: UInt16, format: ExportFormat, states: [String], reasons: [String],
+        arm: String? = nil
     ) {
         version = Self.currentVersion
         self.campaign = campaign
@@ -57,6 +59,7 @@ package struct FollowCursor: Codable, Equatable {
         self.format = format.rawValue
         self.states = Set(states).sorted()
         self.reasons = Set(reasons).sorted()
+        self.arm = arm
     }
 
     /// Parses a cursor file.

@@ -9,6 +9,8 @@ public struct LedgerExport: ~Copyable {
     private let reasons: WantedReasons
     private let format: ExportFormat
     private let describer: RowDescriber
+    /// Number of the arm to export; 0 for all rows.
+    private let wantedArm: UInt8
 
     private var verdicts: ChunkVerdicts
     private var listRows = ListRows()
@@ -49,12 +51,17 @@ public struct LedgerExport: ~Copyable {
     ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
+    ///   - split: Rule that puts devices into arms; nil if the campaign has none.
+    ///   - arm: Name of the arm to export; nil for all rows.
     ///   - reasonText: Returns the text of a reason's stable code.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],
         format: ExportFormat, isPart: Bool = false, notesRows: Bool = false, campaign: UInt64?,
-        part: UInt16 = 0, acceptsBySilence: Bool = false, reasonText: @escaping (UInt8) -> String
+        part: UInt16 = 0, acceptsBySilence: Bool = false, split: ArmSplit? = nil,
+        arm: String? = nil, reasonText: @escaping (UInt8) -> String
     ) {
+        let arms = split.map { ArmFinder($0) }
+        wantedArm = arm.map { split?.number(of: $0) ?? .max } ?? 0
         let wanted = states ?? Set(RowState.allCases.filter(\.isSettled))
         self.states = wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
         self.reasons = WantedReasons(reasons, text: reasonText)
@@ -67,11 +74,12 @@ public struct LedgerExport: ~Copyable {
                     NotificationID(campaign: campaign, part: part, row: row).write(into: &$0)
                 }
             },
-            acceptsBySilence: acceptsBySilence)
+            acceptsBySilence: acceptsBySilence, arms: arms)
         verdicts = ChunkVerdicts(of: index)
         text = ExportText(
             ExportPieces(
                 format, campaign: campaign, part: part, acceptsBySilence: acceptsBySilence,
+                arms: arms,
                 reasonText: reasonText))
         self.notesRows = notesRows
         headerIsDone = isPart
@@ -103,7 +111,7 @@ public struct LedgerExport: ~Copyable {
         if !headerIsDone {
             headerIsDone = true
             var header: [UInt8] = []
-            format.appendHeader(to: &header)
+            format.appendHeader(to: &header, hasArms: describer.arms != nil)
             text.append(header)
         }
         if part == nil, try !load(list: &list) { return false }
@@ -180,6 +188,7 @@ public struct LedgerExport: ~Copyable {
                 reasons.areAll || reasons.contain(verdicts, at: rowIndex)
             else { continue }
             let listIndex = hasList ? rowIndex : nil
+            if wantedArm != 0, arm(at: rowIndex, listIndex: listIndex) != wantedArm { continue }
             if !text.appendPlain(
                 row: number, at: rowIndex, verdicts, listIndex: listIndex, listRows)
             {
@@ -199,6 +208,7 @@ public struct LedgerExport: ~Copyable {
             part.rowIndex += 1
             let number = part.firstRow + UInt64(rowIndex)
             guard campaignRows.contains(number, .remaining) else { continue }
+            if wantedArm != 0, listArm(at: rowIndex) != wantedArm { continue }
             if !text.appendPlain(
                 row: number, at: nil, verdicts, listIndex: rowIndex, listRows)
             {
@@ -209,6 +219,19 @@ public struct LedgerExport: ~Copyable {
             if notesRows { rows.append((number, text.count)) }
             assert(rows.count <= 1 || rows[rows.count - 2].number < number, "rows are in order")
         }
+    }
+
+    /// Number of the arm of a reserved row; 0 if it is unknown.
+    private func arm(at rowIndex: Int, listIndex: Int?) -> UInt8 {
+        let verdict = verdicts.rows[rowIndex]
+        if verdict.arm != 0 || verdict.state.isSettled { return verdict.arm }
+        return listIndex.map { listArm(at: $0) } ?? 0
+    }
+
+    /// Number of the arm of a row by its token in the list; 0 if it has no token.
+    private func listArm(at listIndex: Int) -> UInt8 {
+        guard let arms = describer.arms, listRows.isToken(listIndex) else { return 0 }
+        return arms.arm(of: listRows.text(of: listIndex))
     }
 
     @inline(never)

@@ -109,6 +109,8 @@ struct SettledWord {
     static let hasTimestamp: UInt64 = 1
     static let tokenIsText: UInt64 = 2
     static let tokenIsFingerprint: UInt64 = 4
+    /// Place of the arm's number in the flags: the upper four bits.
+    static let armShift: UInt64 = 4
 
     init(bits: UInt64) { self.bits = bits }
 
@@ -125,6 +127,7 @@ struct SettledWord {
     var reason: UInt8 { UInt8(truncatingIfNeeded: bits >> 16) }
     var flags: UInt64 { bits >> 24 & 0xFF }
     var attempts: UInt16 { UInt16(truncatingIfNeeded: bits >> 32) }
+    var arm: UInt8 { UInt8(flags >> SettledWord.armShift) }
     var tokenCount: Int { Int(bits >> 48 & 0xFF) }
     var reasonTextCount: Int { Int(bits >> 56) }
 

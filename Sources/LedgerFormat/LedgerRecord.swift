@@ -46,6 +46,8 @@ public struct SettledRecord {
     public var token: Token
     /// Text of a reason without a code; empty if there is none.
     var reasonText: Range<Int>
+    /// Number of the row's arm, from 1; 0 if there is none.
+    public var arm: UInt8
 }
 
 extension BlockReader {
@@ -147,7 +149,7 @@ extension BlockReader {
         return SettledRecord(
             row: first.row, state: state, status: second.status, reason: second.reason,
             attempts: second.attempts, milliseconds: clock &+ first.delta, timestamp: timestamp,
-            token: token, reasonText: offset..<(offset + second.reasonTextCount))
+            token: token, reasonText: offset..<(offset + second.reasonTextCount), arm: second.arm)
     }
 
     private mutating func reservation(

@@ -130,7 +130,7 @@ extension LedgerWriter {
             case .fingerprint(let fingerprint):
                 return accepted(
                     row: record.row, fingerprint: fingerprint, attempts: Int(record.attempts),
-                    nowMilliseconds: milliseconds)
+                    arm: record.arm, nowMilliseconds: milliseconds)
             case .bytes(let range):
                 var bytes: [UInt8] = []
                 reader.copy(range, to: &bytes)
@@ -150,7 +150,7 @@ extension LedgerWriter {
                 row: record.row, state: record.state, status: record.status, reason: record.reason,
                 reasonText: words, attempts: Int(record.attempts),
                 timestamp: record.timestamp, token: token.rawSpan, tokenIsText: isText,
-                nowMilliseconds: milliseconds)
+                arm: record.arm, nowMilliseconds: milliseconds)
         }
     }
 }

@@ -1,4 +1,4 @@
-import BroadsideRows
+public import BroadsideRows
 
 /// Search for rows in a ledger, by number or by token, including rows of the list that no run has
 /// reserved yet.
@@ -19,16 +19,18 @@ public struct LedgerSearch {
     /// - Parameters:
     ///   - wanted: Subject of the search.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
+    ///   - split: Rule that puts devices into arms; nil if the campaign has none.
     ///   - reasonText: Returns the text of a reason's stable code.
     ///   - appendNotificationID: Appends the apns-id of a row, by its number.
     public init(
-        for wanted: Wanted, acceptsBySilence: Bool, reasonText: @escaping (UInt8) -> String,
+        for wanted: Wanted, acceptsBySilence: Bool, split: ArmSplit? = nil,
+        reasonText: @escaping (UInt8) -> String,
         appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
     ) {
         self.wanted = wanted
         describer = RowDescriber(
             reasonText: reasonText, appendNotificationID: appendNotificationID,
-            acceptsBySilence: acceptsBySilence)
+            acceptsBySilence: acceptsBySilence, arms: split.map { ArmFinder($0) })
     }
 
     /// Returns the rows found, in list order, in the form of an export.

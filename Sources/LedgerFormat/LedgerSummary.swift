@@ -16,6 +16,9 @@ public struct LedgerSummary: Sendable {
     /// Rows that were not accepted, by state and reason.
     private var reasons = [ReasonCounts](repeating: ReasonCounts(), count: RowState.allCases.count)
 
+    /// Settled rows by arm.
+    private var arms = ArmCounts()
+
     /// Creates a summary without rows.
     public init() {}
 
@@ -45,6 +48,7 @@ public struct LedgerSummary: Sendable {
         for state in states {
             counts[state] = count(state)
             counts.reasons.add(reasons[Int(state.rawValue)])
+            counts.arms.add(arms, in: state)
         }
         return counts
     }
@@ -58,6 +62,7 @@ public struct LedgerSummary: Sendable {
             reasons[state].add(other.reasons[state])
         }
         goneCount += other.goneCount
+        arms.add(other.arms)
         assert(numbers.reduce(0, +) == reservedRowCount, "each reserved row has one state")
     }
 
@@ -73,6 +78,7 @@ public struct LedgerSummary: Sendable {
             guard campaignRows.contains(number, state) else { continue }
             reserved += 1
             if number >= campaignRows.end { beyondLimit += 1 }
+            if rows[place].arm != 0, state.isSettled { arms.count(rows[place].arm, state) }
             if state == .accepted {
                 accepted += 1
                 continue

@@ -49,8 +49,26 @@ extension LedgerWriter {
             append(fingerprint)
             return
         }
+        accepted(
+            row: row, fingerprint: fingerprint, attempts: attempts, arm: 0,
+            nowMilliseconds: nowMilliseconds)
+    }
+
+    /// Records an accepted row in the long form, which has room for the number of an arm.
+    ///
+    /// - Parameters:
+    ///   - row: Number of the row.
+    ///   - fingerprint: Fingerprint of the row's token.
+    ///   - attempts: Number of attempts, from 1.
+    ///   - arm: Number of the row's arm; 0 if there is none.
+    ///   - nowMilliseconds: Time of the response, since 1970.
+    public mutating func accepted(
+        row: UInt64, fingerprint: UInt64, attempts: Int, arm: UInt8, nowMilliseconds: UInt64
+    ) {
+        precondition(row < LedgerFormat.rowLimit && attempts > 0 && arm <= ArmSplit.armLimit)
         let second = SettledWord(
-            status: 200, reason: 0, flags: SettledWord.tokenIsFingerprint,
+            status: 200, reason: 0,
+            flags: SettledWord.tokenIsFingerprint | UInt64(arm) << SettledWord.armShift,
             attempts: UInt16(clamping: attempts), tokenCount: 8, reasonTextCount: 0)
         let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
         let state = UInt64(RowState.accepted.rawValue)
@@ -74,18 +92,20 @@ extension LedgerWriter {
     ///     after 200 bytes); empty if there is none.
     ///   - tokenIsText: Whether `token` is not a token. An odd number of digits is kept as text,
     ///     too.
+    ///   - arm: Number of the row's arm; 0 if there is none.
     ///   - nowMilliseconds: Time of the verdict, since 1970.
     public mutating func settled(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, reasonText: RawSpan? = nil,
         attempts: Int, timestamp: UInt64? = nil, token: RawSpan, tokenIsText: Bool,
-        nowMilliseconds: UInt64
+        arm: UInt8 = 0, nowMilliseconds: UInt64
     ) {
         precondition(row < LedgerFormat.rowLimit && attempts >= 0)
+        precondition(arm <= ArmSplit.armLimit)
         precondition(state.isSettled, "only a final state settles a row")
         if timestamp == nil, reasonText == nil, !tokenIsText,
             settledQuickly(
                 row: row, state: state, status: status, reason: reason, attempts: attempts,
-                digits: token, nowMilliseconds: nowMilliseconds)
+                digits: token, arm: arm, nowMilliseconds: nowMilliseconds)
         {
             return
         }
@@ -97,6 +117,7 @@ extension LedgerWriter {
         let flags =
             (timestamp == nil ? 0 : SettledWord.hasTimestamp)
             | (isText ? SettledWord.tokenIsText : 0)
+            | UInt64(arm) << SettledWord.armShift
         let second = SettledWord(
             status: status, reason: reason, flags: flags, attempts: UInt16(clamping: attempts),
             tokenCount: tokenCount, reasonTextCount: textCount)
@@ -175,15 +196,15 @@ extension LedgerWriter {
     /// - Returns: false if the token does not have that form; nothing was recorded then.
     mutating func settledQuickly(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, attempts: Int,
-        digits: RawSpan, nowMilliseconds: UInt64
+        digits: RawSpan, arm: UInt8 = 0, nowMilliseconds: UInt64
     ) -> Bool {
         let count = digits.byteCount
         guard count > 0, count & 15 == 0, count <= LedgerFormat.tokenTextByteCountMax,
             LedgerWriter.areDigits(digits)
         else { return false }
         let second = SettledWord(
-            status: status, reason: reason, flags: 0, attempts: UInt16(clamping: attempts),
-            tokenCount: count / 2, reasonTextCount: 0)
+            status: status, reason: reason, flags: UInt64(arm) << SettledWord.armShift,
+            attempts: UInt16(clamping: attempts), tokenCount: count / 2, reasonTextCount: 0)
         let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
         let small = UInt64(state.rawValue)
         append(FirstWord(kind: .settled, small: small, delta: delta, row: row).bits)

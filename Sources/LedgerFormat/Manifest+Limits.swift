@@ -18,6 +18,7 @@ extension Manifest {
             ("its numbers of rows", hasPossibleRowCounts),
             ("its part of the list", part.map(Self.isPossible) ?? true),
             ("its part of the campaign", identity.part.map(Self.isPossible) ?? true),
+            ("its arms", identity.split?.isPossible ?? true),
             ("the list's size", identity.listByteCount ?? 0 <= LedgerFormat.positionMax),
             ("its counters", hasPossibleCounters),
             ("its shards", shards?.allSatisfy(Self.isNameInFolder) ?? true),

@@ -7,6 +7,8 @@ public struct RowCounts: Sendable, Equatable {
     @usableFromInline var numbers = InlineArray<8, UInt64>(repeating: 0)
     /// Settled rows that were not accepted, by reason.
     public var reasons = ReasonCounts()
+    /// Settled rows by arm, if the campaign has arms.
+    public var arms = ArmCounts()
 
     /// Creates empty counts.
     public init() {}
@@ -42,6 +44,7 @@ public struct RowCounts: Sendable, Equatable {
     public static func += (counts: inout RowCounts, other: RowCounts) {
         for state in other.numbers.indices { counts.numbers[state] += other.numbers[state] }
         counts.reasons.add(other.reasons)
+        counts.arms.add(other.arms)
     }
 
     /// Returns the sum of two counts.
@@ -51,7 +54,7 @@ public struct RowCounts: Sendable, Equatable {
         return sum
     }
 
-    /// Returns the growth of each state since earlier counts, without reasons.
+    /// Returns the growth of each state since earlier counts, without reasons and arms.
     public func since(_ earlier: RowCounts) -> RowCounts {
         var counts = RowCounts()
         for state in numbers.indices {
@@ -60,9 +63,9 @@ public struct RowCounts: Sendable, Equatable {
         return counts
     }
 
-    /// Whether all states and reasons have the same counts.
+    /// Whether all states, reasons and arms have the same counts.
     public static func == (one: RowCounts, other: RowCounts) -> Bool {
         one.numbers.indices.allSatisfy { one.numbers[$0] == other.numbers[$0] }
-            && one.reasons == other.reasons
+            && one.reasons == other.reasons && one.arms == other.arms
     }
 }

@@ -10,6 +10,8 @@ struct RowDescriber {
     let appendNotificationID: (UInt64, inout [UInt8]) -> Void
     /// Whether accepted rows had no response and therefore have no status.
     let acceptsBySilence: Bool
+    /// The campaign's arms; nil if it has none.
+    var arms: ArmFinder?
 
     /// Describes a row of a loaded chunk.
     ///
@@ -42,6 +44,17 @@ struct RowDescriber {
         appendNotificationID(row.row, &row.notificationID)
         row.settledAtMilliseconds =
             verdict.state.isSettled ? verdict.settledAtMilliseconds : nil
+        let isToken = listIndex.map { list.isToken($0) } ?? false
+        describeArm(of: &row, recorded: verdict.arm, isToken: isToken)
+    }
+
+    /// - Parameters:
+    ///   - recorded: Number of the arm in the ledger; 0 if there is none.
+    ///   - isToken: Whether the row's token is known to be one.
+    private func describeArm(of row: inout ExportRow, recorded: UInt8, isToken: Bool) {
+        guard let arms else { return }
+        let isOpen = recorded == 0 && isToken && !row.state.isSettled
+        row.arm = arms.name(isOpen ? arms.arm(of: row.token.rawSpan) : recorded)
     }
 
     /// Describes a row that no run reserved.
@@ -62,6 +75,8 @@ struct RowDescriber {
         row.settledAtMilliseconds = nil
         row.notificationID.removeAll(keepingCapacity: true)
         appendNotificationID(number, &row.notificationID)
+        describeArm(
+            of: &row, recorded: 0, isToken: rowIndex.map { list.isToken($0) } ?? false)
     }
 
     /// Describes a row by the record that settled it, without its line, and without the token of an
@@ -83,6 +98,7 @@ struct RowDescriber {
             row.status = acceptsBySilence ? nil : 200
             row.attempts = attempts
             row.settledAtMilliseconds = milliseconds
+            describeArm(of: &row, recorded: 0, isToken: false)
         case .settled(let settled):
             row.row = settled.row
             row.state = settled.state
@@ -94,6 +110,7 @@ struct RowDescriber {
             row.timestamp = settled.timestamp
             row.attempts = settled.attempts
             row.settledAtMilliseconds = settled.milliseconds
+            describeArm(of: &row, recorded: settled.arm, isToken: false)
             switch settled.token {
             case .none, .fingerprint: break
             case .text(let range):

@@ -44,10 +44,13 @@ package struct SettledRows: ~Copyable {
     ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
+    ///   - split: Rule that puts devices into arms; nil if the campaign has none.
+    ///   - arm: Name of the arm to include; nil for all rows.
     ///   - reasonText: Returns the text of a reason's stable code.
     package init(
         states: Set<RowState>, reasons: Set<String>, format: ExportFormat, segmentNumber: UInt64,
-        campaign: UInt64?, part: UInt16, acceptsBySilence: Bool,
+        campaign: UInt64?, part: UInt16, acceptsBySilence: Bool, split: ArmSplit? = nil,
+        arm: String? = nil,
         reasonText: @escaping (UInt8) -> String
     ) {
         self.format = format
@@ -56,6 +59,7 @@ package struct SettledRows: ~Copyable {
         filter = RowFilter(
             states: wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) },
             reasons: WantedReasons(reasons, text: reasonText),
+            arm: arm.map { split?.number(of: $0) ?? .max } ?? 0,
             describer: RowDescriber(
                 reasonText: reasonText,
                 appendNotificationID: { row, output in
@@ -64,7 +68,7 @@ package struct SettledRows: ~Copyable {
                         NotificationID(campaign: campaign, part: part, row: row).write(into: &$0)
                     }
                 },
-                acceptsBySilence: acceptsBySilence))
+                acceptsBySilence: acceptsBySilence, arms: split.map { ArmFinder($0) }))
     }
 
     /// Whether the batch accepts no further block.
@@ -200,6 +204,8 @@ private struct RowFilter {
     /// One bit per state.
     let states: UInt16
     let reasons: WantedReasons
+    /// Number of the arm to include; 0 for all rows.
+    let arm: UInt8
     let describer: RowDescriber
 
     /// Returns the row of a verdict; nil for other records, and for rows that are not selected.
@@ -208,11 +214,11 @@ private struct RowFilter {
         switch record {
         case .reserve, .release: return nil
         case .accepted:
-            guard wants(.accepted), reasons.contain(.accepted, code: 0, text: nil) else {
+            guard arm == 0, wants(.accepted), reasons.contain(.accepted, code: 0, text: nil) else {
                 return nil
             }
         case .settled(let settled):
-            guard wants(settled.state) else { return nil }
+            guard wants(settled.state), arm == 0 || settled.arm == arm else { return nil }
             reader.copy(settled.reasonText, to: &row.reason)
             let text = row.reason.isEmpty ? nil : row.reason
             guard reasons.contain(settled.state, code: settled.reason, text: text) else {

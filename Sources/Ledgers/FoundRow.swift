@@ -23,6 +23,7 @@ public struct FoundRow: Sendable {
         if let part { text += ", part \(part.text)" }
         if let line = row.line { text += ", line \(line)" }
         text += ", attempts \(row.attempts)"
+        if let arm = row.armName { text += ", arm \(arm)" }
         if !row.notificationID.isEmpty {
             text += ", apns-id \(String(decoding: row.notificationID, as: UTF8.self))"
         }
@@ -104,7 +105,7 @@ extension LedgerReader {
     ) throws(BroadsideError) -> [ExportRow] {
         let (campaign, identity) = (ledger.manifest.campaignNumber, ledger.manifest.identity)
         let search = LedgerSearch(
-            for: wanted, acceptsBySilence: identity.acceptsBySilence,
+            for: wanted, acceptsBySilence: identity.acceptsBySilence, split: identity.split,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
             appendNotificationID: { row, bytes in
                 // Only requests to the provider API have one.

@@ -23,6 +23,8 @@ public final class LedgerFollower {
         public var states: [String] = []
         /// Reasons to write; empty for all rows.
         public var reasons: [String] = []
+        /// Name of the arm to write; nil for all rows.
+        public var arm: String?
         /// File to append to; nil or `-` for standard output.
         public var output: String?
         /// File with the progress of followers; nil for none.
@@ -83,11 +85,12 @@ public final class LedgerFollower {
                     + "leave out --follow")
         }
         let states = try Self.states(request.states)
+        try reader.checkArm(request.arm)
         try Self.checkOutputs(request, reader)
         let identity = manifest.identity
         let fresh = FollowCursor(
             campaign: manifest.campaign, part: identity.partNumber, format: request.format,
-            states: request.states, reasons: request.reasons)
+            states: request.states, reasons: request.reasons, arm: request.arm)
         let known = try Self.read(request.cursor)
         if let known, let path = request.cursor { try Self.check(known, fresh, path) }
         cursor = known ?? fresh
@@ -99,6 +102,7 @@ public final class LedgerFollower {
             // Only requests to the provider API have one.
             campaign: identity.hasNotificationIDs ? manifest.campaignNumber : nil,
             part: identity.partNumber, acceptsBySilence: identity.acceptsBySilence,
+            split: identity.split, arm: request.arm,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
         list = try reader.openList(request.tokens, of: reader.ledgers[0]).map {
             ListPartReader(list: $0)
@@ -161,9 +165,12 @@ public final class LedgerFollower {
                 "\(path) was written with --format \(known.format): use the same "
                     + "format")
         }
-        guard known.states == asked.states, known.reasons == asked.reasons else {
+        guard known.states == asked.states, known.reasons == asked.reasons,
+            known.arm == asked.arm
+        else {
             let filters =
                 known.states.map { "--state \($0)" } + known.reasons.map { "--reason \($0)" }
+                + (known.arm.map { ["--arm \($0)"] } ?? [])
             throw .usage(
                 "cursor",
                 "\(path) was written with "
@@ -295,7 +302,8 @@ public final class LedgerFollower {
         }
         var text: [UInt8] = []
         if needsHeader {
-            request.format.appendHeader(to: &text)
+            request.format.appendHeader(
+                to: &text, hasArms: manifest.identity.split != nil)
             needsHeader = false
         }
         rows.takeBatch(into: &text)

@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 public import BroadsideLedgerFormat
 import BroadsideLists
-internal import BroadsideRows
+package import BroadsideRows
 public import BroadsideSupport
 internal import Glibc
 
@@ -90,12 +90,15 @@ public struct LedgerReader {
     ///   - format: Format of a row.
     ///   - states: Names of the states to write; empty for all settled ones.
     ///   - reasons: Reasons to write; empty for all rows.
+    ///   - arm: Name of the arm to write; nil for all rows.
     ///   - output: Receives successive pieces of the text.
     public func export(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String] = [],
-        output: ([UInt8]) throws(BroadsideError) -> Void
+        arm: String? = nil, output: ([UInt8]) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
-        try writeExport(tokens: tokens, format: format, states: states, reasons: reasons) {
+        try writeExport(
+            tokens: tokens, format: format, states: states, reasons: reasons, arm: arm
+        ) {
             (bytes) throws(BroadsideError) in try output([UInt8](bytes))
         }
     }
@@ -103,19 +106,37 @@ public struct LedgerReader {
     /// Writes rows in list order, without a copy of the text.
     package func writeExport(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String],
-        output: (RawSpan) throws(BroadsideError) -> Void
+        arm: String? = nil, output: (RawSpan) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         let wanted = try Self.states(states)
         var header: [UInt8] = []
-        format.appendHeader(to: &header)
+        try checkArm(arm)
+        format.appendHeader(to: &header, hasArms: split != nil)
         try refuseOneList(tokens)
         for ledgers in manifest.holdsParts ? ledgers.map({ [$0] }) : [ledgers] {
             let list = try openList(tokens, of: ledgers[0])
             if !header.isEmpty { try output(header.rawSpan) }
             header = []
             try writeRows(
-                of: ledgers, list: list, format, wanted, reasons, tokens: tokens, output: output)
+                of: ledgers, list: list, format, wanted, reasons, arm: arm, tokens: tokens,
+                output: output)
         }
+    }
+
+    /// Rule that puts devices into arms; nil if the campaign has none.
+    package var split: ArmSplit? { ledgers.first?.manifest.identity.split }
+
+    /// Refuses an arm that the campaign does not have.
+    func checkArm(_ name: String?) throws(BroadsideError) {
+        guard let name else { return }
+        guard let split else {
+            throw .usage("arm", "'\(printable(name))': the campaign has no arms: leave it out")
+        }
+        guard split.number(of: name) == nil else { return }
+        throw .usage(
+            "arm",
+            "'\(printable(name))' is not an arm of the campaign: name one of "
+                + split.names.joined(separator: ", "))
     }
 
     /// Returns the states with the given names.
@@ -139,7 +160,8 @@ public struct LedgerReader {
     /// Writes the rows of ledgers that were sent from one list.
     private func writeRows(
         of ledgers: [(directory: LedgerDirectory, manifest: Manifest)], list: TokenList?,
-        _ format: ExportFormat, _ wanted: Set<RowState>, _ reasons: [String], tokens: String?,
+        _ format: ExportFormat, _ wanted: Set<RowState>, _ reasons: [String], arm: String?,
+        tokens: String?,
         output: (RawSpan) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         var parts = MergedExport()
@@ -152,7 +174,7 @@ public struct LedgerReader {
                 // Only requests to the provider API have one.
                 campaign: identity.hasNotificationIDs ? ledger.manifest.campaignNumber : nil,
                 part: identity.partNumber,
-                acceptsBySilence: identity.acceptsBySilence,
+                acceptsBySilence: identity.acceptsBySilence, split: identity.split, arm: arm,
                 reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
             parts.append(export, list: list.map { ListPartReader(list: $0) })
         }

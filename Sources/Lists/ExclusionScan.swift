@@ -25,6 +25,8 @@ package struct ExclusionScan {
     let skipsDuplicates: Bool
     /// Filter of rows by their columns; nil for all rows.
     private let filter: RowFilter?
+    /// Rule that puts devices into arms, one of which is the holdout; nil if no row is held out.
+    private let split: ArmSplit?
     /// Reader of earlier ledgers; nil if there are none.
     private let earlier: EarlierReader?
     /// The campaign whose rows are scanned, for reading earlier ledgers.
@@ -43,14 +45,18 @@ package struct ExclusionScan {
     /// - Returns: nil if nothing is skipped.
     package init?(
         of tokens: TokenSource?, suppress file: String?, skipsDuplicates: Bool,
-        filter: RowFilter? = nil, earlier: EarlierReader? = nil,
+        filter: RowFilter? = nil, split: ArmSplit? = nil, earlier: EarlierReader? = nil,
         campaign: RunningCampaign = RunningCampaign(), tokenColumn: String?, payloads: PayloadSet
     ) throws(BroadsideError) {
-        guard file != nil || skipsDuplicates || filter != nil || earlier != nil else { return nil }
+        let split = split?.holdout == nil ? nil : split
+        guard
+            file != nil || skipsDuplicates || filter != nil || earlier != nil || split != nil
+        else { return nil }
         self.earlier = earlier
         self.campaign = campaign
         self.skipsDuplicates = skipsDuplicates
         self.filter = filter
+        self.split = split
         self.payloads = payloads
         guard let path = file else {
             (suppress, suppressSHA256) = (nil, nil)
@@ -131,6 +137,7 @@ package struct ExclusionScan {
             case .filtered: filter != nil
             case .deadToken: earlier?.rules.skipsDead ?? false
             case .frequencyCap: earlier?.rules.cap != nil
+            case .holdout: split != nil
             }
         }
     }
@@ -197,7 +204,9 @@ package struct ExclusionScan {
     private func collectOptOuts(
         _ list: TokenList, into tokens: inout RecordSorter, where isWanted: (TokenDigest) -> Bool
     ) throws(BroadsideError) -> ListSurvey.Counts {
-        try Self.read(list, upTo: nil, payloads: nil, filter: nil, verdicts: nil, registered: nil) {
+        try Self.read(
+            list, upTo: nil, payloads: nil, filter: nil, split: nil, verdicts: nil, registered: nil
+        ) {
             (row) throws(BroadsideError) in
             guard let token = row.token, isWanted(token) else { return }
             try tokens.append(.mark(token, .suppressed))
@@ -213,6 +222,7 @@ package struct ExclusionScan {
         let registered = earlier?.rules.registeredColumn.flatMap { list.layout.field(named: $0) }
         return try Self.read(
             list, upTo: end, payloads: skipsDuplicates ? payloads : nil, filter: filter,
+            split: split,
             verdicts: earlier?.rules.skipsDead == true ? verdicts : nil, registered: registered
         ) { (row) throws(BroadsideError) in
             if let token = row.token, isWanted(token) {
@@ -264,15 +274,18 @@ package struct ExclusionScan {
     /// - Parameters:
     ///   - payloads: Payloads for checking whether rows can be sent; nil to skip that check.
     ///   - filter: Filter of the rows; nil to exclude none.
+    ///   - split: Rule whose holdout is left out; nil to leave out none.
     ///   - verdicts: Evidence about dead tokens; nil if there is none.
     ///   - registered: Index of the field with the registration time; nil if there is none.
     private static func read(
         _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, filter: RowFilter?,
-        verdicts: EarlierVerdicts?, registered: Int?,
+        split: ArmSplit?, verdicts: EarlierVerdicts?, registered: Int?,
         _ visit: (ReadRow) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let set = payloads ?? PayloadSet(constant: [])
         var pass = filter.map { FilterPass($0, layout: list.layout) }
+        let chooser = split.map { ArmChooser($0) }
+        let holdout = split?.holdout
         var renderer = PayloadRenderer(set, layout: list.layout)
         var survey = ListSurvey()
         var rows = try RowCursor(
@@ -290,7 +303,10 @@ package struct ExclusionScan {
             {
                 reason = reason ?? .deadToken
             }
-            var isSendable = count > 0 && !isLeftOut
+            if let chooser, count > 0, chooser.arm(of: survey.token(count)) == holdout {
+                reason = reason ?? .holdout
+            }
+            var isSendable = count > 0 && !isLeftOut && reason != .holdout
             if isSendable, set.isPersonal, case .invalid = renderer.render(rows.reader) {
                 isSendable = false
             }

@@ -24,6 +24,8 @@ internal import BroadsideSupport
         public var collapseCount: UInt8 = 0
         /// Number of the topic, if rows name their topics.
         public var topic: UInt8 = 0
+        /// Number of the arm, from 1; 0 if there are no arms.
+        public var arm: UInt8 = 0
 
         /// Creates the layout of a row without pieces.
         public init() {}
@@ -55,6 +57,12 @@ internal import BroadsideSupport
         var limit: Int
     }
 
+    /// Payload and collapse ID of an arm: index of a script, or -1 for those of the campaign.
+    struct ArmScripts {
+        var payload: Int32
+        var collapse: Int32
+    }
+
     /// A value with a payload of its own.
     struct Name {
         var bytes: Range<Int32>
@@ -72,6 +80,12 @@ internal import BroadsideSupport
     /// Index of the topic among the scripts; nil: it does not differ per row.
     let topicScript: Int?
     private var topicFinder: TopicFinder
+    /// Chooser of a row's arm; nil: there are no arms.
+    private let armChooser: ArmChooser?
+    private let armScripts: FixedBuffer<ArmScripts>
+    private var armDigits = TokenDigits()
+    /// Number of the arm of the last row, from 1; 0 if there are no arms.
+    private var arm: UInt8 = 0
     /// Field that chooses the payload of a row; nil: all rows get the first.
     let choiceField: Int?
     let choiceFallback: Int?
@@ -131,6 +145,18 @@ internal import BroadsideSupport
         var scripts = set.templates.map { script($0.segments, $0.tail) }
         collapseScript = set.collapse == nil ? nil : scripts.count
         if let collapse = set.collapse { scripts.append(script(collapse.segments, collapse.tail)) }
+        armChooser = set.arms.map { ArmChooser($0.split) }
+        var armScripts: [ArmScripts] = []
+        for own in set.arms?.own ?? [] {
+            armScripts.append(
+                ArmScripts(
+                    payload: Int32(own.template ?? -1),
+                    collapse: own.collapse == nil ? -1 : Int32(scripts.count)))
+            if let collapse = own.collapse {
+                scripts.append(script(collapse.segments, collapse.tail))
+            }
+        }
+        self.armScripts = FixedBuffer(armScripts)
         topicScript = set.topic == nil ? nil : scripts.count
         if let topic = set.topic {
             scripts.append(script(topic.template.segments, topic.template.tail))
@@ -174,6 +200,7 @@ internal import BroadsideSupport
     /// Renders the pieces of the row that `reader` read last.
     public mutating func render(_ reader: borrowing RowReader) -> Outcome {
         fallbackSlot = nil
+        if armChooser != nil { _ = findArm(reader) }
         let outcome = make(reader)
         guard let fallbackSlot else { return outcome }
         switch outcome {
@@ -184,18 +211,37 @@ internal import BroadsideSupport
         return outcome
     }
 
+    /// Number of the arm of the row that `reader` read last, from 1; 0 if the row has no token or
+    /// there are no arms.
+    @inline(never)
+    public mutating func findArm(_ reader: borrowing RowReader) -> UInt8 {
+        let refusal = armDigits.write { reader.readToken(reader.field(0), into: &$0) }
+        arm = refusal == nil ? armChooser?.arm(of: armDigits.bytes) ?? 0 : 0
+        assert(Int(arm) <= armScripts.count, "a row has one of the arms")
+        return arm
+    }
+
+    /// Number of the arm of the row that was rendered last; 0 if there are no arms.
+    public var lastArm: UInt8 { arm }
+
     private mutating func make(_ reader: borrowing RowReader) -> Outcome {
         count = 0
         var shape = Shape()
         if topicScript != nil, let reason = chooseTopic(reader, &shape) {
             return .invalid(reason)
         }
+        shape.arm = arm
+        let own = arm == 0 ? -1 : armScripts[Int(arm) - 1].payload
         let template: Int
-        switch choose(reader) {
-        case .success(let index): template = index
-        case .failure(let refusal):
-            culprit = choiceField.map { Culprit(field: $0, use: .payloadName) }
-            return .invalid(refusal.reason)
+        if own >= 0 {
+            template = Int(own)
+        } else {
+            switch choose(reader) {
+            case .success(let index): template = index
+            case .failure(let refusal):
+                culprit = choiceField.map { Culprit(field: $0, use: .payloadName) }
+                return .invalid(refusal.reason)
+            }
         }
         let script = scripts[template]
         for index in script.steps {
@@ -261,7 +307,8 @@ internal import BroadsideSupport
     private mutating func appendCollapse(
         _ reader: borrowing RowReader, _ shape: inout Shape
     ) -> Reason? {
-        guard let collapseScript else { return nil }
+        let own = arm == 0 ? -1 : armScripts[Int(arm) - 1].collapse
+        guard let collapseScript = own >= 0 ? Int(own) : collapseScript else { return nil }
         let script = scripts[collapseScript]
         let start = count
         for index in script.steps {

@@ -55,19 +55,22 @@ public struct PayloadSet: Sendable {
     public let collapse: TextTemplate?
     /// The apns-topic, if it differs per row.
     public let topic: RowTopic?
+    /// Arms into which devices are split; nil: there are none.
+    public let arms: ArmPayloads?
     /// Maximum number of bytes of a payload.
     public let limit: Int
 
     /// Creates the set of a campaign's payloads.
     public init(
         templates: [PayloadTemplate], choice: Choice?, collapse: TextTemplate?,
-        topic: RowTopic? = nil, limit: Int
+        topic: RowTopic? = nil, arms: ArmPayloads? = nil, limit: Int
     ) {
         precondition(!templates.isEmpty && templates.count <= Self.templateLimit)
         self.templates = templates
         self.choice = choice
         self.collapse = collapse
         self.topic = topic
+        self.arms = arms
         self.limit = limit
     }
 
@@ -80,8 +83,11 @@ public struct PayloadSet: Sendable {
 
     /// Whether requests differ per row in more than the token.
     public var isPersonal: Bool {
-        choice != nil || collapse != nil || topic != nil || templates[0].isPersonal
+        choice != nil || collapse != nil || topic != nil || arms != nil || templates[0].isPersonal
     }
+
+    /// Whether the apns-collapse-id differs per row.
+    public var hasRowCollapse: Bool { collapse != nil || arms?.haveCollapse == true }
 }
 
 extension PayloadTemplate {

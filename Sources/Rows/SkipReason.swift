@@ -15,6 +15,8 @@ public enum SkipReason: UInt8, CaseIterable, Comparable, Sendable {
     case deadToken = 3
     /// Earlier campaigns reached the device as often as the cap allows.
     case frequencyCap = 4
+    /// The token is in the arm that receives nothing.
+    case holdout = 5
 
     /// Whether the left reason counts before the right one.
     public static func < (left: SkipReason, right: SkipReason) -> Bool {
@@ -29,6 +31,7 @@ public enum SkipReason: UInt8, CaseIterable, Comparable, Sendable {
         case .filtered: .filtered
         case .deadToken: .deadToken
         case .frequencyCap: .frequencyCap
+        case .holdout: .holdout
         }
     }
 }

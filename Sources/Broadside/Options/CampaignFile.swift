@@ -55,6 +55,10 @@ package struct CampaignFile {
         }
         var entries: [Entry] = []
         for member in members {
+            if member.name == Self.armsKey {
+                entries += try Self.armEntries(member, named)
+                continue
+            }
             let value: Value =
                 switch member.value.content {
                 case .boolean(let value): .boolean(value)

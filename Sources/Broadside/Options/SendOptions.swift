@@ -160,6 +160,10 @@ public struct SendOptions: Sendable {
     public var campaignID: UInt64?
     /// Filter of rows by column values; nil: all rows.
     public var filter: RowFilter?
+    /// Rule that puts devices into arms; nil: no arms.
+    public var split: ArmSplit?
+    /// Arms that send something of their own.
+    public var arms: [ArmOptions] = []
     /// Suppression list; nil: none.
     public var suppress: String?
     /// Whether duplicates of a token are skipped.

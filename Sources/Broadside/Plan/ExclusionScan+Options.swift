@@ -7,7 +7,9 @@ import BroadsideSupport
 extension SendOptions {
     /// Whether rows may be skipped for reasons that require an `ExclusionScan` before the first
     /// request. A filter needs none: it decides from the row itself.
-    var mayExcludeRows: Bool { suppress != nil || skipsDuplicates || asksEarlierLedgers }
+    var mayExcludeRows: Bool {
+        suppress != nil || skipsDuplicates || asksEarlierLedgers || split?.holdout != nil
+    }
 }
 
 extension ExclusionScan {
@@ -26,6 +28,7 @@ extension ExclusionScan {
         try self.init(
             of: options.tokens, suppress: options.suppress,
             skipsDuplicates: options.skipsDuplicates, filter: options.filter,
+            split: options.split,
             earlier: earlier?.reader,
             campaign: begun.map { RunningCampaign($0) }
                 ?? RunningCampaign(number: options.campaignID),

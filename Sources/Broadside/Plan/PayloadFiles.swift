@@ -26,9 +26,11 @@ struct PayloadFiles {
     static let directoryLimit = 16 << 20
 
     init(_ options: SendOptions) throws(BroadsideError) {
+        try options.checkArms()
         let collapse = try Self.collapse(options)
+        let hasRowCollapse = collapse?.isPersonal == true || options.armsHaveCollapse
         collapseID = collapse.flatMap { template in
-            template.isPersonal ? nil : String(decoding: template.constant, as: UTF8.self)
+            hasRowCollapse ? nil : String(decoding: template.constant, as: UTF8.self)
         }
         let command = options.wireProtocol == .binary ? options.binaryCommand : nil
         var reader = Reader(
@@ -42,9 +44,20 @@ struct PayloadFiles {
             choice = try Self.choice(byValue, common: common, &reader)
         } else if let bytes = options.payloadBytes {
             reader.add(constant: bytes)
-        } else if common == nil {
+        } else if common == nil, options.arms.allSatisfy({ $0.payload == nil }) {
             throw .usage("payload", "is missing: add --payload FILE")
         }
+        let hasCommon = choice != nil || common != nil || options.payloadBytes != nil
+        var armIdentity: [UInt8] = []
+        let arms = try Self.arms(options, hasCommon: hasCommon, identity: &armIdentity) {
+            (path, name, identity) throws(BroadsideError) in
+            let before = reader.identity.count
+            let template = try reader.add(path, shownAs: name)
+            identity += reader.identity[before...]
+            reader.identity.removeSubrange(before...)
+            return template
+        }
+        reader.identity += armIdentity
         if let failure = PayloadReport.failure(of: reader.reports) { throw .request(failure) }
         var warnings = PayloadReport.warnings(of: reader.reports)
         if reader.checks, choice?.hasFallback == false, let option = options.payloadBy {
@@ -55,14 +68,17 @@ struct PayloadFiles {
         names = reader.names
         set = PayloadSet(
             templates: reader.templates, choice: choice,
-            collapse: collapse?.isPersonal == true ? collapse : nil,
-            topic: try Self.rowTopic(options),
+            collapse: hasRowCollapse ? collapse : nil,
+            topic: try Self.rowTopic(options), arms: arms,
             limit: command?.payloadLimit
                 ?? PayloadRules.maximumCount(for: options.pushType))
         digest = hexadecimal(sha256(reader.identity))
         var columns: [(name: String, location: String)] = []
         if let choice { columns.append((choice.column, "--payload-by \(options.payloadBy ?? "")")) }
         for name in collapse?.columns ?? [] { columns.append((name, "--collapse-id")) }
+        for name in arms?.own.compactMap(\.collapse).flatMap(\.columns) ?? [] {
+            columns.append((name, "--arm-collapse-id"))
+        }
         for name in set.topic?.template.columns ?? [] { columns.append((name, Self.topicLocation)) }
         self.columns = (columns + reader.columns).reduce(into: []) { known, column in
             if !known.contains(where: { $0.name == column.name }) { known.append(column) }
@@ -90,6 +106,9 @@ struct PayloadFiles {
 
     private static func collapse(_ options: SendOptions) throws(BroadsideError) -> TextTemplate? {
         guard let text = options.collapseID else { return nil }
+        if options.armsHaveCollapse {
+            return try collapse(text, option: "collapse-id", ofArm: nil)
+        }
         do throws(TextTemplate.Problem) {
             let template = try TextTemplate(text)
             let limit = NotificationHeaders.maximumCollapseIDCount

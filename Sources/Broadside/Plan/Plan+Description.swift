@@ -25,6 +25,7 @@ extension Plan {
         if let filter = options.filter {
             lines.append("where        \(filter.canonicalTexts.joined(separator: "; "))")
         }
+        if let text = options.armsDescription { lines.append("arms         \(text)") }
         if let text = options.earlierDescription { lines.append("skipped      \(text)") }
         lines.append(
             "endpoint     \(hostAndPort)\(whose)\(protocolDescription)"

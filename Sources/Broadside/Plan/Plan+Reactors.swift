@@ -43,7 +43,7 @@ extension Plan {
             reactors: shape.reactors, seed: manifest.segmentNumber)
         settings.part = manifest.identity.partNumber
         if payloads.set.isPersonal { settings.personal = payloads.set }
-        if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
+        if payloads.set.hasRowCollapse { settings.collapseIdentifier = nil }
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
         settings.pace = options.pace
         settings.nameToResolve = route.nameToResolve.host

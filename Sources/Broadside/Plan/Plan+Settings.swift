@@ -16,6 +16,12 @@ extension Plan {
         add("part", options.part?.text)
         add("payload", options.payload.map { "\($0), \(payloads.description)" })
         add("payload by", options.payloadBy)
+        add("arms", options.armsDescription)
+        for arm in options.arms {
+            add("arm \(arm.name)", arm.payload)
+            add("collapse-id of arm \(arm.name)", arm.collapseID)
+            add("priority of arm \(arm.name)", arm.priority.map { "\($0.rawValue)" })
+        }
         if let binaryWait {
             add("protocol", "legacy gateway, command \(options.binaryCommand.rawValue)")
             add("topic", certificateTopics)

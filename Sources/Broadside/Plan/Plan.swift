@@ -35,6 +35,12 @@ struct Plan {
         self.payloads = payloads
         warnings = payloads.warnings
         try CampaignLabel.check(options.labels)
+        if options.split != nil,
+            let key = ["arm", "state"].first(where: { options.labels[$0] != nil })
+        {
+            throw .usage(
+                "label", "'\(key)' is used by the metrics of a run with arms: use another key")
+        }
         if let warning = try Self.checkExpiration(options, Clock.now()) { warnings.append(warning) }
         route = try Route.read(options, warnings: &warnings)
         headers = NotificationHeaders(

@@ -16,8 +16,12 @@ enum DryRun {
         private var invalid: UInt64 = 0
         private var reasons: [Reason: Int] = [:]
         private var firstInvalidLine: UInt64?
+        /// Rows to send, by the number of their arm.
+        private var arms = [UInt64](repeating: 0, count: ArmSplit.armLimit + 1)
 
         mutating func countSkipped(_ reason: SkipReason) { skipped[reason, default: 0] += 1 }
+
+        mutating func countSent(arm: UInt8) { arms[Int(arm)] += 1 }
 
         mutating func countInvalid(_ reason: Reason, line: UInt64) {
             invalid += 1
@@ -31,9 +35,17 @@ enum DryRun {
             return rows - invalid - skippedCount
         }
 
-        /// - Parameter possibleSkips: Reasons for which the options may skip rows.
-        func print(possibleSkips: [SkipReason]) {
+        /// - Parameters:
+        ///   - possibleSkips: Reasons for which the options may skip rows.
+        ///   - split: Rule that puts devices into arms; nil if there are none.
+        func print(possibleSkips: [SkipReason], split: ArmSplit?) {
+            let skippedCount = skipped.values.reduce(0, +)
             Swift.print("to send      \(sendable)")
+            if let split {
+                let counts = split.names.enumerated().filter { $0.element != ArmSplit.holdoutName }
+                    .map { "\($0.element) \(arms[$0.offset + 1])" }
+                Swift.print("             by arm: \(counts.joined(separator: ", "))")
+            }
             if !possibleSkips.isEmpty {
                 let skippedCount = skipped.values.reduce(0, +)
                 let counts = possibleSkips.map { "\($0.reason.text) \(skipped[$0] ?? 0)" }
@@ -72,6 +84,7 @@ enum DryRun {
             missing.take(row, of: rows.reader)
             guard let finding else {
                 lengths.note(inspector.tokenDigitCount, line: row.line)
+                tally.countSent(arm: inspector.arm)
                 continue
             }
             tally.countInvalid(finding.reason, line: row.line)
@@ -84,7 +97,8 @@ enum DryRun {
                 of: list, size: .exact(tally.rows),
                 ahead: RowsAhead(sendable: tally.sendable, of: tally.rows), alert: alert,
                 for: STDOUT_FILENO))
-        tally.print(possibleSkips: run.skips?.possibleReasons ?? [])
+        tally.print(
+            possibleSkips: run.skips?.possibleReasons ?? [], split: plan.options.split)
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
         if inspector.shortenedRows > 0 {
             let rows = inspector.shortenedRows == 1 ? "1 row's" : "\(inspector.shortenedRows) rows'"

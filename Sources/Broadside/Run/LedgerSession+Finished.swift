@@ -17,6 +17,7 @@ extension LedgerSession {
         summary.name = manifest.name
         summary.labels = manifest.labels ?? [:]
         summary.guards = GuardStatus(manifest)
+        summary.split = manifest.identity.split
         summary.acceptsBySilence = manifest.identity.acceptsBySilence
         summary.take(earlier.counts, rows: manifest.rowCount(with: earlier))
         summary.retries = manifest.counters.retries
@@ -95,6 +96,7 @@ extension LedgerSession {
         snapshot.campaign = hexadecimal(campaign)
         snapshot.name = manifest.name
         snapshot.labels = manifest.labels ?? [:]
+        snapshot.split = manifest.identity.split
         snapshot.phase = .finished
         snapshot.wallMilliseconds = now.wallMilliseconds
         snapshot.counts = earlier.counts

@@ -315,6 +315,7 @@ struct LiveRun {
         summary.guards = GuardStatus(
             session.manifest, coordinator, isAssumed: plan.options.assumesCanary)
         summary.topics = coordinator.topicReports
+        summary.split = session.manifest.identity.split
         summary.labels = session.manifest.labels ?? [:]
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
         summary.take(

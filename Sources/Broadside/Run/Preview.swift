@@ -31,9 +31,12 @@ struct Preview {
         var digits = TokenDigits()
         var shown = [Int](repeating: 0, count: set.templates.count)
         var shownTopics: [UInt8: Int] = [:]
+        var shownArms = preview.armsToShow
         var read: UInt64 = 0
         // Only the list shows which topics exist.
-        while read < rowsLimit, set.topic != nil || shown.contains(where: { $0 < count }),
+        while read < rowsLimit,
+            set.topic != nil || shown.contains(where: { $0 < count })
+                || shownArms.contains(where: { $0.value < count }),
             let row = try rows.next()
         {
             read = row.number + 1 - selection.rows.part.firstRow
@@ -51,20 +54,34 @@ struct Preview {
             let isShown =
                 set.topic == nil
                 ? shown[template] >= count : shownTopics[shape.topic, default: 0] >= count
-            guard !isShown || shown[template] < count else { continue }
+            let isArmShown = shownArms[shape.arm].map { $0 >= count } ?? true
+            guard !isShown || !isArmShown || shown[template] < count else { continue }
             shown[template] += 1
             shownTopics[shape.topic, default: 0] += 1
+            shownArms[shape.arm]? += 1
             preview.show(
                 line: row.line, token: [UInt8](digits.bytes), payload: payload,
                 payloadName: set.templates.count > 1 ? plan.payloads.names[template] : nil,
-                topic: set.topic?.topics.text(shape.topic),
-                collapseID: set.collapse == nil ? nil : renderer.lastCollapseID(shape))
+                arm: shape.arm, topic: set.topic?.topics.text(shape.topic),
+                collapseID: set.hasRowCollapse ? renderer.lastCollapseID(shape) : nil)
         }
         let searched = read < rowsLimit ? "the list" : "the first \(grouped(read)) rows"
+        for (arm, name) in (set.arms?.split.names ?? []).enumerated()
+        where shownArms[UInt8(arm + 1)] == 0 {
+            print("no row of \(searched) is in arm \(name)")
+        }
         for template in shown.indices where shown[template] == 0 {
             print("no row of \(searched) gets \(printable(plan.payloads.names[template]))")
         }
         print("preview: nothing was sent, nothing was written")
+    }
+
+    /// Number of shown requests, 0, of each arm that is sent.
+    private var armsToShow: [UInt8: Int] {
+        let arms = plan.payloads.set.arms?.split.arms.enumerated().filter {
+            $0.element.name != ArmSplit.holdoutName
+        }
+        return Dictionary(uniqueKeysWithValues: (arms ?? []).map { (UInt8($0.offset + 1), 0) })
     }
 
     private init(_ plan: Plan, _ list: TokenList) {
@@ -80,10 +97,12 @@ struct Preview {
     }
 
     private func show(
-        line: UInt64, token: [UInt8], payload: [UInt8], payloadName: String?, topic: [UInt8]?,
-        collapseID: [UInt8]?
+        line: UInt64, token: [UInt8], payload: [UInt8], payloadName: String?, arm: UInt8,
+        topic: [UInt8]?, collapseID: [UInt8]?
     ) {
-        let name = payloadName.map { ", \(printable($0))" } ?? ""
+        let arms = plan.payloads.set.arms
+        let armName = arms.flatMap { arm == 0 ? nil : ", arm \($0.split.names[Int(arm) - 1])" }
+        let name = (armName ?? "") + (payloadName.map { ", \(printable($0))" } ?? "")
         let token = ShortenedToken(token)
         var lines = ["line \(line) of \(listName)\(name)"]
         if let binary = settings.binary {
@@ -93,7 +112,8 @@ struct Preview {
             lines.append("priority \(binary.priority)")
         } else {
             lines += fields(
-                token, payloadCount: payload.count, topic: topic, collapseID: collapseID)
+                token, payloadCount: payload.count, topic: topic, collapseID: collapseID,
+                priority: arms?.priority(of: arm))
         }
         let text = ForeignText.escaped(
             String(decoding: token.shortened(in: payload), as: UTF8.self))
@@ -104,13 +124,15 @@ struct Preview {
 
     /// Header fields in the order in which they are sent.
     private func fields(
-        _ token: ShortenedToken, payloadCount: Int, topic: [UInt8]?, collapseID: [UInt8]?
+        _ token: ShortenedToken, payloadCount: Int, topic: [UInt8]?, collapseID: [UInt8]?,
+        priority: Priority?
     ) -> [String] {
         let authorization = settings.usesProviderToken ? [UInt8]() : nil
         let own = collapseID.flatMap { $0.isEmpty ? nil : $0 }
         return settings.fields(
             authorization: authorization, version: 0, personalTopicCount: topic?.count,
-            personalCollapseCount: own?.count, personalLength: true
+            personalCollapseCount: own?.count,
+            ownPriorityCount: priority.map { "\($0.rawValue)".utf8.count }, personalLength: true
         ).map { field in
             let value: String
             switch (field.name, field.value) {
@@ -118,6 +140,7 @@ struct Preview {
             case (.authorization, _): value = "bearer … (\(plan.credential.summary))"
             case (.identifier, _): value = "… (from the campaign's number and the row's)"
             case (.contentLength, _): value = "\(payloadCount)"
+            case (.priority, .hole): value = priority.map { "\($0.rawValue)" } ?? ""
             case (.topic, .hole): value = String(decoding: topic ?? [], as: UTF8.self)
             case (.collapseIdentifier, .hole):
                 value = String(decoding: token.shortened(in: own ?? []), as: UTF8.self)

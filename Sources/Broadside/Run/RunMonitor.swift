@@ -488,7 +488,8 @@ extension LedgerSession {
     fileprivate func surroundings(_ plan: Plan, source: ListSource) -> RunSampler.Context {
         RunSampler.Context(
             campaign: hexadecimal(campaign), name: manifest.name, labels: manifest.labels ?? [:],
-            acceptsBySilence: manifest.identity.acceptsBySilence, earlier: kept,
+            acceptsBySilence: manifest.identity.acceptsBySilence,
+            split: manifest.identity.split, earlier: kept,
             rows: manifest.rows, knownEnd: manifest.rowCount,
             listByteCount: source.list.byteCount,
             wantedConnections: plan.shape.connections)

@@ -274,7 +274,7 @@ final class LedgerSession {
             case .after(let seconds): "+\(seconds)s"
             case nil: nil
             }
-        return CampaignIdentity(
+        var identity = CampaignIdentity(
             listByteCount: list.byteCount, listFormat: list.format.rawValue,
             columns: list.layout.names,
             payloadSHA256: plan.payloads.digest, topic: plan.topicText,
@@ -290,6 +290,8 @@ final class LedgerSession {
             earlier: plan.options.earlierRules,
             wireProtocol: plan.options.wireProtocol == .binary
                 ? CampaignIdentity.binaryProtocol : nil)
+        identity.split = plan.options.split
+        return identity
     }
 
     /// Work that earlier runs left; nil if this is the first.

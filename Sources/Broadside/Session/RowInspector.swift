@@ -29,6 +29,9 @@ struct RowInspector: ~Copyable {
     /// Counts of rows whose value has no payload of its own.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
+    /// Number of the arm of the last inspected row; 0 if there are no arms.
+    var arm: UInt8 { renderer.lastArm }
+
     /// Number of rows whose payload contains a shortened value.
     var shortenedRows: UInt64 { renderer.shortenedRows }
 

@@ -51,6 +51,7 @@ enum LedgerCommand {
         var format = ExportFormat.csv
         var states: [String] = []
         var reasons: [String] = []
+        var arm: String?
         var output: String?
         var follows = false
         var cursor: String?
@@ -76,6 +77,7 @@ enum LedgerCommand {
             .repeated(
                 "reason", .known(Reason.allCases.map(\.text)), "REASON", \.reasons,
                 "export: only rows with this reason, as APNs spells it; may be repeated"),
+            .text("arm", "ARM", \.arm, "export: only rows in this arm of the campaign's --split"),
             .file(
                 "output", \.output, use: .written,
                 "export: output file, readable by its owner alone, compressed if it ends with .gz or .zst (default: standard output); merge, repair: the new directory"
@@ -100,7 +102,8 @@ enum LedgerCommand {
             case "stats": ["ledger", "json"]
             case "export":
                 [
-                    "ledger", "tokens", "format", "state", "reason", "output", "follow", "cursor",
+                    "ledger", "tokens", "format", "state", "reason", "arm", "output", "follow",
+                    "cursor",
                 ]
             case "find": ["ledger", "apns-id", "token", "tokens", "json"]
             case "merge": ["output", "tokens"]
@@ -181,7 +184,7 @@ enum LedgerCommand {
         let output = try OutputFile(values.output, permissions: 0o600)
         try ledger.writeExport(
             tokens: values.tokens, format: values.format, states: values.states,
-            reasons: values.reasons,
+            reasons: values.reasons, arm: values.arm,
             output: { (bytes) throws(BroadsideError) in try output.write(bytes) })
         try output.finish()
     }
@@ -195,6 +198,7 @@ enum LedgerCommand {
         request.format = values.format
         request.states = values.states
         request.reasons = values.reasons
+        request.arm = values.arm
         request.output = values.output
         request.cursor = values.cursor
         if try LedgerFollower(request).run() == .rowsAreLeft {

@@ -42,7 +42,8 @@ enum ProbeCommand {
         passedOverInCampaign: [
             "payload", "payload-by", "push-type", "priority", "expiration", "collapse-id",
             "skip-dead",
-            "registered-column", "dead-for", "cap", "history",
+            "registered-column", "dead-for", "cap", "history", "split", "split-salt", "arm",
+            "arm-collapse-id", "arm-priority",
         ],
         run: { (arguments) throws(BroadsideError) in
             let options = try options(from: arguments)

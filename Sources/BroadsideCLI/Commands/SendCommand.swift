@@ -55,7 +55,8 @@ enum SendCommand {
 
     /// Option groups that only `send` has.
     private static let ownGroups = [
-        whatToSend, whichProtocol, ListOptions.whichRows, EarlierLedgerOptions.group,
+        whatToSend, whichProtocol, ListOptions.whichRows, SplitOptions.group,
+        EarlierLedgerOptions.group,
     ]
 
     private static let whatToSend = OptionGroup<SendOptions>(
@@ -272,7 +273,8 @@ enum SendCommand {
     ) throws(BroadsideError) {
         var required = [
             RequiredOption("tokens", "FILE", or: [("to", "TOKEN")]),
-            RequiredOption("payload", "FILE", or: [("payload-by", "COLUMN=DIR")]),
+            RequiredOption(
+                "payload", "FILE", or: [("payload-by", "COLUMN=DIR")], rare: ["arm"]),
         ]
         // A campaign file may be written before it is complete.
         if !arguments.has("print-campaign") {
@@ -287,6 +289,7 @@ enum SendCommand {
     ) throws(BroadsideError) {
         for group in ownGroups { try group.read(arguments, into: &options) }
         try EarlierLedgerOptions.check(options)
+        try SplitOptions.check(options, arguments)
         try readCommon(arguments, into: &options)
     }
 

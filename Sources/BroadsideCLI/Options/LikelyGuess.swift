@@ -91,13 +91,11 @@ struct LikelyGuess {
             "exclude blacklist optout opt-out opt-outs unsubscribed", "suppress",
             "write --suppress FILE"),
         .init(
-            "holdout hold-out control-group", "suppress",
-            "no share of a list can be held out yet: write --suppress FILE with the tokens of the "
-                + "holdout"),
+            "holdout hold-out control-group control", "split",
+            "write --split a=90 --split-salt TEXT: the rest up to 100 percent is the holdout"),
         .init(
-            "split split-salt arm arms variant variants ab ab-test", "payload-by",
-            "there is no split yet: add a column with the variant to the list, and write "
-                + "--payload-by COLUMN=DIR"),
+            "arms variant variants ab ab-test experiment", "split",
+            "write --split a=50,b=50 --split-salt TEXT, with --arm a=FILE and --arm b=FILE"),
         .init("filter query segment", "where", "write --where 'COLUMN = VALUE'"),
         .init(
             "frequency-cap not-in-ledger within", "cap",
@@ -144,7 +142,6 @@ struct LikelyGuess {
             "begin start-or-resume begin-or-resume resume-or-start", "resume-or-begin",
             "write --resume-or-begin: it continues the ledger, or begins if there is none"),
         .init("tail watch", "follow", "write --follow: rows are written as they settle"),
-        .init("arm", "state", "there are no arms yet: leave --arm out"),
         .init(
             "receipts opens", "all",
             "a report does not read receipts yet: join them with the apns_id of ledger export"),

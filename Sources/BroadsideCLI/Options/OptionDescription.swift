@@ -29,15 +29,18 @@ struct OptionDescription: Sendable {
     /// Whether a value of this option is a path of a file or directory.
     func isPath(_ text: String) -> Bool { kind.fileUse(of: text) != nil }
 
-    /// Path in a value that contains one, without the column before it.
+    /// Whether a value is a name, an equals sign and a path.
+    private var hasName: Bool { kind == .columnDirectory || kind == .namedFile }
+
+    /// Path in a value that contains one, without the name before it.
     func path(in text: String) -> String {
-        guard kind == .columnDirectory, let parts = text.parts(atFirst: "=") else { return text }
+        guard hasName, let parts = text.parts(atFirst: "=") else { return text }
         return String(parts.behind)
     }
 
     /// Value with its path relative to a folder.
     func withPath(_ text: String, in folder: String) -> String {
-        guard kind == .columnDirectory, let (column, path) = text.parts(atFirst: "=") else {
+        guard hasName, let (column, path) = text.parts(atFirst: "=") else {
             return folder + text
         }
         return path.isEmpty || path.starts(withBytes: "/") ? text : "\(column)=\(folder)\(path)"

@@ -40,6 +40,8 @@ enum OptionKind: Sendable, Equatable {
     case fileUnless([String])
     /// `COLUMN=DIR`: a column's name and a directory that is read.
     case columnDirectory
+    /// `NAME=FILE`: a name and a file that is read.
+    case namedFile
     /// File that is written, or `HOST:PORT`.
     case fileOrEndpoint
 
@@ -59,7 +61,7 @@ enum OptionKind: Sendable, Equatable {
         switch self {
         case .file(.ledgers) where value == EarlierLedgerOptions.none: return nil
         case .file(let use): return use
-        case .columnDirectory: return .read
+        case .columnDirectory, .namedFile: return .read
         case .fileUnless(let prefixes):
             return prefixes.contains { value.starts(withBytes: $0) } ? nil : .read
         case .choiceOrFile(let choices): return choices.contains(value) ? nil : .read

@@ -51,7 +51,8 @@ extension ParsedArguments {
         }
     }
 
-    /// Path of an option's input; `COLUMN=DIR` contains it after the equals sign.
+    /// Path of an option's input; `COLUMN=DIR` and `ARM=FILE` contain it after the equals
+    /// sign.
     private func input(_ option: OptionDescription, _ value: String) -> OutputRule.Input {
         OutputRule.Input(
             option: option.name, path: option.path(in: value),

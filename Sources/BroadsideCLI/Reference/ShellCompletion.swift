@@ -21,7 +21,7 @@ enum ShellCompletion: String, CaseIterable {
             case .choice(let choices), .known(let choices): self = .choices(choices)
             case .list(let choices): self = .list(choices)
             case .choiceOrFile(let choices): self = .choicesOrFile(choices)
-            case .file, .columnDirectory, .fileOrEndpoint, .fileUnless: self = .file
+            case .file, .columnDirectory, .namedFile, .fileOrEndpoint, .fileUnless: self = .file
             case .flag, .text, .number: self = .free
             }
         }

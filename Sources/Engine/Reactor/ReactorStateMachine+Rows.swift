@@ -227,10 +227,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .becomesUnknown:
             // An earlier run may have sent it and ended before the response.
             metrics.canaryReport.lostBefore += 1
+            writer.keepArm(from: rows.chunks.reader, of: tag, in: &rows.slab)
             settle(
                 tag, state: .unknown, status: 0,
                 reasonCode: Reason.connectionLost.rawValue, now: now)
         case .skipped(let skip):
+            writer.keepArm(from: rows.chunks.reader, of: tag, in: &rows.slab)
             settle(
                 tag, state: .skipped, status: 0, reasonCode: skip.reason.rawValue, now: now)
         case .send, .sendAgain, .settled, .beyondLimit:

@@ -21,9 +21,32 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func settleAccepted(_ tag: RowTag, now: Now) {
         // SAFETY: the slot belongs to the row until it is freed below.
         let token = unsafe RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag))
+        let fingerprint = TokenText.fingerprint(token)
+        guard !writer.isTemplated else { return acceptTemplated(tag, fingerprint, now: now) }
         recorder.ledger.accepted(
-            row: rows.slab[tag].row, fingerprint: TokenText.fingerprint(token),
+            row: rows.slab[tag].row, fingerprint: fingerprint,
             attempts: Int(rows.slab[tag].attempts), nowMilliseconds: now.wallMilliseconds)
+        metrics.statistics.counts[.accepted] += 1
+        metrics.acceptedSinceReport += 1
+        rows.slab.free(tag)
+    }
+
+    /// Records an acceptance of a row that differs from others in more than the token: it may have
+    /// its own topic, or be in an arm.
+    @inline(never)
+    private mutating func acceptTemplated(_ tag: RowTag, _ fingerprint: UInt64, now: Now) {
+        let (row, attempts) = (rows.slab[tag].row, Int(rows.slab[tag].attempts))
+        let arm = rows.slab[tag].personal.arm
+        if arm == 0 {
+            recorder.ledger.accepted(
+                row: row, fingerprint: fingerprint, attempts: attempts,
+                nowMilliseconds: now.wallMilliseconds)
+        } else {
+            recorder.ledger.accepted(
+                row: row, fingerprint: fingerprint, attempts: attempts, arm: arm,
+                nowMilliseconds: now.wallMilliseconds)
+            metrics.statistics.counts.arms.count(arm, .accepted)
+        }
         metrics.statistics.counts[.accepted] += 1
         metrics.acceptedSinceReport += 1
         if writer.topics != nil { metrics.topicsAccepted[Int(rows.slab[tag].personal.topic)] += 1 }
@@ -100,8 +123,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             row: rows.slab[tag].row, state: .rejected, status: status, reason: 0, reasonText: text,
             attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
             token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
-            nowMilliseconds: now.wallMilliseconds)
+            arm: rows.slab[tag].personal.arm, nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.counts.count(.rejected, reasonText: text)
+        metrics.statistics.counts.arms.count(rows.slab[tag].personal.arm, .rejected)
         rows.slab.free(tag)
     }
 
@@ -115,8 +139,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             row: rows.slab[tag].row, state: rowState, status: status, reason: reasonCode,
             reasonText: nil, attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
             token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
-            nowMilliseconds: now.wallMilliseconds)
+            arm: rows.slab[tag].personal.arm, nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.counts.count(rowState, reason: reasonCode)
+        metrics.statistics.counts.arms.count(rows.slab[tag].personal.arm, rowState)
         rows.slab.free(tag)
     }
 

@@ -141,9 +141,10 @@ extension ReactorSettings {
     /// - Parameters:
     ///   - collapseCount: Bytes of the row's collapse ID; 0 for none.
     ///   - topic: The row's own topic; nil if all rows have the same topic.
+    ///   - priority: The priority of the row's arm; nil for that of the campaign.
     func personalTemplate(
         authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int,
-        topic: [UInt8]? = nil, mirror: inout DynamicTableMirror
+        topic: [UInt8]? = nil, priority: [UInt8]? = nil, mirror: inout DynamicTableMirror
     ) -> (template: PersonalTemplate, changedTable: Bool) {
         let generation = mirror.generation
         // A template for many rows must not depend on the size of this row's collapse ID: an entry
@@ -152,28 +153,35 @@ extension ReactorSettings {
         if count != nil, mirror.index(of: .collapseIdentifier) == nil {
             var trial = mirror
             let largest = NotificationHeaders.maximumCollapseIDCount
-            _ = encode(authorization, collapseCount: largest, topic: topic, mirror: &trial)
+            _ = encode(
+                authorization, collapseCount: largest, topic: topic, priority: priority,
+                mirror: &trial)
             if trial.index(of: .collapseIdentifier) == nil { count = largest }
         }
-        var block = encode(authorization, collapseCount: count, topic: topic, mirror: &mirror)
+        var block = encode(
+            authorization, collapseCount: count, topic: topic, priority: priority, mirror: &mirror)
         fillIdentifier(&block)
         // A hole, so that the topic is not inserted into the server's table: later rows have other
         // topics.
         if let topic, let hole = block.hole(.topic) {
             block.bytes.replaceSubrange(hole, with: topic)
         }
+        // The server's table has one priority, that of the campaign.
+        if let priority, let hole = block.hole(.priority) {
+            block.bytes.replaceSubrange(hole, with: priority)
+        }
         return (PersonalTemplate(block: block), mirror.generation != generation)
     }
 
     private func encode(
         _ authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int?,
-        topic: [UInt8]?, mirror: inout DynamicTableMirror
+        topic: [UInt8]?, priority: [UInt8]?, mirror: inout DynamicTableMirror
     ) -> EncodedBlock {
         RequestBlockEncoder.encode(
             fields(
                 authorization: authorization.value, version: authorization.version,
                 personalTopicCount: topic?.count, personalCollapseCount: collapseCount,
-                personalLength: true),
+                ownPriorityCount: priority?.count, personalLength: true),
             mirror: &mirror, indexingPolicy: indexingPolicy, huffman: true)
     }
 }

@@ -11,11 +11,14 @@ extension ReactorSettings {
     ///     have the same topic.
     ///   - personalCollapseCount: Size in bytes of a hole for the row's own collapse ID; nil: no
     ///     hole.
+    ///   - ownPriorityCount: Size in bytes of a hole for the priority of the row's arm; nil: that
+    ///     of the campaign.
     ///   - personalLength: Whether payloads differ per row. Then content-length is a hole of one
     ///     byte at the very end, because a template has to write a varying number of digits.
     package func fields(
         authorization: [UInt8]?, version: UInt32, personalTopicCount: Int? = nil,
-        personalCollapseCount: Int? = nil, personalLength: Bool = false
+        personalCollapseCount: Int? = nil, ownPriorityCount: Int? = nil,
+        personalLength: Bool = false
     ) -> [RequestField] {
         var fields = [
             RequestField(.method, "POST"),
@@ -39,7 +42,11 @@ extension ReactorSettings {
         if let personalCollapseCount {
             fields.append(RequestField(.collapseIdentifier, .hole(count: personalCollapseCount)))
         }
-        add(.priority, priority)
+        if let ownPriorityCount {
+            fields.append(RequestField(.priority, .hole(count: ownPriorityCount)))
+        } else {
+            add(.priority, priority)
+        }
         if sendsContentLength {
             // A content-length that is constant over the run is indexed like other constants;
             // otherwise it is a literal each time, with a name from the static table.

@@ -1,3 +1,4 @@
+import BroadsideAPNs
 import BroadsideHPACK
 import BroadsideHTTP2
 import BroadsidePayloads
@@ -185,7 +186,8 @@ extension RequestWriter {
         var mirror = session.mirror
         let (template, changedTable) = settings.personalTemplate(
             authorization: (authorization, authorizationVersion), collapseCount: collapseCount,
-            topic: topics?.text(slab[tag].personal.topic), mirror: &mirror)
+            topic: topics?.text(slab[tag].personal.topic),
+            priority: priority(of: slab[tag].personal), mirror: &mirror)
         if !changedTable, let key = personalKey(slab[tag].personal) {
             personalTemplates.insert(template, for: key)
             return write(tag, of: slab, with: template, on: &session)
@@ -203,7 +205,13 @@ extension RequestWriter {
         var key = key
         key?.hasPersonalCollapse = shape.collapseCount > 0
         if topics != nil { key?.topic = UInt16(shape.topic) + 1 }
+        if let priority = arms?.priority(of: shape.arm) { key?.priority = priority.rawValue }
         return key
+    }
+
+    /// The priority of a row's arm, as text; nil: that of the campaign.
+    private func priority(of shape: PayloadRenderer.Shape) -> [UInt8]? {
+        arms?.priority(of: shape.arm).map { Array("\($0.rawValue)".utf8) }
     }
 
     private mutating func write(

@@ -15,6 +15,8 @@ import BroadsideTLS
     let isTemplated: Bool
     /// The topics that rows name; nil: all rows have the same topic.
     let topics: RowTopics?
+    /// The campaign's arms; nil: there are none.
+    let arms: ArmPayloads?
     private var renderer: PayloadRenderer
     /// Maximum and minimum payload size, as far as they are known before the row.
     let payloadLimit: Int
@@ -58,6 +60,7 @@ import BroadsideTLS
         self.settings = settings
         isTemplated = settings.personal != nil
         topics = settings.personal?.topic?.topics
+        arms = settings.personal?.arms
         personalTemplates = TemplateCache(topics: topics == nil ? 0 : RowTopics.limit)
         let payloads = settings.personal ?? PayloadSet(constant: settings.payload)
         renderer = PayloadRenderer(payloads, layout: layout)
@@ -151,11 +154,20 @@ import BroadsideTLS
     ) -> Reason? {
         switch renderer.render(reader) {
         case .invalid(let reason):
+            slab[tag].personal.arm = renderer.lastArm
             return reason
         case .made(let shape):
             slab.keep(renderer.lastPieces, shape: shape, of: tag)
             return nil
         }
+    }
+
+    /// Stores the arm of the row that `reader` read last and that is settled without a request.
+    @inline(__always)
+    mutating func keepArm(
+        from reader: borrowing RowReader, of tag: RowTag, in slab: inout RowSlab
+    ) {
+        if arms != nil { slab[tag].personal.arm = renderer.findArm(reader) }
     }
 
     /// A row's field values, for another reactor; empty for a constant payload.

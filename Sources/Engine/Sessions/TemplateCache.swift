@@ -10,6 +10,8 @@ struct TemplateKey: Equatable {
     var hasPersonalCollapse = false
     /// The number of the row's topic plus 1; 0 if all rows have the same topic.
     var topic: UInt16 = 0
+    /// The priority of the row's arm; 0: that of the campaign.
+    var priority: UInt8 = 0
 }
 
 /// Request bytes that are encoded once and used for many requests.

@@ -30,6 +30,7 @@ package struct MetricsText {
         addRows(snapshot)
         addRequests(snapshot)
         addTopics(snapshot)
+        addArms(snapshot)
         addConnections(snapshot)
         addLatency(snapshot.latencyCounts)
         family(
@@ -108,6 +109,21 @@ package struct MetricsText {
         family("topic_stopped", .gauge, "1 for a topic to which a guard lets nothing more be sent.")
         for topic in topics {
             sample("topic_stopped", ["topic": topic.name], topic.stop == nil ? "0" : "1")
+        }
+    }
+
+    /// Adds counters per arm, if the campaign has arms.
+    private mutating func addArms(_ snapshot: RunSnapshot) {
+        guard let arms = snapshot.arms else { return }
+        family(
+            "arm_rows_settled_total", .counter,
+            "Rows that are settled, over all runs, by arm and state.")
+        for arm in arms.arms {
+            for state in RowState.settledStates {
+                sample(
+                    "arm_rows_settled_total", ["arm": arm.name, "state": state.name],
+                    "\(arm.count(state))")
+            }
         }
     }
 

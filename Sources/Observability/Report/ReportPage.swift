@@ -18,7 +18,9 @@ package struct ReportPage {
     /// Page as bytes.
     package var html: [UInt8] {
         var page = pageHead(title: "\(heading): \(shares)", css: ReportStyle.css)
-        page += header + nextSteps + refusals + charts + runs + connections + settings + events
+        page +=
+            header + nextSteps + arms + refusals + charts + runs + connections + settings
+            + events
         page += """
             <footer>\(escapedHTML(axis.note)) Broadside \(broadsideVersion), \
             \(escapedHTML(Self.time(data.createdAtMilliseconds))). Ledger: \

@@ -33,6 +33,7 @@ extension LedgerReader {
         result.name = manifest.name ?? ledgers.first?.manifest.name
         result.labels = manifest.labels ?? [:]
         if manifest.shards == nil { result.guards = GuardStatus(manifest) }
+        result.split = split
         result.acceptsBySilence = manifest.identity.acceptsBySilence
         result.take(summary.counts, rows: rows)
         result.retries = manifest.counters.retries

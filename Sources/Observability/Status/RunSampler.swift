@@ -16,6 +16,8 @@ package struct RunSampler {
         var labels: [String: String]
         /// Whether the server is a legacy gateway.
         var acceptsBySilence = false
+        /// Rule that puts devices into arms; nil if there are none.
+        var split: ArmSplit?
         /// Rows that earlier runs settled and that this run does not send again.
         var earlier: RowCounts
         /// Selection of the list's rows that belong to the campaign.
@@ -28,7 +30,8 @@ package struct RunSampler {
 
         package init(
             campaign: String, name: String? = nil, labels: [String: String] = [:],
-            acceptsBySilence: Bool = false, earlier: RowCounts, rows: CampaignRows = CampaignRows(),
+            acceptsBySilence: Bool = false, split: ArmSplit? = nil, earlier: RowCounts,
+            rows: CampaignRows = CampaignRows(),
             knownEnd: UInt64? = nil,
             listByteCount: UInt64? = nil, wantedConnections: Int
         ) {
@@ -36,6 +39,7 @@ package struct RunSampler {
             self.name = name
             self.labels = labels
             self.acceptsBySilence = acceptsBySilence
+            self.split = split
             self.earlier = earlier
             self.rows = rows
             self.knownEnd = knownEnd
@@ -63,6 +67,7 @@ package struct RunSampler {
         snapshot.name = context.name
         snapshot.labels = context.labels
         snapshot.acceptsBySilence = context.acceptsBySilence
+        snapshot.split = context.split
         snapshot.counts = context.earlier
         snapshot.wallMilliseconds = start.wallMilliseconds
         snapshot.wantedConnections = context.wantedConnections

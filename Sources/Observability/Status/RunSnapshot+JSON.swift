@@ -35,6 +35,7 @@ extension RunSnapshot {
         line.add("eta_seconds", etaSeconds, places: 0)
         line.addRaw("guards", guards?.json.object ?? "null")
         if let topics { line.add("topics", TopicReport.json(topics)) }
+        if let arms { line.add("arms", arms.json) }
         return line
     }
 }

@@ -2,7 +2,7 @@ import BroadsideAPNs
 package import BroadsideEngine
 package import BroadsideLedgerFormat
 package import BroadsidePolicy
-import BroadsideRows
+package import BroadsideRows
 import BroadsideSupport
 
 /// Sample of a whole run: the source of the live view, `--progress json`, the metrics, the control
@@ -33,6 +33,10 @@ package struct RunSnapshot: Sendable {
     package var labels: [String: String] = [:]
     /// Whether the server is a legacy gateway, so that silence counts as acceptance.
     var acceptsBySilence = false
+    /// Rule that puts devices into arms; nil if there are none.
+    package var split: ArmSplit?
+    /// Settled rows of each arm over all runs; nil if there are no arms.
+    var arms: ArmTotals? { ArmTotals(split, counts.arms) }
     /// Counts of the guards; nil after the run's end.
     package var guards: GuardStatus?
     package var phase = Phase.running

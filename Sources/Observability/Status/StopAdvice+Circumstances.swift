@@ -46,6 +46,7 @@ extension Summary {
             case .filtered: "does --where name the rows that are meant?"
             case .deadToken: "does --skip-dead name this app's ledgers?"
             case .frequencyCap: "is --cap the right limit?"
+            case .holdout: "does --split give the arms their shares?"
             case .suppressed, .duplicate, nil: "is --suppress the right list?"
             }
         return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "

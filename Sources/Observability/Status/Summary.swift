@@ -3,7 +3,7 @@ package import BroadsideLedgerFormat
 internal import BroadsidePayloads
 internal import BroadsidePolicy
 internal import BroadsidePrimitives
-internal import BroadsideRows
+package import BroadsideRows
 import BroadsideSupport
 internal import Glibc
 
@@ -135,6 +135,11 @@ public struct Summary: Sendable, Encodable {
     /// Counts of this process per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
 
+    /// Rule that puts devices into arms; nil if the campaign has none.
+    package var split: ArmSplit?
+    /// Settled rows of each arm over all runs; nil if the campaign has no arms.
+    package var arms: ArmTotals? { ArmTotals(split, counts.arms) }
+
     /// Rows of this process whose value has no payload of its own; nil if no process counted them.
     var fallbacks: FallbackCounts?
 
@@ -162,7 +167,7 @@ public struct Summary: Sendable, Encodable {
         case limitedBy = "limited_by"
         case guards
         case payloadFallbacks = "payload_fallbacks"
-        case topics
+        case topics, arms
     }
 
     /// Encodes all keys; unknown values are null.
@@ -201,6 +206,13 @@ public struct Summary: Sendable, Encodable {
                     topics.map { ($0.name, TopicCounts($0)) },
                     uniquingKeysWith: { first, _ in first }),
                 forKey: .topics)
+        }
+        // This key exists only if the campaign has arms.
+        if let arms {
+            try container.encode(
+                Dictionary(
+                    arms.arms.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first }),
+                forKey: .arms)
         }
     }
 
@@ -252,6 +264,7 @@ public struct Summary: Sendable, Encodable {
         for (reason, count) in reasons.sorted(by: { ($0.value, $1.key) > ($1.value, $0.key) }) {
             text += line("  \(reason)", grouped(count))
         }
+        for arm in arms?.arms ?? [] { text += line("arm \(arm.name)", arm.words) }
         return text
     }
 

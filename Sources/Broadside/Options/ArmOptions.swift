@@ -1,0 +1,16 @@
+public import BroadsideAPNs
+
+/// What one arm of a campaign sends in place of the campaign's own, as options.
+public struct ArmOptions: Sendable {
+    /// Name of the arm.
+    public var name: String
+    /// File of the arm's payload; nil: that of the campaign.
+    public var payload: String?
+    /// Value of apns-collapse-id; nil: that of the campaign.
+    public var collapseID: String?
+    /// Value of apns-priority; nil: that of the campaign.
+    public var priority: Priority?
+
+    /// Creates an arm that sends what the campaign sends.
+    public init(name: String) { self.name = name }
+}

@@ -1,0 +1,112 @@
+import Broadside
+import BroadsideSupport
+
+/// Options that put devices into arms, and give arms their payloads.
+enum SplitOptions {
+    static let group = OptionGroup<SendOptions>(
+        title: "Arms and holdout",
+        options: [
+            split, salt,
+            own(
+                "arm", .namedFile, "ARM=FILE",
+                "with --split: the arm's payload, in place of --payload; may be repeated"
+            ) { (arm, file) throws(BroadsideError) in
+                guard !file.isEmpty else { return false }
+                arm.payload = file
+                return true
+            },
+            own(
+                "arm-collapse-id", .text, "ARM=ID",
+                "with --split: the arm's --collapse-id; may be repeated"
+            ) { (arm, text) throws(BroadsideError) in
+                arm.collapseID = text
+                return true
+            },
+            own(
+                "arm-priority", .text, "ARM=1|5|10",
+                "with --split: the arm's --priority; may be repeated"
+            ) { (arm, text) throws(BroadsideError) in
+                guard let priority = UInt8(text).flatMap(Priority.init(rawValue:)) else {
+                    return false
+                }
+                arm.priority = priority
+                return true
+            },
+        ])
+
+    /// Names of the options, and the key of a campaign file that stands for some of them.
+    static let names = group.options.map(\.description.name)
+
+    private static let split = Option<SendOptions>(
+        OptionDescription(
+            "split", .text, "ARM=PERCENT,...",
+            "put each device into an arm, by its token: the same one for the same --split-salt; the rest up to 100 percent, or an arm named holdout, ends as skipped, Holdout"
+        )
+    ) { (arguments, options) throws(BroadsideError) in
+        guard let text = arguments.string("split") else { return }
+        guard let salt = arguments.string("split-salt") else {
+            throw .usage(
+                "split",
+                "goes with --split-salt: add --split-salt TEXT; the same text puts each device into "
+                    + "the same arm again, another text into other arms")
+        }
+        try checkSalt(salt)
+        do throws(ArmSplit.Problem) {
+            options.split = try ArmSplit(text, salt: salt)
+        } catch {
+            throw .usage("split", error.message)
+        }
+    }
+
+    private static let salt = Option<SendOptions>.custom(
+        "split-salt", .text, "TEXT",
+        "with --split: text that is hashed with each token; a device's arm depends on both"
+    ) { (text, _) throws(BroadsideError) in try checkSalt(text) }
+
+    private static func checkSalt(_ text: String) throws(BroadsideError) {
+        guard ArmSplit.isSalt(text), !text.unicodeScalars.contains(where: ForeignText.isInvisible)
+        else {
+            throw .usage(
+                "split-salt",
+                "takes 1 to \(ArmSplit.saltByteLimit) bytes without control characters: write a "
+                    + "short text, such as the experiment's name")
+        }
+    }
+
+    /// Repeatable option that sets a value of one arm.
+    ///
+    /// - Parameter set: Sets the value; returns whether the text is one.
+    private static func own(
+        _ name: String, _ kind: OptionKind, _ placeholder: String, _ help: String,
+        _ set: @escaping @Sendable (inout ArmOptions, String) throws(BroadsideError) -> Bool
+    ) -> Option<SendOptions> {
+        Option(OptionDescription(name, kind, placeholder, help, isRepeatable: true)) {
+            (arguments, options) throws(BroadsideError) in
+            var known: Set<String> = []
+            for text in arguments.strings(name) {
+                let parts = text.parts(atFirst: "=")
+                let arm = parts.map { String($0.before) } ?? ""
+                var own = options.arms.first { $0.name == arm } ?? ArmOptions(name: arm)
+                guard let parts, !arm.isEmpty, try set(&own, String(parts.behind)) else {
+                    throw .usage(name, "'\(printable(text))' is not \(placeholder): correct it")
+                }
+                guard known.insert(arm).inserted else {
+                    throw .usage(name, "names \(printable(arm)) twice: give it once")
+                }
+                options.arms.removeAll { $0.name == arm }
+                options.arms.append(own)
+            }
+        }
+    }
+
+    /// Checks the combination of these options.
+    static func check(
+        _ options: SendOptions, _ arguments: ParsedArguments
+    ) throws(BroadsideError) {
+        guard options.split == nil,
+            let name = names.first(where: { $0 != "split" && arguments.has($0) })
+        else { return }
+        throw .usage(
+            name, "goes with --split: add --split ARM=PERCENT,..., such as --split a=45,b=45")
+    }
+}
