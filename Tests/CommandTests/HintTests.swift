@@ -51,7 +51,7 @@ struct HintTests {
         .init("send --channel x", "broadside channel and broadside broadcast"),
         .init("send --storage newest", "broadside channel"),
         .init("ledger export --tail", "write --follow"),
-        .init("report --receipts x", "ledger export"),
+        .init("report --opens x", "--receipts FILE"),
         .init("tokens dedupe --newest-column x", "--newest COLUMN"),
         .init("channels list", "did you mean channel?"),
         .init("broadcast --topic x", "write --app BUNDLE"),

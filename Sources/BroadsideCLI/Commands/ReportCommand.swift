@@ -6,12 +6,19 @@ enum ReportCommand {
     static let description: CommandDescription = CommandDescription(
         name: "report",
         summary: "write an HTML report of a campaign, or of many nights",
-        usage: "--ledger DIR [--output FILE.html] | --all DIR... [--json] [--output FILE]",
+        usage:
+            "--ledger DIR [--receipts FILE [--by COLUMN] [--json]] [--output FILE.html] | --all DIR... [--json] [--output FILE]",
         discussion: """
             Writes one HTML page about a campaign, over all its runs: the outcome in one sentence and
             one bar, what needs a decision, what to do next, reasons, curves, the bottleneck. The page
             is self-contained. You can write it at any time, also while the campaign is running. Clock
             times are this machine's (TZ sets the zone); start and end are also shown in UTC.
+
+            With --receipts, the page shows how many devices opened: for each arm of --split with its
+            95% interval (Wilson), and each difference, also from the holdout (Newcombe), or that the
+            sample is too small to tell. The file is CSV, TSV or JSON Lines with the column apns_id, or
+            token, which also compares with the holdout; and the column time (Unix seconds or
+            milliseconds, or ISO 8601). A device counts once, with its first receipt.
 
             With --all, the page is about many nights: one row for each, newest first, and charts of
             list, dead tokens, speed, duration and failures. A night is marked if its list, dead tokens,
@@ -31,7 +38,17 @@ enum ReportCommand {
                 options: [
                     .init("ledger", .file(.ledger), "DIR", "the ledger's directory"),
                     .init("all", .flag, nil, "one page about the ledgers of all DIRs that follow"),
-                    .init("json", .flag, nil, "with --all: one line of JSON per night, no page"),
+                    .init(
+                        "json", .flag, nil,
+                        "with --all: one line of JSON per night; with --receipts: the figures as JSON; no page"
+                    ),
+                    .init(
+                        "receipts", .file(.read), "FILE",
+                        "with --ledger: what devices reported, joined by apns_id or token"),
+                    .init(
+                        "by", .text, "COLUMN",
+                        "with --receipts: also count opens by the values of this column; may be repeated",
+                        isRepeatable: true),
                     .init(
                         "output", .file(.written), "FILE", "output file (default: standard output)"),
                 ])
@@ -44,12 +61,15 @@ enum ReportCommand {
                 "Write one page about all ledgers in a directory",
                 "broadside report --all nights --output nights.html"),
             .init(
-                "Print the nights as JSON",
-                "broadside report --all nights --json"),
+                "Write the page with what devices reported, also by country",
+                #"""
+                broadside report --ledger tonight --receipts opens.csv --by country \
+                    --output tonight.html
+                """#),
         ],
         run: { (arguments) throws(BroadsideError) in
             if arguments.has("all") { return try writeAll(arguments) }
-            if arguments.has("json") {
+            if arguments.has("json"), !arguments.has("receipts") {
                 throw .usage(
                     "json",
                     "is only for several nights: add --all, or use broadside "
@@ -60,13 +80,30 @@ enum ReportCommand {
             let path = try arguments.required("ledger", "DIR")
             let ledger = try LedgerReader(path: path)
             try ledger.checkOutput(arguments.string("output"))
-            try ledger.writeReport(to: try OutputFile(arguments.string("output")))
+            let output = try OutputFile(arguments.string("output"))
+            let columns = arguments.strings("by")
+            guard let receipts = arguments.string("receipts") else {
+                guard columns.isEmpty else {
+                    throw .usage("by", "goes with --receipts: add --receipts FILE")
+                }
+                try ledger.writeReport(to: output)
+                return 0
+            }
+            guard arguments.has("json") else {
+                try ledger.writeReport(to: output, receipts: receipts, by: columns)
+                return 0
+            }
+            try output.write(Array(try ledger.receiptsJSON(receipts, by: columns).utf8))
+            try output.finish()
             return 0
         })
 
     private static func writeAll(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
         if arguments.has("ledger") {
             throw .usage("all", "and --ledger exclude each other: give one of them")
+        }
+        if let name = ["receipts", "by"].first(where: { arguments.has($0) }) {
+            throw .usage(name, "is about one campaign: give --ledger DIR in place of --all")
         }
         guard !arguments.words.isEmpty else {
             throw .usage("all", "names no directory: write --all DIR...")

@@ -143,8 +143,8 @@ struct LikelyGuess {
             "write --resume-or-begin: it continues the ledger, or begins if there is none"),
         .init("tail watch", "follow", "write --follow: rows are written as they settle"),
         .init(
-            "receipts opens", "all",
-            "a report does not read receipts yet: join them with the apns_id of ledger export"),
+            "opens clicks receipt", "receipts",
+            "write --receipts FILE, what devices reported with an apns_id or a token, and a time"),
         .init(
             "newest-column", "newest",
             "write --newest COLUMN: the row with the newest time is kept"),

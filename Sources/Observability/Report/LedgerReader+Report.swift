@@ -33,8 +33,10 @@ extension LedgerReader {
     }
 
     /// Report page as bytes.
+    ///
+    /// - Parameter receipts: What devices reported; nil if no receipts were given.
     package func reportPage(
-        isOurs: Bool = false, ending: Ending? = nil
+        isOurs: Bool = false, ending: Ending? = nil, receipts: ReceiptFindings? = nil
     ) throws(BroadsideError) -> [UInt8] {
         let manifest = manifest
         let summary = try statistics(isOurs: isOurs)
@@ -43,6 +45,7 @@ extension LedgerReader {
             summary: summary, telemetry: telemetry, epochs: manifest.epochs, course: try course(),
             ledgerPath: directory.path, listPath: manifest.listPath,
             createdAtMilliseconds: Clock.now().wallMilliseconds)
+        data.receipts = receipts
         data.isInProgress = !isOurs && directory.isInUse
         data.startedAtMilliseconds = manifest.firstStartedAtMilliseconds
         data.cause = manifest.latestCause(telemetry)

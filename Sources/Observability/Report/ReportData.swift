@@ -52,6 +52,8 @@ package struct ReportData {
     var events: [Telemetry.Event] = []
     var eventsLost: UInt64 = 0
     var settings: [Telemetry.Setting] = []
+    /// What devices reported; nil if no receipts were given.
+    var receipts: ReceiptFindings?
     var createdAtMilliseconds: UInt64 = 0
 
     /// - Parameter course: Settlement times from the ledger's rows; nil: the telemetry is complete.

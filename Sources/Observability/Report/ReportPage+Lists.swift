@@ -120,7 +120,7 @@ extension ReportPage {
     }
 
     /// Box that opens with a click on its title.
-    private func folded(_ title: String, _ html: String) -> String {
+    func folded(_ title: String, _ html: String) -> String {
         "<details class=\"box fold\"><summary>\(escapedHTML(title))</summary>\n\(html)</details>\n"
     }
 }

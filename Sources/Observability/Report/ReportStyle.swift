@@ -88,6 +88,13 @@ enum ReportStyle {
         align-items:center;margin:0;padding:0;list-style:none}
         .share li{display:contents}.share .bar{height:12px;border-radius:3px;background:var(--first);\
         min-width:2px}
+        .ones{grid-template-columns:minmax(0,1fr);margin-bottom:14px}.spans{display:grid;\
+        grid-template-columns:fit-content(140px) minmax(80px,1fr) fit-content(45%);\
+        gap:8px 12px;align-items:center;margin:0 0 8px;padding:0;list-style:none}.spans li{display:contents}\
+        .spans b{overflow-wrap:anywhere}.span{position:relative;height:20px;background:var(--ground);border-radius:3px}\
+        .span u,.span em,.span i{position:absolute;top:0;bottom:0}.span u{top:8px;bottom:8px;min-width:2px;background:var(--first)}\
+        .span em{width:8px;top:6px;bottom:6px;margin-left:-4px;border-radius:4px;background:var(--first)}\
+        .span i{width:1px;background:var(--soft)}.faint .span u,.faint .span em{background:var(--dead)}
         figure p,.box p{margin:0 0 8px}.box p:last-child{margin:0}
         footer{margin-top:36px;color:var(--soft);font-size:13px}
         @media print{:root{color-scheme:light;--ground:#fff;--sheet:#fff;--ink:#000;--soft:#444;\

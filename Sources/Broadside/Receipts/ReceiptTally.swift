@@ -1,0 +1,83 @@
+import BroadsideLists
+import BroadsideObservability
+import BroadsideSupport
+
+/// Count of devices and of their first receipts. Takes records in their order: a key's rows, then
+/// its receipts by time.
+struct ReceiptTally {
+    var findings: ReceiptFindings
+    /// Number of each value, by column.
+    private var numbers: [[[UInt8]: Int]]
+
+    private var key: UInt64?
+    /// Arm of the key's rows, and when the first of them was settled; nil if there are none.
+    private var row: (arm: Int, settled: UInt64)?
+    private var isOpened = false
+
+    init(_ findings: ReceiptFindings) {
+        self.findings = findings
+        numbers = findings.columns.map { _ in [:] }
+    }
+
+    /// Number of a column's value; values beyond the limit share the last one.
+    mutating func number(of value: [UInt8], _ column: Int) -> Int {
+        if let known = numbers[column][value] { return known }
+        let count = findings.columns[column].values.count
+        guard count < ReceiptsJoin.valueLimit else {
+            if count == ReceiptsJoin.valueLimit {
+                findings.columns[column].values.append(ReceiptsJoin.otherValues)
+            }
+            return ReceiptsJoin.valueLimit
+        }
+        numbers[column][value] = count
+        findings.columns[column].values.append(String(decoding: value, as: UTF8.self))
+        assert(numbers[column].count == count + 1, "each value has one number")
+        return count
+    }
+
+    mutating func take(_ record: RecordSorter.Record) {
+        if key != record.first {
+            key = record.first
+            row = nil
+            isOpened = false
+        }
+        guard record.second == 1 else {
+            // Further rows of the device are not further devices.
+            guard row == nil else { return }
+            let arm = Int(record.fourth) - 1
+            row = (arm, record.third)
+            findings.arms[arm].devices += 1
+            return
+        }
+        guard let row else {
+            findings.foreign += 1
+            return
+        }
+        guard record.third >= row.settled else {
+            findings.early += 1
+            return
+        }
+        guard !isOpened else {
+            findings.repeated += 1
+            return
+        }
+        isOpened = true
+        findings.arms[row.arm].opened += 1
+        let hour = (record.third - row.settled) / 3_600_000
+        findings.arms[row.arm].hours[Int(min(hour, UInt64(ReceiptFindings.hourCount)))] += 1
+        for column in findings.columns.indices {
+            let value = Int(record.fourth >> UInt64(8 * column) & 0xFF)
+            while findings.arms[row.arm].values[column].count <= value {
+                findings.arms[row.arm].values[column].append(0)
+            }
+            findings.arms[row.arm].values[column][value] += 1
+        }
+    }
+
+    /// The findings, after all records.
+    func finish() -> ReceiptFindings {
+        assert(
+            findings.arms.allSatisfy { $0.opened <= $0.devices }, "each device opens once at most")
+        return findings
+    }
+}

@@ -1,0 +1,193 @@
+import BroadsideSupport
+
+/// What devices reported about a campaign, by arm (`report --receipts`).
+package struct ReceiptFindings: Sendable {
+    /// Devices of an arm, and those that opened.
+    package struct Arm: Sendable {
+        /// Name; `all` in a campaign without arms.
+        package var name: String
+        package var isHoldout: Bool
+        /// Devices that got the notification, or that the holdout left out.
+        package var devices: UInt64 = 0
+        /// Devices of these with a receipt.
+        package var opened: UInt64 = 0
+        /// First receipts by hours after the row was settled; the last entry is for all later.
+        package var hours = [UInt64](repeating: 0, count: ReceiptFindings.hourCount + 1)
+        /// First receipts by column, then by value.
+        package var values: [[UInt64]]
+
+        package init(name: String, isHoldout: Bool, columns: Int) {
+            self.name = name
+            self.isHoldout = isHoldout
+            values = Array(repeating: [], count: columns)
+        }
+
+        /// Share of the devices that opened.
+        package var proportion: Proportion { Proportion(count: opened, of: devices) }
+    }
+
+    /// A column of the receipts, and its values.
+    package struct Column: Sendable {
+        package var name: String
+        package var values: [String]
+
+        package init(name: String, values: [String]) {
+            self.name = name
+            self.values = values
+        }
+    }
+
+    /// Comparison of two arms.
+    struct Comparison {
+        var first: Arm
+        var second: Arm
+        var difference: Proportion.Difference
+
+        /// Names of both, such as `a - holdout`.
+        var name: String { "\(first.name) \u{2212} \(second.name)" }
+
+        /// What the difference means.
+        var verdict: String {
+            if difference.isTooSmallToTell { return "too small to tell" }
+            let better = difference.difference > 0 ? first.name : second.name
+            return "\(better) opens more"
+        }
+    }
+
+    /// Number of hours that are counted one by one.
+    package static let hourCount = 48
+
+    /// Arms in the order of the split.
+    package var arms: [Arm]
+    package var columns: [Column]
+    /// Whether receipts name tokens; otherwise they name apns-ids, which a holdout does not have.
+    package var namesTokens: Bool
+    /// Receipts read, and those that do not count: by their reason.
+    package var receipts: UInt64 = 0
+    /// Further receipts of a device that has one.
+    package var repeated: UInt64 = 0
+    /// Receipts of no row of the campaign that was accepted or held out.
+    package var foreign: UInt64 = 0
+    /// Receipts from before the row was settled.
+    package var early: UInt64 = 0
+    /// Receipts without a readable name or time.
+    package var unreadable: UInt64 = 0
+
+    package init(arms: [Arm], columns: [Column], namesTokens: Bool) {
+        self.arms = arms
+        self.columns = columns
+        self.namesTokens = namesTokens
+    }
+
+    /// Arms with devices that could open: without the holdout if receipts name apns-ids.
+    var shownArms: [Arm] { arms.filter { namesTokens || !$0.isHoldout } }
+
+    /// All pairs of arms, those with the holdout last.
+    var comparisons: [Comparison] {
+        let sent = shownArms.filter { !$0.isHoldout }
+        var pairs: [(Arm, Arm)] = []
+        for (index, first) in sent.enumerated() {
+            for second in sent[(index + 1)...] { pairs.append((first, second)) }
+        }
+        for holdout in shownArms where holdout.isHoldout {
+            for arm in sent { pairs.append((arm, holdout)) }
+        }
+        return pairs.map { first, second in
+            Comparison(
+                first: first, second: second,
+                difference: first.proportion.minus(second.proportion))
+        }
+    }
+
+    /// The most telling fact in one sentence.
+    var sentence: String {
+        let arms = shownArms.filter { !$0.isHoldout }
+        guard arms.count + (shownArms.count - arms.count) > 1 else {
+            guard let arm = arms.first else { return "No arm has devices." }
+            return
+                "\(Self.percent(arm.proportion.share)) of \(grouped(arm.devices)) devices opened."
+        }
+        let told = comparisons.filter { !$0.difference.isTooSmallToTell }
+        guard !told.isEmpty else {
+            return "No difference between arms is large enough to tell."
+        }
+        return told.map { comparison in
+            let difference = comparison.difference
+            let (better, worse) =
+                difference.difference > 0
+                ? (comparison.first, comparison.second) : (comparison.second, comparison.first)
+            return "\(better.name) opens more than \(worse.name), by "
+                + "\(decimal(abs(difference.difference) * 100, places: 1)) percentage points"
+        }.joined(separator: "; ") + "."
+    }
+
+    /// Receipts that do not count, for people; nil if all count.
+    var leftOutText: String? {
+        let parts = [
+            (repeated, "are further ones of a device"),
+            (foreign, "belong to no row that was accepted or held out"),
+            (early, "are from before the notification"),
+            (unreadable, "have no readable name or time"),
+        ].filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+
+    static func percent(_ share: Double) -> String { "\(decimal(share * 100, places: 1))%" }
+
+    static func text(_ interval: ClosedRange<Double>) -> String {
+        "\(percent(interval.lowerBound)) to \(percent(interval.upperBound))"
+    }
+
+    /// Percentage points with a sign.
+    static func points(_ value: Double) -> String {
+        let text = decimal(abs(value) * 100, places: 1)
+        return value < 0 && text != "0.0" ? "\u{2212}\(text)" : "+\(text)"
+    }
+}
+
+extension ReceiptFindings {
+    /// The figures as JSON, one object and a line end.
+    package var json: String {
+        var line = JSONLine()
+        line.add("receipts", receipts)
+        line.add("repeated", repeated)
+        line.add("foreign", foreign)
+        line.add("early", early)
+        line.add("unreadable", unreadable)
+        var armsLine = JSONLine()
+        for arm in shownArms { armsLine.add(arm.name, json(of: arm)) }
+        line.add("arms", armsLine)
+        let pairs = comparisons.map { comparison in
+            var pair = JSONLine()
+            pair.add("first", comparison.first.name)
+            pair.add("second", comparison.second.name)
+            pair.add("difference", comparison.difference.difference, places: 6)
+            pair.add("low", comparison.difference.interval.lowerBound, places: 6)
+            pair.add("high", comparison.difference.interval.upperBound, places: 6)
+            pair.add("too_small_to_tell", comparison.difference.isTooSmallToTell)
+            return pair.object
+        }
+        line.addRaw("differences", "[\(pairs.joined(separator: ","))]")
+        return line.object + "\n"
+    }
+
+    private func json(of arm: Arm) -> JSONLine {
+        var line = JSONLine()
+        line.add("devices", arm.devices)
+        line.add("opened", arm.opened)
+        line.add("share", arm.proportion.share, places: 6)
+        line.add("low", arm.proportion.interval.lowerBound, places: 6)
+        line.add("high", arm.proportion.interval.upperBound, places: 6)
+        line.addRaw("hours", "[\(arm.hours.map(String.init).joined(separator: ","))]")
+        var byColumn = JSONLine()
+        for (index, column) in columns.enumerated() {
+            var values = JSONLine()
+            for (place, name) in column.values.enumerated() {
+                values.add(name, place < arm.values[index].count ? arm.values[index][place] : 0)
+            }
+            byColumn.add(column.name, values)
+        }
+        line.add("by", byColumn)
+        return line
+    }
+}

@@ -1,0 +1,176 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// `report --receipts`: what devices reported, joined with the ledger's rows.
+@Suite(.timeLimit(.minutes(60)))
+struct ReceiptsTests {
+    private struct Findings: Decodable, Equatable {
+        struct Arm: Decodable, Equatable {
+            var devices: Int
+            var opened: Int
+            var hours: [Int]
+            var by: [String: [String: Int]]
+        }
+
+        struct Difference: Decodable, Equatable {
+            var first: String
+            var second: String
+            var difference: Double
+            var low: Double
+            var high: Double
+            var too_small_to_tell: Bool
+        }
+
+        var receipts: Int
+        var repeated: Int
+        var foreign: Int
+        var early: Int
+        var unreadable: Int
+        var arms: [String: Arm]
+        var differences: [Difference]
+    }
+
+    /// Makes receipts for a ledger's rows from its export, and the findings that they must have.
+    private static let judge = #"""
+        import csv, json, random, sys
+        export, folder, form, key = sys.argv[1:]
+        choose = random.Random(form + key)
+        rows = list(csv.DictReader(open(export)))
+        chance = {"a": 0.5, "b": 0.1, "holdout": 0.05}
+        receipts, arms = [], {}
+        counts = dict(repeated=0, foreign=0, early=0, unreadable=0)
+        for row in rows:
+            if row["state"] not in ("accepted", "skipped"): continue
+            if row["arm"] == "holdout" and key == "apns_id": continue
+            arm = arms.setdefault(row["arm"], dict(devices=0, opened=0, hours=[0] * 49, by={"app": {}}))
+            arm["devices"] += 1
+            if choose.random() >= chance[row["arm"]]: continue
+            settled = int(row["settled_at_ms"])
+            hour = choose.choice([0, 0, 0, 1, 5, 47, 48, 100])
+            time, app = settled + hour * 3600000 + choose.randrange(3600000), choose.choice(["iOS", "mac, big", ""])
+            arm["opened"] += 1
+            arm["hours"][min(hour, 48)] += 1
+            arm["by"]["app"][app] = arm["by"]["app"].get(app, 0) + 1
+            name = row[key].upper() if choose.random() < 0.5 else row[key]
+            receipts.append((name, time, app))
+            if choose.random() < 0.2:
+                receipts.append((name, time + 5, "iOS"))
+                counts["repeated"] += 1
+            if choose.random() < 0.1:
+                receipts.append((name, settled - 1, "iOS"))
+                counts["early"] += 1
+        stranger = "00000000-0000-4000-8000-000000000000" if key == "apns_id" else "12" * 32
+        receipts += [(stranger, 1, "iOS"), (receipts[0][0], "yesterday", "iOS"), ("zz", 1, "iOS")]
+        counts["foreign"], counts["unreadable"] = 1, 2
+        choose.shuffle(receipts)
+        for arm in arms.values():
+            arm["by"]["app"] = {app: arm["by"]["app"].get(app, 0) for app in {"iOS", "mac, big", ""}}
+        path = f"{folder}/receipts.{form}"
+        with open(path, "w", newline="") as file:
+            if form == "csv":
+                writer = csv.writer(file)
+                writer.writerow(["app", key, "time"])
+                writer.writerows((app, name, time) for name, time, app in receipts)
+            else:
+                for name, time, app in receipts:
+                    file.write(json.dumps({"time": time, "app": app, key: name}) + "\n")
+        json.dump(dict(counts, receipts=len(receipts), arms=arms), open(f"{folder}/judged", "w"))
+        """#
+
+    private let campaign: Campaign
+    private let export: String
+
+    init() throws {
+        campaign = try Campaign(rows: 900)
+        let server = try RecordingServer()
+        let finished = try campaign.send(
+            to: server.endpoint,
+            ["--split", "a=40,b=40", "--split-salt", "receipts", "--canary", "10"])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        export = try campaign.directory.write(campaign.ledger("export").output, to: "export.csv")
+    }
+
+    private func report(_ options: [String]) throws -> Finished {
+        try Broadside.run(
+            ["report", "--ledger", campaign.ledger] + options, in: campaign.directory)
+    }
+
+    @Test(arguments: ["csv", "jsonl"], ["apns_id", "token"])
+    func `Each device counts once, in its arm, hour and value, as Python counts`(
+        _ form: String, _ key: String
+    ) throws {
+        let folder = campaign.directory.path
+        let judged = try Subprocess.run(
+            "python3", ["-B", "-c", Self.judge, export, folder, form, key], in: campaign.directory)
+        #expect(judged.exitCode == 0, "\(judged.errors)")
+        let receipts = "\(folder)/receipts.\(form)"
+        let finished = try report(["--receipts", receipts, "--by", "app", "--json"])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let found = try JSONDecoder().decode(Findings.self, from: Data(finished.output.utf8))
+        var expected = try #require(
+            try JSONSerialization.jsonObject(
+                with: Data(contentsOf: URL(filePath: "\(folder)/judged"))) as? [String: Any])
+        expected["differences"] = [Any]()
+        var own = try JSONDecoder().decode(
+            Findings.self, from: JSONSerialization.data(withJSONObject: expected))
+        own.differences = found.differences
+        #expect(found == own)
+
+        let arms = found.differences.map { "\($0.first) \($0.second)" }
+        #expect(arms == (key == "token" ? ["a b", "a holdout", "b holdout"] : ["a b"]))
+        let first = try #require(found.differences.first)
+        #expect(first.low < first.difference && first.difference < first.high)
+        #expect(!first.too_small_to_tell && first.low > 0.2)
+
+        let page = try report(["--receipts", receipts, "--by", "app"])
+        #expect(page.exitCode == 0, "\(page.errors)")
+        #expect(page.output.contains("<h2>Who opened it</h2>"))
+        #expect(page.output.contains("a opens more than b, by "))
+        #expect(page.output.contains("mac, big"))
+        #expect(page.output.contains("of these, \(found.repeated) are further ones of a device"))
+    }
+
+    @Test func `A sample that shows no difference is too small to tell`() throws {
+        let rows = try String(contentsOfFile: export, encoding: .utf8).split(separator: "\n")
+            .dropFirst().map {
+                $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            }
+        var opened: [String: Int] = [:]
+        var text = "token,time\n"
+        for row in rows where opened[row[9], default: 0] < 8 && row[9] != "holdout" {
+            opened[row[9], default: 0] += 1
+            text += "\(row[1]),\(row[8])\n"
+        }
+        let receipts = try campaign.directory.write(text, to: "few.csv")
+        let finished = try report(["--receipts", receipts])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(finished.output.contains("too small to tell"))
+        #expect(finished.output.contains("<b>a \u{2212} b</b>"))
+    }
+
+    @Test(arguments: [
+        ("line,when\n1,2\n", [], "has neither a column apns_id nor a column token"),
+        ("token,when\nab,2\n", [], "no column 'time'"),
+        ("token,time\nab,2\n", ["--by", "app"], "no column 'app'"),
+        (
+            "token,time,app\nab,2,x\n", ["--by", "app", "--by", "app"],
+            "--by names one column twice"
+        ),
+        ("", ["--all"], "--receipts is about one campaign"),
+    ])
+    func `Receipts that can't be joined are exit 2 and named`(
+        _ text: String, _ options: [String], _ words: String
+    ) throws {
+        let file = try campaign.directory.write(text, to: "wrong.csv")
+        let finished =
+            options == ["--all"]
+            ? try Broadside.run(
+                ["report", "--all", campaign.directory.path, "--receipts", file],
+                in: campaign.directory)
+            : try report(["--receipts", file] + options)
+        #expect(finished.exitCode == 2)
+        #expect(finished.errorLines.count == 1, "\(finished.errors)")
+        #expect(finished.errors.contains(words), "\(finished.errors)")
+    }
+}
