@@ -99,6 +99,10 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case frequencyCap = 140
     /// The token is in the arm of `--split` that receives nothing.
     case holdout = 141
+    /// The row's time of delivery had passed at the campaign's first start.
+    case late = 142
+    /// The row names no time zone that the system knows.
+    case badZone = 143
 
     /// Whether APNs uses this text; the others are Broadside's own.
     public var isFromAPNs: Bool { rawValue < 128 }
@@ -175,6 +179,8 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
         case .deadToken: "DeadToken"
         case .frequencyCap: "FrequencyCap"
         case .holdout: "Holdout"
+        case .late: "Late"
+        case .badZone: "BadZone"
         }
     }
 }

@@ -202,7 +202,7 @@ public struct ResponseClass: Sendable, Equatable {
         case .processingError, .invalidTokenSize, .invalidTopicSize, .protocolError, .unknownError,
             .timeout, .connectionLost, .malformedToken, .missingColumn, .badValue, .noPayload,
             .suppressed, .duplicate, .filtered, .deadToken, .frequencyCap, .holdout, .unparsable,
-            .malformedRow:
+            .malformedRow, .late, .badZone:
             nil
         }
     }

@@ -101,7 +101,7 @@ public struct VerdictLedger {
                 } else {
                     body(reader, settled)
                 }
-            case .reserve, .release: break
+            case .reserve, .release, .releaseSome: break
             }
         }
     }
@@ -120,7 +120,7 @@ public struct VerdictLedger {
                 guard settled.state == .accepted, case .fingerprint(let fingerprint) = settled.token
                 else { return }
                 batch.append(fingerprint, settled.milliseconds)
-            case .reserve, .release: return
+            case .reserve, .release, .releaseSome: return
             }
             repeat {
                 if batch.isFull {

@@ -38,7 +38,7 @@ public struct ResponseTally: Sendable {
                 if isMismatch { mismatchCount += 1 }
             default: break
             }
-        case .reserve, .release: break
+        case .reserve, .release, .releaseSome: break
         }
     }
 

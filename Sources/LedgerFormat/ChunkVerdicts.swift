@@ -188,6 +188,13 @@ public struct ChunkVerdicts: ~Copyable {
                 rows[index].state = .remaining
                 rows[index].attempts = attempts
             }
+        case .releaseSome(_, let count, let mask):
+            for index in 0..<min(count, rows.count - row)
+            where reader.isReleased(index, by: mask) && rows[row + index].isOpen
+                && rows[row + index].settlingEpoch != epoch
+            {
+                rows[row + index].state = .remaining
+            }
         case .accepted(_, let fingerprint, let attempts, let milliseconds):
             guard claim(row, epoch) else { return }
             rows[row].state = .accepted

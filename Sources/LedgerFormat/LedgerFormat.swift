@@ -77,6 +77,8 @@ enum RecordKind: UInt64 {
     case synced = 5
     /// Reference time of the records after this one.
     case clock = 6
+    /// Rows of a reservation that stay unsent, as a mask.
+    case releaseSome = 7
 }
 
 /// First word of a record: row (40 bits), milliseconds after the clock (16), a small number (4),
@@ -141,6 +143,9 @@ struct SettledWord {
 }
 
 extension LedgerFormat {
+    /// Slots of a record that releases some of its rows: one, and a bit for each row.
+    static func partialReleaseSlots(rows count: Int) -> Int { 1 + (count + 127) / 128 }
+
     /// Returns the four words of a segment's header, the last with the CRC in its upper half.
     static func segmentHeader(
         version: UInt16 = LedgerFormat.version, campaign: UInt64, epoch: UInt32, reactor: UInt16

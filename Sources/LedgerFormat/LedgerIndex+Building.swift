@@ -162,7 +162,8 @@ extension LedgerRecord {
         case .accepted(let row, _, _, _): row..<(row + 1)
         case .settled(let record): record.row..<(record.row + 1)
         case .reserve(let chunk): chunk.rows
-        case .release(let row, let count, _): row..<(row + UInt64(count))
+        case .release(let row, let count, _), .releaseSome(let row, let count, _):
+            row..<(row + UInt64(count))
         }
     }
 }

@@ -7,6 +7,9 @@ public enum LedgerRecord {
     case settled(SettledRecord)
     case reserve(ChunkReservation)
     case release(row: UInt64, count: Int, attempts: UInt16)
+    /// The rows whose bits are set in the mask are released; the range is relative to the start of
+    /// the block.
+    case releaseSome(row: UInt64, count: Int, mask: Range<Int>)
 }
 
 /// Row settled by a plain 200, like nearly all rows.
@@ -109,6 +112,8 @@ extension BlockReader {
                 else { throw malformed("row count") }
                 let attempts = UInt16(truncatingIfNeeded: second >> 32)
                 return .release(row: first.row, count: count, attempts: attempts)
+            case .releaseSome:
+                return try partialRelease(first, second)
             }
         }
         return nil
@@ -172,6 +177,26 @@ extension BlockReader {
             throw malformed("its place in the list")
         }
         return chunk
+    }
+
+    private mutating func partialRelease(
+        _ first: FirstWord, _ second: UInt64
+    ) throws(LedgerError) -> LedgerRecord {
+        let count = Int(second & 0xFFFF_FFFF)
+        guard count > 0, count <= LedgerFormat.rowsPerChunkMax,
+            first.row + UInt64(count) <= LedgerFormat.rowLimit
+        else { throw malformed("row count") }
+        let byteCount = 16 * LedgerFormat.partialReleaseSlots(rows: count)
+        guard byteCount <= blockByteCount - recordOffset else { throw malformed("its length") }
+        let mask = (recordOffset + 16)..<(recordOffset + byteCount)
+        recordOffset += byteCount
+        return .releaseSome(row: first.row, count: count, mask: mask)
+    }
+
+    /// Whether the mask of a record has the bit of its row with this index.
+    func isReleased(_ index: Int, by mask: Range<Int>) -> Bool {
+        assert(index >= 0 && index / 8 < mask.count, "the mask has a bit for each row")
+        return word(at: mask.lowerBound + index / 64 * 8) >> UInt64(index % 64) & 1 == 1
     }
 
     private func malformed(_ detail: String) -> LedgerError {

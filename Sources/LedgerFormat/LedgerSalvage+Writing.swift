@@ -103,7 +103,7 @@ extension LedgerRecord {
         switch self {
         case .accepted(_, _, _, let milliseconds): milliseconds
         case .settled(let record): record.milliseconds
-        case .reserve, .release: nil
+        case .reserve, .release, .releaseSome: nil
         }
     }
 }
@@ -118,6 +118,12 @@ extension LedgerWriter {
             reserve(chunk, nowMilliseconds: milliseconds)
         case .release(let row, let count, let attempts):
             release(row: row, count: count, attempts: Int(attempts), nowMilliseconds: milliseconds)
+        case .releaseSome(let row, let count, let mask):
+            var released = ReleasedRows(count: count)
+            for index in 0..<count where reader.isReleased(index, by: mask) {
+                released.insert(index)
+            }
+            release(released, from: row, nowMilliseconds: milliseconds)
         case .accepted(let row, let fingerprint, let attempts, _):
             accepted(
                 row: row, fingerprint: fingerprint, attempts: Int(attempts),

@@ -154,10 +154,58 @@ extension LedgerWriter {
     /// - Returns: The position to wait for in `writtenPosition` or `syncedPosition`.
     @discardableResult
     public mutating func reserve(_ chunk: ChunkReservation, nowMilliseconds: UInt64) -> UInt64 {
+        reserve(chunk, within: Self.reservationSlots, nowMilliseconds)
+    }
+
+    /// Reserves a chunk some of whose rows this run does not send. The release is in the block of
+    /// the reservation: a power cut keeps both or neither.
+    ///
+    /// - Parameters:
+    ///   - chunk: The rows, which no other reservation of this run covers.
+    ///   - released: Rows of the chunk that stay unsent; they keep their numbers of attempts.
+    ///   - nowMilliseconds: Current time, since 1970.
+    /// - Returns: The position to wait for.
+    public mutating func reserve(
+        _ chunk: ChunkReservation, releasing released: ReleasedRows, nowMilliseconds: UInt64
+    ) -> UInt64 {
+        precondition(released.count == chunk.rowCount)
+        let slots = LedgerFormat.partialReleaseSlots(rows: released.count)
+        reserve(chunk, within: Self.reservationSlots + slots + 1, nowMilliseconds)
+        return release(released, from: chunk.firstRow, nowMilliseconds: nowMilliseconds)
+    }
+
+    /// Releases rows that stay unsent, and keep their numbers of attempts.
+    ///
+    /// - Parameters:
+    ///   - released: The rows.
+    ///   - row: First row of their chunk.
+    ///   - nowMilliseconds: Current time, since 1970.
+    /// - Returns: The position behind the record.
+    @discardableResult
+    mutating func release(
+        _ released: ReleasedRows, from row: UInt64, nowMilliseconds: UInt64
+    ) -> UInt64 {
+        precondition(row < LedgerFormat.rowLimit)
+        let slots = LedgerFormat.partialReleaseSlots(rows: released.count)
+        let delta = makeRoom(slots: slots, nowMilliseconds)
+        append(FirstWord(kind: .releaseSome, small: 0, delta: delta, row: row).bits)
+        append(UInt64(released.count))
+        for word in released.words { append(word) }
+        return appendedPosition
+    }
+
+    /// Slots of a reservation.
+    private static var reservationSlots: Int { 3 }
+
+    /// Reserves a chunk in a block with room for more slots.
+    @discardableResult
+    private mutating func reserve(
+        _ chunk: ChunkReservation, within slots: Int, _ nowMilliseconds: UInt64
+    ) -> UInt64 {
         precondition(chunk.rowCount > 0 && chunk.rowCount <= LedgerFormat.rowsPerChunkMax)
         precondition(chunk.rows.upperBound <= LedgerFormat.rowLimit)
         precondition(chunk.reopens.rawValue <= 15)
-        let delta = makeRoom(slots: 3, nowMilliseconds)
+        let delta = makeRoom(slots: slots, nowMilliseconds)
         let small = UInt64(chunk.reopens.rawValue)
         append(FirstWord(kind: .reserve, small: small, delta: delta, row: chunk.firstRow).bits)
         append(UInt64(chunk.rowCount) | UInt64(UInt32(chunk.lineCount)) << 32)

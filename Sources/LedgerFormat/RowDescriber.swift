@@ -90,7 +90,7 @@ struct RowDescriber {
         _ row: inout ExportRow, _ record: LedgerRecord, _ reader: borrowing BlockReader
     ) {
         switch record {
-        case .reserve, .release:
+        case .reserve, .release, .releaseSome:
             assertionFailure("a reservation or release settles no row")
         case .accepted(let number, _, let attempts, let milliseconds):
             row.row = number

@@ -212,7 +212,7 @@ private struct RowFilter {
     func row(_ record: LedgerRecord, _ reader: borrowing BlockReader) -> ExportRow? {
         var row = ExportRow()
         switch record {
-        case .reserve, .release: return nil
+        case .reserve, .release, .releaseSome: return nil
         case .accepted:
             guard arm == 0, wants(.accepted), reasons.contain(.accepted, code: 0, text: nil) else {
                 return nil

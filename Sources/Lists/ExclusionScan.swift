@@ -138,6 +138,7 @@ package struct ExclusionScan {
             case .deadToken: earlier?.rules.skipsDead ?? false
             case .frequencyCap: earlier?.rules.cap != nil
             case .holdout: split != nil
+            case .late: false
             }
         }
     }

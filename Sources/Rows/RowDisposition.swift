@@ -1,3 +1,5 @@
+public import BroadsideAPNs
+
 /// Treatment of one row of a chunk by a run.
 public enum RowDisposition: Hashable, Sendable {
     /// The row is sent.
@@ -14,20 +16,25 @@ public enum RowDisposition: Hashable, Sendable {
     /// The row is passed over: it is provably unsent, and beyond the limit. Its chunk is reserved
     /// again for other rows, so the row has to be released again.
     case beyondLimit
+    /// The row is passed over: it is provably unsent, and due at a later time. Its chunk is reserved
+    /// for other rows, so the row has to be released.
+    case notDue
+    /// The row is settled as `invalid` with this reason, which its token does not show.
+    case invalid(Reason)
 
     /// Whether the run sends the row.
     public var isSent: Bool {
         switch self {
         case .send, .sendAgain: true
-        case .settled, .becomesUnknown, .skipped, .beyondLimit: false
+        case .settled, .becomesUnknown, .skipped, .beyondLimit, .notDue, .invalid: false
         }
     }
 
     /// Whether the run neither sends the row nor settles it.
     public var isPassedOver: Bool {
         switch self {
-        case .settled, .beyondLimit: true
-        case .send, .becomesUnknown, .sendAgain, .skipped: false
+        case .settled, .beyondLimit, .notDue: true
+        case .send, .becomesUnknown, .sendAgain, .skipped, .invalid: false
         }
     }
 }

@@ -17,6 +17,8 @@ public enum SkipReason: UInt8, CaseIterable, Comparable, Sendable {
     case frequencyCap = 4
     /// The token is in the arm that receives nothing.
     case holdout = 5
+    /// The row's time of delivery had passed at the campaign's first start.
+    case late = 6
 
     /// Whether the left reason counts before the right one.
     public static func < (left: SkipReason, right: SkipReason) -> Bool {
@@ -32,6 +34,7 @@ public enum SkipReason: UInt8, CaseIterable, Comparable, Sendable {
         case .deadToken: .deadToken
         case .frequencyCap: .frequencyCap
         case .holdout: .holdout
+        case .late: .late
         }
     }
 }

@@ -172,6 +172,8 @@ extension RowDisposition {
         case .sendAgain: 3
         case .skipped: 4
         case .beyondLimit: 6
+        case .notDue: 7
+        case .invalid: 8
         }
     }
 }

@@ -132,7 +132,8 @@ struct LedgerModel {
             let row = chunk.firstRow + UInt64(place)
             let reactor = random.next(below: 4) == 0 ? 1 - owner : owner
             switch dispositions?[place] ?? .send {
-            case .settled, .beyondLimit: continue
+            case .settled, .beyondLimit, .notDue: continue
+            case .invalid: settle(row, .invalid, reactor)
             case .becomesUnknown: settle(row, .unknown, reactor)
             case .skipped: settle(row, .skipped, reactor)
             case .send, .sendAgain:

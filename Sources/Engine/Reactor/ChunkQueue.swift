@@ -299,7 +299,8 @@ struct ChunkQueue: ~Copyable {
                 guard let dispositions else { return true }
                 switch dispositions[index] {
                 case .send, .skipped: return true
-                case .settled, .becomesUnknown, .sendAgain, .beyondLimit: return false
+                case .invalid: return true
+                case .settled, .becomesUnknown, .sendAgain, .beyondLimit, .notDue: return false
                 }
             }
             var first = nextIndex

@@ -110,8 +110,14 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     mutating func reserveNext(_ now: Now) -> UInt64? {
         guard let chunk = rows.chunks.firstUnreserved else { return nil }
-        let position = recorder.ledger.reserve(
-            chunk.reservation, nowMilliseconds: now.wallMilliseconds)
+        let position: UInt64
+        if let released = chunk.takeRowsNotDue() {
+            position = recorder.ledger.reserve(
+                chunk.reservation, releasing: released, nowMilliseconds: now.wallMilliseconds)
+        } else {
+            position = recorder.ledger.reserve(
+                chunk.reservation, nowMilliseconds: now.wallMilliseconds)
+        }
         releaseBeyondLimit(chunk, now)
         rows.chunks.markReserved(at: position)
         return position
@@ -235,7 +241,11 @@ extension ReactorStateMachine where Records: ~Copyable {
             writer.keepArm(from: rows.chunks.reader, of: tag, in: &rows.slab)
             settle(
                 tag, state: .skipped, status: 0, reasonCode: skip.reason.rawValue, now: now)
-        case .send, .sendAgain, .settled, .beyondLimit:
+        case .invalid(let reason):
+            settle(tag, state: .invalid, status: 0, reasonCode: reason.rawValue, now: now)
+            countRead(isInvalid: true)
+            return false
+        case .send, .sendAgain, .settled, .beyondLimit, .notDue:
             invalid = writer.keepValues(from: rows.chunks.reader, of: tag, in: &rows.slab)
             guard let invalid else {
                 countRead(isInvalid: false)

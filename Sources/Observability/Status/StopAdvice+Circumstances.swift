@@ -47,6 +47,7 @@ extension Summary {
             case .deadToken: "does --skip-dead name this app's ledgers?"
             case .frequencyCap: "is --cap the right limit?"
             case .holdout: "does --split give the arms their shares?"
+            case .late: "are --deliver-at and --on what is meant?"
             case .suppressed, .duplicate, nil: "is --suppress the right list?"
             }
         return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "
@@ -63,7 +64,7 @@ extension Summary {
         let own = Set(
             [
                 Reason.malformedToken, .malformedRow, .missingColumn, .badValue, .payloadTooLarge,
-                .noPayload,
+                .noPayload, .badZone,
             ].map(\.text) + SkipReason.allCases.map(\.reason.text))
         let refused = reasons.filter { invalid + skipped == 0 || !own.contains($0.key) }
             .sorted { ($1.value, $0.key) < ($0.value, $1.key) }
