@@ -9,17 +9,41 @@ package struct ListSelection: Sendable {
     package var rows: CampaignRows
     /// Rows that are suppressed, and later copies of a token; nil if there are none.
     package var skips: ExclusionIndex?
+    /// Rows that are due; nil: all are.
+    package var due: DueRows?
 
     /// Creates a selection, by default of all rows.
-    package init(rows: CampaignRows = CampaignRows(), skips: ExclusionIndex? = nil) {
+    package init(
+        rows: CampaignRows = CampaignRows(), skips: ExclusionIndex? = nil, due: DueRows? = nil
+    ) {
         self.rows = rows
         self.skips = skips
+        self.due = due
     }
 
     /// Marks the rows of a chunk that the run does not send.
     func mark(_ chunk: RowChunk) throws(BroadsideError) {
         if rows.selection.divisor > 1, chunk.dispositions == nil { markShard(chunk) }
         try skips?.mark(chunk)
+        try due?.mark(chunk)
+    }
+
+    /// Whether the run does anything with a row of a marked chunk.
+    func hasWork(_ chunk: RowChunk) -> Bool {
+        due == nil || chunk.dispositions?.allSatisfy(\.isPassedOver) != true
+    }
+
+    /// Number of rows of a range that the run may send.
+    func count(in range: Range<UInt64>) throws(BroadsideError) -> UInt64 {
+        guard let due else { return rows.selection.count(in: range) }
+        return try due.count(in: range, of: rows.selection)
+    }
+
+    /// Limit on the rows of a chunk with at most so many rows to send.
+    func rowLimit(_ limit: Int) -> Int {
+        guard let due else { return limit }
+        let (product, overflow) = limit.multipliedReportingOverflow(by: due.stride)
+        return overflow ? .max : product
     }
 
     /// Marks a chunk without dispositions so that only the shard's rows are sent.

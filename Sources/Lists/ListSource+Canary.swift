@@ -47,7 +47,10 @@ extension ListSource {
             case .gap(let gap):
                 canary.gaps.append(gap)
             case .chunk(let work):
-                canary.rowsLeft -= min(canary.rowsLeft, UInt64(work.sendCount))
+                let count =
+                    selection.due == nil
+                    ? UInt64(work.sendCount) : try selection.count(in: work.chunk.rows)
+                canary.rowsLeft -= min(canary.rowsLeft, count)
                 return try read(work)
             }
         }
@@ -110,11 +113,15 @@ extension ListSource {
             guard let chunk = try cursor.cutRows(atMost: step) else { return nil }
             cursor.giveBack(chunk)
         }
-        guard let chunk = try cursor.cutRows(atMost: Int(canary.rowsAtStop)) else { return nil }
+        guard
+            let chunk = try cursor.cutRows(
+                atMost: selection.rowLimit(Int(canary.rowsAtStop)))
+        else { return nil }
         keepRest(upTo: chunk.start, &canary)
         canary.rest = chunk.end
         // In a shard by row numbers, only one of `rows.selection.divisor` rows is sent.
-        let own = rows.selection.count(in: chunk.start.row..<chunk.end.row)
+        let own = min(
+            try selection.count(in: chunk.start.row..<chunk.end.row), canary.rowsAtStop)
         canary.rowsLeft -= own
         canary.rowsAtStop -= own
         if canary.rowsAtStop == 0 {

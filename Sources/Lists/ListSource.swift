@@ -16,7 +16,7 @@ internal import Synchronization
     package let list: TokenList
     private let pool: ChunkPool
     /// Selection of the run's rows.
-    private let selection: ListSelection
+    let selection: ListSelection
     var rows: CampaignRows { selection.rows }
     private var plan: ResumePlan?
     /// Whether the range of a new run was already taken.
@@ -47,7 +47,7 @@ internal import Synchronization
     ) throws(BroadsideError) {
         try self.init(
             list: list, pool: ChunkPool(limit: ChunkPool.oneReader), plan: nil,
-            rows: selection.rows, skips: selection.skips)
+            rows: selection.rows, skips: selection.skips, due: selection.due)
     }
 
     /// Creates a source for a run's reactors.
@@ -56,15 +56,17 @@ internal import Synchronization
     ///   - plan: Remaining work of an earlier run; nil for all of `rows`.
     ///   - rows: Rows that are handed out for sending.
     ///   - skips: Rows that are settled without being sent.
+    ///   - due: Rows that are due; nil: all are.
     ///   - canary: Gate that withholds all but its own rows until it is decided; nil for none.
     ///   - isHashed: Whether the list's hash is needed at its end.
     package init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rows: CampaignRows,
-        skips: ExclusionIndex?, canary: CanaryGate? = nil, isHashed: Bool = false
+        skips: ExclusionIndex?, due: DueRows? = nil, canary: CanaryGate? = nil,
+        isHashed: Bool = false
     ) throws(BroadsideError) {
         self.list = list
         self.pool = pool
-        selection = ListSelection(rows: rows, skips: skips)
+        selection = ListSelection(rows: rows, skips: skips, due: due)
         cursor = ListCursor(list, pool: pool, rows: rows, isHashed: isHashed)
         self.canary = canary.map { CanaryRows(gate: $0, rowsLeft: $0.rowsWanted) }
         self.plan = plan
@@ -113,25 +115,44 @@ internal import Synchronization
             if isHeld { return nil }
             endCanary()
         }
+        // Chunks without a row that is due are passed over, but not for long: the reactors wait.
+        var passedOver = 0
         while !isAtEnd {
             if work == nil { work = try nextWork() }
             switch work {
             case nil:
                 isAtEnd = true
             case .gap:
-                if let chunk = try cursor.cutRows(atMost: rowLimit) {
-                    try selection.mark(chunk)
-                    return chunk
+                guard let chunk = try cursor.cutRows(atMost: selection.rowLimit(rowLimit)) else {
+                    work = nil
+                    break
                 }
-                work = nil
+                try selection.mark(chunk)
+                passedOver += 1
+                if selection.hasWork(chunk) || passedOver > Self.passedOverLimit { return chunk }
+                pool.giveBack(chunk)
             case .again(let again):
                 work = nil
+                guard try hasWork(again) else { break }
                 let chunk = try read(again)
                 try selection.mark(chunk)
-                return chunk
+                passedOver += 1
+                if selection.hasWork(chunk) || passedOver > Self.passedOverLimit { return chunk }
+                pool.giveBack(chunk)
             }
         }
         return nil
+    }
+
+    /// Limit on the chunks that are read at once without handing one out.
+    private static let passedOverLimit = 1_024
+
+    /// Whether a chunk of an earlier run may have rows for this one.
+    private func hasWork(_ again: ChunkWork) throws(BroadsideError) -> Bool {
+        guard let due = selection.due, !again.dispositions.contains(.becomesUnknown) else {
+            return true
+        }
+        return try due.hasAny(in: again.chunk.rows)
     }
 
     /// Whether `next` returned no chunk because the rest of the list waits for the canary, all of

@@ -1,0 +1,90 @@
+internal import BroadsideAPNs
+internal import BroadsideRows
+internal import BroadsideSupport
+
+/// Rows of a list that a pass over it sends: those of the zones that are due. All others stay
+/// unsent, for a later pass.
+package struct DueRows: Sendable {
+    /// What a pass does with the rows of a zone.
+    package enum Action: Hashable, Sendable {
+        /// Sends them.
+        case send
+        /// Leaves them to a later pass.
+        case wait
+        /// Settles them as skipped, because their time has passed.
+        case skip
+    }
+
+    private let zones: RowZones
+    /// Action for each zone, by its number less `RowZones.firstZone`.
+    private let actions: [Action]
+    /// Number of rows that the pass leaves.
+    package let waitingRows: UInt64
+    /// Number of rows of the list per row that is due, for the size of chunks.
+    let stride: Int
+
+    /// Limit on `stride`.
+    private static let strideLimit: UInt64 = 1_024
+
+    /// - Parameter action: Action for each zone.
+    package init(_ zones: RowZones, _ action: (Int) -> Action) {
+        self.zones = zones
+        let actions = zones.zones.indices.map(action)
+        self.actions = actions
+        var (due, waiting): (UInt64, UInt64) = (0, 0)
+        for (zone, action) in zip(zones.zones, actions) {
+            if action == .wait { waiting += zone.rows } else { due += zone.rows }
+        }
+        waitingRows = waiting
+        stride = Int(min(Self.strideLimit, max(1, (due + waiting) / max(1, due))))
+    }
+
+    private func action(_ number: UInt16) -> Action {
+        guard number >= RowZones.firstZone else { return .send }
+        return actions[Int(number - RowZones.firstZone)]
+    }
+
+    /// Whether the pass has anything to do with rows that were not sent yet.
+    func hasAny(in rows: Range<UInt64>) throws(BroadsideError) -> Bool {
+        try zones.numbers(of: rows).contains { action($0) != .wait }
+    }
+
+    /// Number of rows of a selection that are due.
+    func count(in rows: Range<UInt64>, of selection: RowSelection) throws(BroadsideError) -> UInt64
+    {
+        var count: UInt64 = 0
+        for (index, number) in try zones.numbers(of: rows).enumerated()
+        where number >= RowZones.firstZone && action(number) == .send
+            && selection.contains(rows.lowerBound + UInt64(index))
+        {
+            count += 1
+        }
+        return count
+    }
+
+    /// Marks the rows of a chunk that the pass does not send.
+    func mark(_ chunk: RowChunk) throws(BroadsideError) {
+        let first = chunk.start.row
+        let numbers = try zones.numbers(of: first..<(first + UInt64(chunk.rowCount)))
+        guard
+            numbers.contains(where: { $0 == RowZones.unknown || action($0) != .send })
+        else { return }
+        var dispositions =
+            chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
+        assert(dispositions.count == chunk.rowCount, "each row has one disposition")
+        // Without another reference, the array is changed in place.
+        chunk.dispositions = nil
+        for (index, number) in numbers.enumerated() {
+            switch (action(number), dispositions[index]) {
+            case (.wait, .send): dispositions[index] = .notDue
+            // The row stays in doubt.
+            case (.wait, .sendAgain): dispositions[index] = .settled
+            case (.skip, .send): dispositions[index] = .skipped(.late)
+            case (.send, .send) where number == RowZones.unknown:
+                dispositions[index] = .invalid(.badZone)
+            default: break
+            }
+        }
+        chunk.dispositions = dispositions
+    }
+}

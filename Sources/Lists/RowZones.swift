@@ -1,0 +1,218 @@
+internal import BroadsideHygiene
+internal import BroadsidePrimitives
+package import BroadsideRows
+package import BroadsideSupport
+internal import Glibc
+
+/// Time zone of each row of a list, found in one pass before the first request: a number of two
+/// bytes per row, in a nameless file that is read along with the list. Memory does not grow with
+/// the list.
+///
+/// Used by one thread at a time.
+package final class RowZones: @unchecked Sendable {
+    /// A zone that rows name.
+    package struct Zone: Sendable {
+        package let name: String
+        /// Number of its rows that can be sent.
+        package fileprivate(set) var rows: UInt64 = 0
+    }
+
+    /// How rows name their zones.
+    package struct Rule: Sendable {
+        /// Column of the zones; nil: every row has the default zone.
+        package var column: String?
+        /// Zone of rows that name none that is known; nil: these rows are invalid.
+        package var defaultZone: String?
+        /// Whether the system knows a zone.
+        package var isKnown: @Sendable (String) -> Bool
+
+        package init(
+            column: String?, defaultZone: String?, isKnown: @escaping @Sendable (String) -> Bool
+        ) {
+            self.column = column
+            self.defaultZone = defaultZone
+            self.isKnown = isKnown
+        }
+    }
+
+    /// Number of rows that need no zone, because they are settled without a request.
+    static let settled: UInt16 = 0
+    /// Number of rows whose zone is unknown.
+    static let unknown: UInt16 = 1
+    /// Number of the first zone.
+    package static let firstZone: UInt16 = 2
+    /// Limit on zones; the IANA database has 600 names.
+    package static let zonesLimit = 4_096
+    /// Rows per write.
+    private static let windowCount = 1 << 16
+
+    /// The zones, by number less `firstZone`.
+    package private(set) var zones: [Zone] = []
+    /// Number of rows whose zone is unknown; the line and the text of the first.
+    package private(set) var unknownRows: UInt64 = 0
+    package private(set) var firstUnknown: (line: UInt64, text: String)?
+    /// Number of the first row in the file, and number of rows there.
+    private var firstRow: UInt64 = 0
+    private var count: UInt64 = 0
+    private let descriptor: Int32
+    private let name: String
+
+    deinit { close(descriptor) }
+
+    /// Number behind the list's last row.
+    package var endRow: UInt64 { firstRow + count }
+
+    /// Reads the list.
+    ///
+    /// - Parameter selection: Rows of the run, and those that it skips.
+    package init(
+        _ list: TokenList, _ selection: ListSelection, rule: Rule
+    ) throws(BroadsideError) {
+        let directory = temporaryDirectory()
+        name = "a temporary file in \(directory)"
+        descriptor = try openNameless(in: directory)
+        firstRow = selection.rows.part.firstRow
+        var numbers = ZoneNumbers(rule, layout: list.layout)
+        var survey = ListSurvey()
+        var window: [UInt16] = []
+        window.reserveCapacity(Self.windowCount)
+        var rows = try RowCursor(list, selection, endsOnSignals: true, showsProgress: true)
+        while let row = try rows.next() {
+            while row.number > firstRow + count + UInt64(window.count) {
+                // Rows of other shards.
+                try append(Self.settled, &window)
+            }
+            var number = Self.settled
+            if survey.take(row, of: rows.reader) > 0, rows.disposition == .send {
+                number = numbers.number(of: rows.reader)
+                if number == Self.unknown {
+                    unknownRows += 1
+                    if firstUnknown == nil {
+                        firstUnknown = (row.line, numbers.text(in: rows.reader))
+                    }
+                }
+            }
+            try append(number, &window)
+        }
+        try flush(&window)
+        zones = try numbers.finish(list)
+    }
+
+    private func append(_ number: UInt16, _ window: inout [UInt16]) throws(BroadsideError) {
+        window.append(number)
+        if window.count == Self.windowCount { try flush(&window) }
+    }
+
+    private func flush(_ window: inout [UInt16]) throws(BroadsideError) {
+        try writeAll(window.rawSpan, to: descriptor, name: name)
+        count += UInt64(window.count)
+        window.removeAll(keepingCapacity: true)
+    }
+
+    /// Returns the numbers of a range of rows; fewer for rows behind the last one that was read.
+    func numbers(of rows: Range<UInt64>) throws(BroadsideError) -> [UInt16] {
+        let end = min(rows.upperBound, endRow)
+        guard rows.lowerBound >= firstRow, rows.lowerBound < end else { return [] }
+        var numbers = [UInt16](repeating: 0, count: Int(end - rows.lowerBound))
+        let read = SystemCall.read(
+            descriptor, at: (rows.lowerBound - firstRow) * 2, &numbers)
+        guard read == numbers.count * 2 else {
+            throw BroadsideError("\(name) can't be read: try again", exitCode: 5)
+        }
+        return numbers
+    }
+}
+
+/// Number of each row's zone, by what stands in its column.
+package struct ZoneNumbers: ~Copyable {
+    private let rule: RowZones.Rule
+    /// Field of the column; nil: every row has the default zone.
+    private let field: Int?
+    private let defaultNumber: UInt16
+    private var zones: [RowZones.Zone] = []
+    /// Numbers by the hash of a text; other texts are looked up each time.
+    private var known: [UInt64: UInt16] = [:]
+    private var hasRow = false
+    private var hasValue = false
+
+    /// Limit on the texts whose number is kept.
+    private static let knownLimit = 65_536
+    /// Longest name of a zone, in bytes.
+    private static let nameLimit = 64
+
+    package init(_ rule: RowZones.Rule, layout: RowLayout) {
+        self.rule = rule
+        field = rule.column.map { column in
+            guard let field = layout.field(named: column) else {
+                preconditionFailure("the layout was made for other columns")
+            }
+            return field
+        }
+        if let name = rule.defaultZone {
+            zones.append(RowZones.Zone(name: name))
+            defaultNumber = RowZones.firstZone
+        } else {
+            defaultNumber = RowZones.unknown
+        }
+    }
+
+    /// Whether the zone of the latest row is unknown, and there is no default.
+    package mutating func isUnknown(in reader: borrowing RowReader) -> Bool {
+        number(of: reader) == RowZones.unknown
+    }
+
+    /// Returns the number of the latest row's zone, and counts the row.
+    mutating func number(of reader: borrowing RowReader) -> UInt16 {
+        hasRow = true
+        let number = find(reader)
+        if number >= RowZones.firstZone { zones[Int(number - RowZones.firstZone)].rows += 1 }
+        return number
+    }
+
+    private mutating func find(_ reader: borrowing RowReader) -> UInt16 {
+        guard let field else { return defaultNumber }
+        let value = reader.field(field)
+        if value.form != .missing { hasValue = true }
+        guard value.isText, value.count > 0, value.count <= Self.nameLimit else {
+            return defaultNumber
+        }
+        let hash = MixingHash.hash(reader.text(value))
+        if let number = known[hash] { return number }
+        let number = makeNumber(reader.value(value))
+        if known.count < Self.knownLimit { known[hash] = number }
+        return number
+    }
+
+    private mutating func makeNumber(_ bytes: [UInt8]) -> UInt16 {
+        guard let name = String(validating: bytes, as: UTF8.self), rule.isKnown(name) else {
+            return defaultNumber
+        }
+        if let index = zones.firstIndex(where: { $0.name == name }) {
+            return RowZones.firstZone + UInt16(index)
+        }
+        guard zones.count < RowZones.zonesLimit else { return defaultNumber }
+        zones.append(RowZones.Zone(name: name))
+        assert(zones.count <= RowZones.zonesLimit, "so many zones have numbers")
+        return RowZones.firstZone + UInt16(zones.count - 1)
+    }
+
+    /// Text of the latest row's column.
+    func text(in reader: borrowing RowReader) -> String {
+        field.map { tokenExcerpt(reader.value(reader.field($0))) } ?? ""
+    }
+
+    /// Returns the zones after the last row.
+    ///
+    /// - Throws: An error if no row of JSON Lines has a value, because the column's name is
+    ///   misspelled.
+    consuming func finish(_ list: TokenList) throws(BroadsideError) -> [RowZones.Zone] {
+        if let column = rule.column, list.format.namesColumnsInEachRow, hasRow, !hasValue {
+            throw .usage(
+                "zone-column",
+                "no row of \(list.name) has a value of '\(printable(column))'"
+                    + (try list.keyAdvice(for: column).map { ": \($0)" }
+                        ?? ": name another column"))
+        }
+        return zones
+    }
+}

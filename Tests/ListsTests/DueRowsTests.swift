@@ -1,0 +1,108 @@
+import BroadsideAPNs
+import BroadsideSupport
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+@testable import BroadsideLedgerFormat
+@testable import BroadsideLists
+@testable import BroadsideRows
+
+/// Rows that are due in a pass over a list, by the zone of each.
+@Suite struct DueRowsTests {
+    private let pool = ChunkPool(limit: 8)
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func list(_ zones: [String]) throws -> TokenList {
+        let text = zones.enumerated().map { index, zone in
+            let digits = String(index, radix: 16)
+            return String(repeating: "0", count: 64 - digits.count) + digits + "," + zone + "\n"
+        }.joined()
+        let path = try directory.write("token,tz\n" + text, to: "list.csv")
+        return try TokenList(
+            .file(path), format: nil, tokenColumn: nil, wanted: [("tz", "--zone-column")])
+    }
+
+    private func zones(
+        _ list: TokenList, _ selection: ListSelection = ListSelection(), default zone: String? = nil
+    ) throws -> RowZones {
+        try RowZones(
+            list, selection,
+            rule: .init(column: "tz", defaultZone: zone) { $0.hasPrefix("Zone/") })
+    }
+
+    @Test func `Each zone has its rows, and unknown ones are counted with the first line`() throws {
+        let list = try list(["Zone/A", "Zone/B", "", "Zone/A", "nowhere", "Zone/C"])
+        let found = try zones(list)
+        #expect(found.zones.map(\.name) == ["Zone/A", "Zone/B", "Zone/C"])
+        #expect(found.zones.map(\.rows) == [2, 1, 1] && found.endRow == 6)
+        #expect(found.unknownRows == 2 && found.firstUnknown?.line == 4)
+        #expect(try found.numbers(of: 0..<6) == [2, 3, 1, 2, 1, 4])
+        #expect(try found.numbers(of: 4..<9) == [1, 4] && found.numbers(of: 6..<9).isEmpty)
+        let filled = try zones(list, default: "Zone/C")
+        #expect(filled.zones.map(\.rows) == [3, 2, 1] && filled.unknownRows == 0)
+    }
+
+    @Test func `Rows of other shards and behind a limit belong to no zone`() throws {
+        let list = try list(Array(repeating: "Zone/A", count: 10))
+        let rows = CampaignRows(selection: RowSelection(divisor: 3, remainder: 1), limit: 8)
+        let found = try zones(list, ListSelection(rows: rows))
+        #expect(found.zones.map(\.rows) == [3])
+        #expect(try found.numbers(of: 0..<10) == [0, 2, 0, 0, 2, 0, 0, 2])
+    }
+
+    /// Passes over a list in which each zone is due once hand out each row once.
+    @Test(arguments: [1, 7, 100, 5_000])
+    func `Passes hand out each row once, when its zone is due`(rowLimit: Int) throws {
+        var random = SeededRandom(seed: UInt64(rowLimit))
+        let names = (0..<3_000).map { _ in
+            let number = random.next() % 9
+            return number < 8 ? "Zone/\(number)" : "unknown"
+        }
+        let list = try list(names)
+        let found = try zones(list)
+        var sent: [UInt64: Int] = [:]
+        var invalid: Set<UInt64> = []
+        for pass in found.zones.indices {
+            let due = DueRows(found) { $0 == pass ? .send : .wait }
+            let source = try ListSource(
+                list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil, due: due)
+            while let chunk = try source.next(rowLimit: rowLimit) {
+                let dispositions =
+                    chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
+                for (index, disposition) in dispositions.enumerated() {
+                    let row = chunk.start.row + UInt64(index)
+                    switch disposition {
+                    case .send: sent[row, default: 0] += 1
+                    case .invalid(.badZone): invalid.insert(row)
+                    default: #expect(disposition == .notDue)
+                    }
+                    if disposition == .send {
+                        #expect(names[Int(row)] == found.zones[pass].name)
+                    }
+                }
+                pool.giveBack(chunk)
+            }
+            #expect(source.progress.isAtEnd && source.progress.rows == 3_000)
+        }
+        #expect(sent.count + invalid.count == 3_000 && sent.values.allSatisfy { $0 == 1 })
+        #expect(invalid.count == Int(found.unknownRows))
+    }
+
+    @Test func `A zone whose time has passed is skipped, and a row in doubt stays in doubt`() throws
+    {
+        let list = try list(["Zone/A", "Zone/B", "Zone/A", "Zone/B"])
+        let due = DueRows(try zones(list)) { $0 == 0 ? .skip : .wait }
+        let source = try ListSource(
+            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil, due: due)
+        let chunk = try #require(try source.next(rowLimit: .max))
+        #expect(chunk.dispositions == [.skipped(.late), .notDue, .skipped(.late), .notDue])
+        chunk.dispositions = [.settled, .sendAgain, .sendAgain, .becomesUnknown]
+        try ListSelection(due: due).mark(chunk)
+        #expect(chunk.dispositions == [.settled, .settled, .sendAgain, .becomesUnknown])
+        #expect(due.waitingRows == 2)
+        pool.giveBack(chunk)
+    }
+}
