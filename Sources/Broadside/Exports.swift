@@ -12,6 +12,10 @@
 @_exported public import enum BroadsideLegacyGateway.BinaryCommand
 @_exported public import BroadsideLists
 @_exported public import BroadsideObservability
+@_exported public import struct BroadsidePolicy.CalendarDate
+@_exported public import struct BroadsidePolicy.DayPeriod
+@_exported public import struct BroadsidePolicy.DeliverySchedule
+@_exported public import struct BroadsidePolicy.TimeOfDay
 @_exported public import struct BroadsideRows.ArmSplit
 @_exported public import struct BroadsideRows.ReopenedStates
 @_exported public import enum BroadsideRows.RowState

@@ -64,6 +64,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var filter: [String]?
     /// Rules that skip rows because of earlier ledgers; nil if there are none.
     var earlier: EarlierRules?
+    /// Rules about when rows are sent; nil if all are sent at once.
+    var delivery: DeliveryRules?
     /// Rule that puts devices into arms; nil if there are none.
     public var split: ArmSplit?
     /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, `broadcast` for a
@@ -78,7 +80,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
         environment: String, shard: Shard?, part: CampaignPart? = nil, campaignID: String? = nil,
         suppressSHA256: String?, duplicates: String? = nil, filter: [String]? = nil,
-        earlier: EarlierRules? = nil,
+        earlier: EarlierRules? = nil, delivery: DeliveryRules? = nil,
         wireProtocol: String? = nil, channel: String? = nil
     ) {
         self.listByteCount = listByteCount
@@ -98,6 +100,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.duplicates = duplicates
         self.filter = filter
         self.earlier = earlier
+        self.delivery = delivery
         self.wireProtocol = wireProtocol
         self.channel = channel
     }
@@ -165,6 +168,10 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         }
         let (rules, otherRules) = (earlier ?? EarlierRules(), other.earlier ?? EarlierRules())
         if let difference = rules.firstDifference(from: otherRules) { return difference }
+        let (delivery, otherDelivery) = (
+            delivery ?? DeliveryRules(), other.delivery ?? DeliveryRules()
+        )
+        if let difference = delivery.firstDifference(from: otherDelivery) { return difference }
         return differ("the list's format", \.listFormat)
             ?? differ("the columns in use", \.columns)
             ?? differ("the topic", \.topic)

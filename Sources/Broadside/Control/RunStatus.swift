@@ -10,6 +10,8 @@ public struct RunStatus: Sendable {
     /// State of a campaign.
     enum State: String {
         case running, paused, stopping
+        /// The run waits for its next wave.
+        case waiting
         /// The ledger is locked, and no run responds: a process begins, ends, or only reads.
         case busy
         /// Every row is settled; failed and unknown rows are counted separately.
@@ -47,12 +49,42 @@ public struct RunStatus: Sendable {
         var rate: UInt64?
         var limitedBy: String?
         var etaSeconds: Double?
+        var waves: Waves?
 
         private enum CodingKeys: String, CodingKey {
-            case phase, rows, settled, failed, unknown, rate
+            case phase, rows, settled, failed, unknown, rate, waves
             case rowsEstimated = "rows_estimated"
             case limitedBy = "limited_by"
             case etaSeconds = "eta_seconds"
+        }
+    }
+
+    /// Position of a run among its waves.
+    private struct Waves: Decodable {
+        var count: Int?
+        var next: Int?
+        var nextAt: String?
+        var nextRows: UInt64?
+
+        private enum CodingKeys: String, CodingKey {
+            case count, next
+            case nextAt = "next_at"
+            case nextRows = "next_rows"
+        }
+
+        /// The next wave, for people; nil if there is none.
+        var text: String? {
+            guard let count, let next, let nextAt else { return nil }
+            return "wave \(next) of \(count) at \(printable(nextAt, limit: 40))"
+        }
+
+        var json: JSONLine {
+            var line = JSONLine()
+            line.add("count", count.map { UInt64(max(0, $0)) })
+            line.add("next", next.map { UInt64(max(0, $0)) })
+            line.add("next_at", nextAt)
+            line.add("next_rows", nextRows)
+            return line
         }
     }
 
@@ -150,6 +182,7 @@ public struct RunStatus: Sendable {
         line.add("rate", progress.rate)
         line.add("limited_by", progress.limitedBy)
         line.add("eta_seconds", progress.etaSeconds, places: 0)
+        if let waves = progress.waves { line.add("waves", waves.json) }
         line.add("error", problem?.message)
         return line.object + "\n"
     }
@@ -182,7 +215,7 @@ public struct RunStatus: Sendable {
             progressText, progress.rate.map { grouped($0) } ?? "-",
             progress.limitedBy.flatMap { name in LimitedBy.allCases.first { $0.name == name } }?
                 .words() ?? "-",
-            progress.etaSeconds.map { durationText($0) } ?? "-",
+            progress.etaSeconds.map { durationText($0) } ?? progress.waves?.text ?? "-",
         ]
     }
 

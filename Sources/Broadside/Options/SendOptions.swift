@@ -182,6 +182,8 @@ public struct SendOptions: Sendable {
     public var cap: FrequencyCap?
     /// Directories of ledgers in which notifications per device are counted.
     public var history: [String] = []
+    /// When rows are sent, by their time zones; by default all are sent at once.
+    public var delivery = DeliveryOptions()
     /// Whether to check everything, without connections or output files.
     public var isDryRun = false
     /// Number of requests per payload that are printed and not sent; nil: no preview.

@@ -11,6 +11,7 @@ extension Plan {
     /// - Parameter ahead: Rows that the run has yet to send, if more is known than the list's size.
     func description(
         of list: TokenList, size: ListSize, ahead: RowsAhead? = nil, alert: AlertText?,
+        waves: WavePlan? = nil,
         for descriptor: Int32
     ) -> String {
         var lines = [list.description(options.shard)]
@@ -27,6 +28,8 @@ extension Plan {
         }
         if let text = options.armsDescription { lines.append("arms         \(text)") }
         if let text = options.earlierDescription { lines.append("skipped      \(text)") }
+        if let text = options.delivery.description { lines.append("delivery     \(text)") }
+        if let waves { lines += waves.planLines(deadline: options.deadline) }
         lines.append(
             "endpoint     \(hostAndPort)\(whose)\(protocolDescription)"
                 + (route.proxy.map { " through the proxy \($0.hostAndPort)" } ?? ""))
@@ -45,7 +48,9 @@ extension Plan {
         lines.append("rate         \(options.rate?.words ?? "no rate limit")\(time)")
         if let end = endDescription { lines.append("at the end   \(end)") }
         if options.hook != nil {
-            lines.append("hook         run when the run has started, stopped or finished")
+            lines.append(
+                "hook         run when the run has started, stopped or finished"
+                    + (options.delivery.isUsed ? ", and at each wave" : ""))
         }
         let text = ForeignText.escapedLines(lines.joined(separator: "\n"))
         return folded(text, indent: 13, for: descriptor)

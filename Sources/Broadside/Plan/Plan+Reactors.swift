@@ -46,6 +46,7 @@ extension Plan {
         if payloads.set.hasRowCollapse { settings.collapseIdentifier = nil }
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
         settings.pace = options.pace
+        settings.canaryCountsInvalid = !options.delivery.isUsed
         settings.nameToResolve = route.nameToResolve.host
         settings.tunnelTarget = route.tunnel?.target
         settings.sendsContentLength = options.sendsContentLength

@@ -56,6 +56,7 @@ extension Plan {
             "\(options.maxAttempts), for \(durationText(Double(options.retryFor) / 1e9))")
         add("lost responses", options.onLost == .record ? "recorded as unknown" : "sent again")
         add("deadline", options.deadline.map { durationText(Double($0) / 1e9) })
+        add("delivery", options.delivery.description)
         add("limit", options.limit.map { "\(grouped($0)) rows" })
         return settings
     }

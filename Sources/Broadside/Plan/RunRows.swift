@@ -10,6 +10,7 @@ final class RunRows {
     private let search: ExclusionScan?
     private var knownPart: ListExtent?
     private var knownSkips: ExclusionIndex?
+    private var knownWaves: WavePlan?
     /// The first row to send; the outer nil: not searched yet.
     private var knownFirst: FirstRow??
 
@@ -36,6 +37,17 @@ final class RunRows {
         let rows = try rows()
         if knownSkips == nil { knownSkips = try search?.listAside(of: list) }
         return ListSelection(rows: rows, skips: knownSkips)
+    }
+
+    /// Returns the waves of a campaign that begins now, which requires reading the whole list; nil
+    /// if all rows are sent at once.
+    func waves() throws(BroadsideError) -> WavePlan? {
+        if knownWaves == nil, plan.options.delivery.isUsed {
+            knownWaves = try WavePlan(
+                plan.options.delivery, list, selection(),
+                startedAt: Clock.now().wallMilliseconds)
+        }
+        return knownWaves
     }
 
     /// Returns the first row to send; nil if the payload is the same for all rows, or if none of

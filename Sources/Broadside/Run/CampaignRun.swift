@@ -95,7 +95,7 @@ public enum CampaignRun {
             } else {
                 try CheckedRun(options, spooling: nil)
             }
-        let (plan, list) = (checked.plan, checked.list)
+        let plan = checked.plan
         if let count = options.preview {
             try Preview.run(checked, count: count)
             if !options.isDryRun { return 0 }
@@ -125,9 +125,47 @@ public enum CampaignRun {
         // Without its ledger, the campaign would be lost from here on.
         try options.night?.noteBegun()
         outlets.listen(in: directory)
-        return try LiveRun(
-            plan, prepared, list: list, context: checked.context, outlets: outlets
-        ).run(signals)
+        return try send(checked, prepared, directory, outlets, signals)
+    }
+
+    /// Sends, in one pass or several.
+    private static func send(
+        _ checked: CheckedRun, _ first: PreparedRun, _ directory: LedgerDirectory,
+        _ outlets: RunOutlets, _ signals: SignalWatch
+    ) throws(BroadsideError) -> Int32 {
+        var (plan, prepared) = (checked.plan, first)
+        let hook = try plan.options.hook.map { (command) throws(BroadsideError) in
+            try EventHook(command, ledger: directory.path)
+        }
+        let waves = first.waves
+        let passes = RunPasses(
+            waves, hook: hook,
+            isDueLeft: waves.map { first.session.mayHaveDueRows($0) } ?? true,
+            now: Clock.now().wallMilliseconds)
+        do throws(BroadsideError) {
+            while true {
+                let run = try LiveRun(
+                    plan, prepared, list: checked.list, context: checked.context,
+                    outlets: outlets, passes: passes)
+                if let code = try run.run(signals) { return code }
+                // Rows that this process settled as failed or unknown are not sent again.
+                plan.options.retry = []
+                let (nextPlan, previous) = (plan, prepared)
+                prepared = try signals.prepare { () throws(BroadsideError) in
+                    try PreparedRun(nextPlan, checked, after: previous, directory: directory)
+                }
+            }
+        } catch {
+            if let hook, passes.isStartReported, !hook.isFinished {
+                hook.put(.stopped)
+                hook.finish(signals, isUrgent: false)
+            }
+            guard error.exitCode == ExitCode.rowsRemain, passes.endedCount > 0 else { throw error }
+            try Summary.stoppedEarly(directory)?.write(to: plan.options, signals)
+            throw BroadsideError(
+                "interrupted between two waves: run the same command with --resume to continue",
+                exitCode: ExitCode.rowsRemain)
+        }
     }
 
     /// Asks a person at a terminal to confirm a run against Apple's production by typing the number
@@ -140,7 +178,9 @@ public enum CampaignRun {
         let size = try ListSize.count(plan, list, run.rows)
         let alert = AlertText(plan, firstRow: try run.rows.first())
         standardError(
-            plan.description(of: list, size: size, alert: alert, for: STDERR_FILENO))
+            plan.description(
+                of: list, size: size, alert: alert, waves: try run.rows.waves(),
+                for: STDERR_FILENO))
         if plan.options.resumes {
             standardError("the ledger continues: rows that are settled are not sent again")
         }

@@ -39,6 +39,7 @@ struct CheckedRun {
                 "needs columns, but \(list.name) is a plain list of lines, which "
                     + "has only the token: use a list with a header")
         }
+        try Self.checkDelivery(options.delivery)
         plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
         for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
@@ -62,6 +63,15 @@ struct CheckedRun {
         }
     }
 
+    /// Checks the options about delivery, and that the system knows time zones.
+    private static func checkDelivery(_ delivery: DeliveryOptions) throws(BroadsideError) {
+        try delivery.check()
+        guard delivery.isUsed else { return }
+        let database = ZoneDatabase()
+        _ = try delivery.zone(database)
+        _ = try database.rules(of: "UTC", option: "deliver-at")
+    }
+
     /// Columns that the payloads and the filter read, each once, with the option that requires it.
     private static func wantedColumns(
         _ options: SendOptions, _ payloads: PayloadFiles
@@ -71,8 +81,9 @@ struct CheckedRun {
         where !wanted.contains(where: { $0.name == column }) {
             wanted.append((column, "--where"))
         }
-        wanted += options.registrationColumns.filter { column in
-            !wanted.contains { $0.name == column.name }
+        for column in options.registrationColumns + options.delivery.columns
+        where !wanted.contains(where: { $0.name == column.name }) {
+            wanted.append(column)
         }
         return wanted
     }

@@ -2,6 +2,7 @@ internal import BroadsideAPNs
 internal import BroadsideHygiene
 import BroadsideLists
 import BroadsideObservability
+internal import BroadsidePolicy
 internal import BroadsideRows
 import BroadsideSupport
 internal import Glibc
@@ -65,7 +66,10 @@ enum DryRun {
             try LedgerSession.checkBeforehand(ledger, plan, list: list, skips: run.skips)
         }
         let selection = try run.rows.selection()
-        var rows = try RowCursor(list, selection)
+        let waves = try run.rows.waves()
+        var dueSelection = selection
+        dueSelection.due = waves?.anyTime
+        var rows = try RowCursor(list, dueSelection)
         var tally = Tally()
         var inspector = RowInspector(plan.payloads.set, layout: list.layout)
         var invalid = InvalidRows(maximumPercent: plan.options.maxInvalid)
@@ -78,8 +82,9 @@ enum DryRun {
                 invalid.noteValid()
                 continue
             }
-            assert(rows.disposition == .send, "no earlier run has settled a row")
-            let finding = inspector.finding(in: rows.reader)
+            assert(rows.disposition != .settled, "no earlier run has settled a row")
+            var finding = inspector.finding(in: rows.reader)
+            if finding == nil, rows.disposition == .invalid(.badZone) { finding = .badZone }
             _ = invalid.note(finding, row, of: rows.reader)
             missing.take(row, of: rows.reader)
             guard let finding else {
@@ -96,9 +101,11 @@ enum DryRun {
             plan.description(
                 of: list, size: .exact(tally.rows),
                 ahead: RowsAhead(sendable: tally.sendable, of: tally.rows), alert: alert,
-                for: STDOUT_FILENO))
+                waves: waves, for: STDOUT_FILENO))
         tally.print(
-            possibleSkips: run.skips?.possibleReasons ?? [], split: plan.options.split)
+            possibleSkips: (run.skips?.possibleReasons ?? [])
+                + (plan.options.delivery.late == .skip ? [.late] : []),
+            split: plan.options.split)
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
         if inspector.shortenedRows > 0 {
             let rows = inspector.shortenedRows == 1 ? "1 row's" : "\(inspector.shortenedRows) rows'"

@@ -6,6 +6,8 @@ internal import Synchronization
 enum HookEvent: String, Sendable {
     /// Sending has begun.
     case started
+    /// A wave of rows begins.
+    case wave
     /// The run has ended with rows left, or for a cause other than its list's end.
     case stopped
     /// Every row is settled.
@@ -31,8 +33,11 @@ final class EventHook {
 
     /// Time limit of a call.
     static let secondsLimit: UInt64 = 30
-    /// Limit on waiting calls; a run has one at its start and one at its end.
-    private static let waitingLimit = 8
+    /// Limit on waiting calls; a run has one at its start, one at its end, and one per wave.
+    private static let waitingLimit = 8 + wavesLimit
+    /// Limit on calls at waves; those of further waves are left out.
+    private static let wavesLimit = 512
+    private var waveCount = 0
 
     private let state = State()
     private let ledger: String
@@ -72,12 +77,18 @@ final class EventHook {
     ///   - hasLedger: Whether the ledger exists.
     ///   - report: File of the report; nil: none was written.
     func put(
-        _ event: HookEvent, summary: Summary? = nil, hasLedger: Bool = true, report: String? = nil
+        _ event: HookEvent, summary: Summary? = nil, wave: JSONLine? = nil, hasLedger: Bool = true,
+        report: String? = nil
     ) {
         precondition(!isFinished, "a run that has ended has no more events")
+        if event == .wave {
+            guard waveCount < Self.wavesLimit else { return }
+            waveCount += 1
+        }
         var line = JSONLine()
         line.add("event", event.rawValue)
         line.addRaw("summary", summary.map(Self.onOneLine) ?? "null")
+        if let wave { line.add("wave", wave) }
         line.add("ledger", hasLedger ? ledger : nil)
         line.add("report", report.map(Self.absolute))
         state.queue.put(Call(event: event, text: line.object + "\n"))

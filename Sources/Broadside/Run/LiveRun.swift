@@ -40,51 +40,59 @@ struct LiveRun {
     private let pool: ChunkPool
     private let start: Now
     private let outlets: RunOutlets
-    private let hook: EventHook?
+    private let passes: RunPasses
+    /// Rows that are due in this pass; nil: all.
+    private let due: DueRows?
+
+    private var hook: EventHook? { passes.hook }
 
     init(
         _ plan: Plan, _ prepared: PreparedRun, list: TokenList, context: TLSContext,
-        outlets: RunOutlets
+        outlets: RunOutlets, passes: RunPasses
     ) throws(BroadsideError) {
+        self.passes = passes
+        due = passes.due
         self.plan = plan
         self.prepared = prepared
         session = prepared.session
         self.list = list
         self.outlets = outlets
-        hook = try plan.options.hook.map { (command) throws(BroadsideError) in
-            try EventHook(command, ledger: prepared.session.directory.path)
-        }
         start = Clock.now()
         tlsConfiguration = TLSConfigurationBox(plan.route.tlsConfiguration(context))
         settings = plan.reactorSettings(manifest: session.manifest)
         let authorization = try plan.credential.authorization(
             nowSeconds: start.wallMilliseconds / 1000)
         session.directory.removeEarlierProviderTokens()
+        let earlier = passes.settings
         coordinator = RunCoordinator(
             authorization: authorization.value, issuedAt: authorization.issuedAtSeconds,
-            milliRate: plan.options.rate.map { milliRate($0.last) },
-            ramp: session.rampClock(plan),
+            milliRate: earlier == nil
+                ? plan.options.rate.map { milliRate($0.last) } : earlier?.milliRate,
+            ramp: earlier == nil ? session.rampClock(plan) : earlier?.ramp,
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens,
             assumesCanary: plan.options.assumesCanary,
             topics: plan.payloads.set.topic?.topics,
-            rowsRead: session.rowsRead, canary: session.canaryGate(),
+            // The rows of later waves were read, too, to find their zones.
+            rowsRead: session.rowsRead(more: due?.waitingRows ?? 0), canary: session.canaryGate(),
             connectionTarget: plan.connectionTarget,
             sign: authorization.sign)
+        if let earlier, earlier.isPaused { coordinator.pause(true) }
         services = ReactorServices(route: plan.route, reactors: plan.shape.reactors)
         pool = ChunkPool(reactors: plan.shape.reactors)
     }
 
-    /// Runs until the end.
+    /// Runs until the end of the pass.
     ///
-    /// - Returns: The exit code.
-    func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
+    /// - Returns: The exit code; nil: rows are due later, in the next pass.
+    func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32? {
         let planText = prepared.size.map { size in
             plan.description(
                 of: list, size: size, ahead: ahead(of: size), alert: prepared.alert,
+                waves: prepared.waves,
                 for: STDERR_FILENO)
         }
-        if let planText {
+        if let planText, passes.endedCount == 0 {
             standardError(planText)
             let call = "broadside control --ledger \(shellWord(session.directory.path))"
             standardError(
@@ -94,8 +102,51 @@ struct LiveRun {
         }
         let source = try ListSource(
             list: list, pool: pool, plan: session.resumePlan(), rows: session.manifest.rows,
-            skips: session.skips, canary: coordinator.canary,
+            skips: session.skips, due: due, canary: coordinator.canary,
             isHashed: session.manifest.listHash == nil)
+        // From here on only the list thread accesses the list.
+        try services.start(list: source)
+        // Checked for a resume after the deadline: nothing is sent in the moment before the watch
+        // begins.
+        if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
+        var threads: [ReactorThread] = []
+        let monitor = RunMonitor(
+            plan, session: session, coordinator: coordinator, services: services, source: source,
+            outlets: outlets, passes: passes, alert: prepared.alert, planText: planText,
+            start: start, wake: { for thread in threads { thread.wake() } })
+        let watch = Watch(
+            credential: CredentialWatch(
+                plan, coordinator: coordinator, tlsConfiguration: tlsConfiguration, now: start),
+            ledger: LedgerWatch(session.directory, now: start), deadline: deadline,
+            quietAt: passes.quietAt)
+        if passes.endedCount == 0 { plan.options.host?.begin() }
+        waitForWave(watch, signals, monitor)
+        // A run without waves begins whatever has stopped it, and ends at once.
+        if passes.waves == nil || !coordinator.isStopping {
+            threads = try makeThreads()
+            for thread in threads { thread.start() }
+            passes.callHook()
+            while !threads.allSatisfy(\.hasEnded) {
+                poll(watch, threads, signals, monitor)
+                if let quiet = watch.quietAt, Clock.now().wallMilliseconds >= quiet,
+                    !coordinator.isStopping
+                {
+                    passes.beginQuiet()
+                    coordinator.stop(.control)
+                    for thread in threads { thread.wake() }
+                }
+            }
+        }
+        watch.credential.end()
+        for thread in threads { thread.join() }
+        services.stop()
+        let listEnd = ListEnd(source, of: services, coordinator, signals)
+        monitor.reactorsEnded(Clock.now())
+        return try finish(threads, source: source, listEnd, signals, monitor)
+    }
+
+    /// Creates the reactors and their segments.
+    private func makeThreads() throws(BroadsideError) -> [ReactorThread] {
         var threads: [ReactorThread] = []
         var segments: [Int32] = []
         for reactor in 0..<plan.shape.reactors {
@@ -120,32 +171,7 @@ struct LiveRun {
                 reactor: UInt16(reactor))
         }
         try session.recordCreatedSegments()
-        // From here on only the list thread accesses the list.
-        try services.start(list: source)
-        // Checked for a resume after the deadline: nothing is sent in the moment before the watch
-        // begins.
-        if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
-        for thread in threads { thread.start() }
-        hook?.put(.started)
-        plan.options.host?.begin()
-        let monitor = RunMonitor(
-            plan, session: session, coordinator: coordinator, services: services, source: source,
-            outlets: outlets, alert: prepared.alert, planText: planText, start: start,
-            wake: { for thread in threads { thread.wake() } })
-        watch(threads, signals, monitor)
-        for thread in threads { thread.join() }
-        services.stop()
-        let listEnd = ListEnd(source, of: services, coordinator, signals)
-        monitor.reactorsEnded(Clock.now())
-        do throws(BroadsideError) {
-            return try finish(threads, source: source, listEnd, signals, monitor)
-        } catch {
-            if let hook, !hook.isFinished {
-                hook.put(.stopped)
-                hook.finish(signals, isUrgent: coordinator.isStoppingAtOnce)
-            }
-            throw error
-        }
+        return threads
     }
 
     /// Rows that earlier runs left; nil in a first run, or if the list's size is unknown.
@@ -165,45 +191,58 @@ struct LiveRun {
         }
     }
 
-    /// Reports progress and forwards signals until every reactor has ended.
-    private func watch(
-        _ threads: [ReactorThread], _ signals: SignalWatch, _ monitor: RunMonitor
-    ) {
-        let deadline = deadline
-        let credentialWatch = CredentialWatch(
-            plan, coordinator: coordinator, tlsConfiguration: tlsConfiguration, now: start)
-        let ledgerWatch = LedgerWatch(session.directory, now: start)
-        while !threads.allSatisfy(\.hasEnded) {
-            switch signals.wait(milliseconds: 100) {
-            case .stop:
-                if coordinator.isStopping {
-                    stopAtOnce()
-                }
-                coordinator.stop(.signal)
-                for thread in threads { thread.wake() }
-            case .reload:
-                if !coordinator.isStopping { credentialWatch.reload(Clock.now()) }
-            case .finished, .timeout:
-                break
-            }
-            let now = Clock.now()
-            if let deadline, now.wallMilliseconds >= deadline,
-                !coordinator.isStopping
-            {
-                coordinator.stop(.deadline)
-                for thread in threads { thread.wake() }
-            }
-            if ledgerWatch.isGone(now) {
-                coordinator.stop(.ledgerGone)
-                for thread in threads { thread.wake() }
-            }
-            rememberCanary()
-            if credentialWatch.poll(now) {
-                for thread in threads { thread.wake() }
-            }
-            monitor.update(now)
+    /// What the main thread watches while a pass waits and sends.
+    private struct Watch {
+        let credential: CredentialWatch
+        let ledger: LedgerWatch
+        /// Time after which nothing new is sent, milliseconds since 1970.
+        let deadline: UInt64?
+        /// Time at which quiet hours begin in a zone of the pass.
+        let quietAt: UInt64?
+    }
+
+    /// Waits until the rows of the pass are due, or the run is stopped. Nothing is connected
+    /// meanwhile.
+    private func waitForWave(_ watch: Watch, _ signals: SignalWatch, _ monitor: RunMonitor) {
+        guard passes.waves != nil else { return }
+        while !coordinator.isStopping, Clock.now().wallMilliseconds < passes.dueAt {
+            poll(watch, [], signals, monitor)
         }
-        credentialWatch.end()
+        if !coordinator.isStopping { monitor.beginWave(Clock.now()) }
+    }
+
+    /// Reports progress and forwards signals, once.
+    private func poll(
+        _ watch: Watch, _ threads: [ReactorThread], _ signals: SignalWatch, _ monitor: RunMonitor
+    ) {
+        switch signals.wait(milliseconds: 100) {
+        case .stop:
+            if coordinator.isStopping {
+                stopAtOnce()
+            }
+            coordinator.stop(.signal)
+            for thread in threads { thread.wake() }
+        case .reload:
+            if !coordinator.isStopping { watch.credential.reload(Clock.now()) }
+        case .finished, .timeout:
+            break
+        }
+        let now = Clock.now()
+        if let deadline = watch.deadline, now.wallMilliseconds >= deadline,
+            !coordinator.isStopping
+        {
+            coordinator.stop(.deadline)
+            for thread in threads { thread.wake() }
+        }
+        if watch.ledger.isGone(now) {
+            coordinator.stop(.ledgerGone)
+            for thread in threads { thread.wake() }
+        }
+        rememberCanary()
+        if watch.credential.poll(now) {
+            for thread in threads { thread.wake() }
+        }
+        monitor.update(now)
     }
 
     /// Stop cause for an error of the ledger.
@@ -227,17 +266,32 @@ struct LiveRun {
     private func finish(
         _ threads: [ReactorThread], source: ListSource, _ listEnd: ListEnd,
         _ signals: SignalWatch, _ monitor: RunMonitor
-    ) throws(BroadsideError) -> Int32 {
+    ) throws(BroadsideError) -> Int32? {
         var statistics = RunStatistics()
         var latency = LatencyCounts()
         for thread in threads { thread.collect(&statistics, &latency) }
-        let elapsed = Double(Clock.now().nanoseconds - start.nanoseconds) / 1e9
+        let elapsed =
+            threads.isEmpty
+            ? 0 : Double(Clock.now().nanoseconds - monitor.sendingSince.nanoseconds) / 1e9
         let use = ProcessUse.now()
         let failure = threads.lazy.compactMap(\.failure).first
         if failure == nil, isListRead(source, statistics) { coordinator.checkRowsAtEnd() }
         var stop = coordinator.stopCause ?? failure
-        let endRow = listEnd.endRow(stop: stop)
+        let hasWaited = threads.isEmpty && passes.waves != nil
+        let endRow =
+            (hasWaited ? session.manifest.rowCount : nil) ?? listEnd.endRow(stop: stop)
         var summary = try summary(stop: stop, statistics, endRow: endRow)
+        if isOver(stop, statistics), summary.remaining != 0, passes.hasNext(Clock.now()) {
+            try endPass(threads, listEnd, endRow: endRow, statistics)
+            monitor.endPass(summary, Clock.now())
+            awaitTelemetry(monitor, signals)
+            passes.end(
+                statistics, latency, seconds: elapsed,
+                settings: .init(
+                    milliRate: coordinator.milliRate, ramp: coordinator.ramp,
+                    isPaused: coordinator.isPaused), Clock.now())
+            return nil
+        }
         if stop == nil, statistics.refusedByCredential == 0, plan.options.part != nil,
             summary.remaining == 0,
             summary.accepted == 0
@@ -245,9 +299,11 @@ struct LiveRun {
             coordinator.checkPartAtEnd(SentRows(try session.count()))
             stop = coordinator.stopCause
         }
+        passes.add(statistics, latency, seconds: elapsed)
         summary.take(
-            use: use, statistics: statistics, latency: latency, elapsed: elapsed,
-            requests: statistics.requests)
+            use: use, statistics: passes.statistics, latency: passes.latency,
+            elapsed: passes.sendingSeconds, requests: passes.statistics.requests)
+        summary.waves = passes.waves?.waves
         summary.connectionsReason = monitor.growthDescription
 
         var conclusion = RunConclusion(
@@ -326,6 +382,25 @@ struct LiveRun {
         summary.retries = session.manifest.counters.retries + statistics.retries
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
         return summary
+    }
+
+    /// Whether all rows of the pass are settled, or quiet hours ended it.
+    private func isOver(_ stop: StopCause?, _ statistics: RunStatistics) -> Bool {
+        guard passes.waves != nil, statistics.refusedByCredential == 0,
+            TopicReport.stopped(coordinator.topicReports).isEmpty
+        else { return false }
+        return stop == nil || passes.isQuiet && stop == .control
+    }
+
+    /// Writes the end of a pass that others follow to the ledger.
+    private func endPass(
+        _ threads: [ReactorThread], _ listEnd: ListEnd, endRow: UInt64?,
+        _ statistics: RunStatistics
+    ) throws(BroadsideError) {
+        rememberCanary()
+        try session.end(
+            lengths: threads.map(\.segmentLength), rows: endRow, listByteCount: list.byteCount,
+            listHash: nil, isFinished: false, statistics: statistics, stop: nil)
     }
 
     /// Writes the end of the run to the ledger.

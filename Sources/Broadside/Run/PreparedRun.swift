@@ -9,6 +9,8 @@ struct PreparedRun {
     /// Size of the list, for display; nil if no progress is shown.
     let size: ListSize?
     let alert: AlertText?
+    /// Waves of the campaign; nil: all rows are sent at once.
+    let waves: WavePlan?
 
     /// - Parameter directory: Directory of the ledger, locked.
     init(_ run: CheckedRun, directory: LedgerDirectory) throws(BroadsideError) {
@@ -21,11 +23,32 @@ struct PreparedRun {
             plan, list: list, part: run.isBegun ? nil : run.rows.part(), skips: run.skips,
             directory: directory, now: Clock.now())
         let isOver = session.isFinishedAlready
+        waves =
+            isOver
+            ? nil
+            : try WavePlan(
+                plan.options.delivery, list,
+                ListSelection(rows: session.manifest.rows, skips: session.skips),
+                startedAt: session.manifest.firstStartedAtMilliseconds)
         size =
             isOver || plan.options.progress == .none ? nil : try ListSize.estimate(plan, list)
         let selection = ListSelection(rows: session.manifest.rows, skips: session.skips)
         alert =
             isOver
             ? nil : AlertText(plan, firstRow: try? FirstRow.find(plan, list, selection))
+    }
+
+    /// Continues the ledger with the next pass of the same process.
+    ///
+    /// - Parameter plan: Plan of the next pass.
+    init(
+        _ plan: Plan, _ run: CheckedRun, after previous: PreparedRun, directory: LedgerDirectory
+    ) throws(BroadsideError) {
+        session = try LedgerSession(
+            plan, list: run.list, part: nil, skips: run.skips, directory: directory,
+            now: Clock.now())
+        size = previous.size
+        alert = previous.alert
+        waves = previous.waves
     }
 }

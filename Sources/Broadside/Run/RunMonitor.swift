@@ -14,6 +14,11 @@ final class RunMonitor {
     private let services: ReactorServices
     private let source: ListSource
     private let outlets: RunOutlets
+    private let passes: RunPasses
+    /// Whether the run waits for its next wave.
+    private var isWaiting: Bool
+    /// Time since which it sends, or waits.
+    private(set) var sendingSince: Now
     /// Wakes the reactors to read the shared state.
     private let wake: () -> Void
 
@@ -53,7 +58,8 @@ final class RunMonitor {
     init(
         _ plan: Plan, session: LedgerSession, coordinator: RunCoordinator,
         services: ReactorServices,
-        source: ListSource, outlets: RunOutlets, alert: AlertText?, planText: String?, start: Now,
+        source: ListSource, outlets: RunOutlets, passes: RunPasses, alert: AlertText?,
+        planText: String?, start: Now,
         wake: @escaping () -> Void
     ) {
         self.plan = plan
@@ -62,6 +68,9 @@ final class RunMonitor {
         self.services = services
         self.source = source
         self.outlets = outlets
+        self.passes = passes
+        isWaiting = passes.dueAt > start.wallMilliseconds
+        sendingSince = start
         self.wake = wake
         // SAFETY: the file's thread alone replaces it, and what it reads of the directory (path,
         // descriptor, claim) was set before the run.
@@ -78,7 +87,8 @@ final class RunMonitor {
                 plan.options.metrics ?? "", consequence: "the metrics stay as they are"
             ) { (text) throws(BroadsideError) in try metrics.publish(text) }
         }
-        sampler = RunSampler(session.surroundings(plan, source: source), start: start)
+        sampler = RunSampler(
+            session.surroundings(plan, source: source, waves: passes.waves), start: start)
         growth = GrowthWatch(plan, target: coordinator.connectionTarget)
         progress = Progress(plan.options.progress)
         self.planText = planText
@@ -105,12 +115,15 @@ final class RunMonitor {
         tokenVersion = coordinator.authorizationVersion
         var started = RunEvent.Fields()
         started.endpoint = plan.hostAndPort
-        report(
-            RunEvent(
-                .started, .info,
-                "run \(session.epoch) of campaign \(hexadecimal(session.campaign))"
-                    + " to \(plan.hostAndPort)", milliseconds: start.wallMilliseconds,
-                fields: started), start)
+        if passes.endedCount == 0 {
+            report(
+                RunEvent(
+                    .started, .info,
+                    "run \(session.epoch) of campaign \(hexadecimal(session.campaign))"
+                        + " to \(plan.hostAndPort)", milliseconds: start.wallMilliseconds,
+                    fields: started), start)
+        }
+        sampler.take(waves: passes.progress(start, isWaiting: isWaiting))
         // Standard error has it already; this adds it to a log that was requested.
         if let warning = session.claimWarning, plan.options.log != nil {
             report(
@@ -136,6 +149,28 @@ final class RunMonitor {
         progress.show(sampler.snapshot, keys: keys)
         plan.options.host?.take(snapshotNow)
         if now.nanoseconds >= nextSave { save(now) }
+    }
+
+    /// Begins to send after the wait for a wave: curves and rates begin now.
+    func beginWave(_ now: Now) {
+        if isWaiting {
+            isWaiting = false
+            sendingSince = now
+            sampler = RunSampler(
+                session.surroundings(plan, source: source, waves: passes.waves), start: now)
+            telemetry.restart(atMilliseconds: now.wallMilliseconds)
+        }
+        let progress = passes.progress(now, isWaiting: false)
+        sampler.take(waves: progress)
+        if let text = progress?.currentText { report(.wave, text, now) }
+    }
+
+    /// Handles the end of a pass that others follow.
+    func endPass(_ summary: Summary, _ now: Now) {
+        telemetry.end(
+            outcome: nil, cause: nil, counts: summary.counts, atMilliseconds: now.wallMilliseconds)
+        publishMetrics()
+        save(now)
     }
 
     /// Handles the end of the reactors: nothing is redrawn afterwards.
@@ -187,7 +222,9 @@ final class RunMonitor {
     private var phase: RunSnapshot.Phase {
         hasEnded
             ? .finished
-            : coordinator.isStopping ? .stopping : coordinator.isPaused ? .paused : .running
+            : coordinator.isStopping
+                ? .stopping
+                : coordinator.isPaused ? .paused : isWaiting ? .waiting : .running
     }
 
     private func sample(_ now: Now) {
@@ -197,7 +234,8 @@ final class RunMonitor {
             ramp: coordinator.ramp,
             guards: GuardStatus(
                 session.manifest, coordinator, isAssumed: plan.options.assumesCanary), now: now)
-        telemetry.take(sampler.snapshot, sampler.series, report)
+        sampler.take(waves: passes.progress(now, isWaiting: isWaiting))
+        if !isWaiting { telemetry.take(sampler.snapshot, sampler.series, report) }
         sampler.take(topics: coordinator.topicReports)
         reportStoppedTopics(now)
         // A rate set by the operator applies to this run only.
@@ -275,7 +313,8 @@ final class RunMonitor {
 
     /// Cause of the stop, and what the run still waits for.
     private var stoppingText: String {
-        let cause = coordinator.stopCause?.message ?? "stopped"
+        let cause =
+            passes.isQuiet ? "quiet hours have begun" : coordinator.stopCause?.message ?? "stopped"
         let inFlight = services.report.statistics.inFlight
         guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }
         let seconds = plan.options.requestTimeout / second
@@ -485,12 +524,14 @@ final class RunMonitor {
 
 extension LedgerSession {
     /// Context of the campaign for a sampler.
-    fileprivate func surroundings(_ plan: Plan, source: ListSource) -> RunSampler.Context {
+    fileprivate func surroundings(
+        _ plan: Plan, source: ListSource, waves: WavePlan?
+    ) -> RunSampler.Context {
         RunSampler.Context(
             campaign: hexadecimal(campaign), name: manifest.name, labels: manifest.labels ?? [:],
             acceptsBySilence: manifest.identity.acceptsBySilence,
             split: manifest.identity.split, earlier: kept,
-            rows: manifest.rows, knownEnd: manifest.rowCount,
+            rows: manifest.rows, knownEnd: manifest.rowCount ?? waves?.zones.endRow,
             listByteCount: source.list.byteCount,
             wantedConnections: plan.shape.connections)
     }

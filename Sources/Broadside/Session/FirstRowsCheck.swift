@@ -59,9 +59,16 @@ struct FirstRowsCheck {
         var lengths = TokenLengths()
         defer { list.warn(of: lengths) }
         var pass = plan.options.filter.map { FilterPass($0, layout: list.layout) }
+        let delivery = plan.options.delivery
+        var zones =
+            delivery.isUsed
+            ? ZoneNumbers(delivery.zoneRule(ZoneDatabase()), layout: list.layout) : nil
         while let row = try cursor.next() {
             let isLeftOut = pass?.leavesOut(row, cursor.reader) == true
-            let finding = isLeftOut ? nil : inspector.finding(in: cursor.reader)
+            var finding = isLeftOut ? nil : inspector.finding(in: cursor.reader)
+            if finding == nil, !isLeftOut, zones?.isUnknown(in: cursor.reader) == true {
+                finding = .badZone
+            }
             if finding == nil, !isLeftOut {
                 lengths.note(inspector.tokenDigitCount, line: row.line)
             }
@@ -136,6 +143,12 @@ extension FirstRowsCheck.Sample {
             )
         case (.missingColumn, true):
             return missingKey(list)
+        case (.badZone, _):
+            return (
+                "line \(line) names no time zone that this system knows",
+                "is --zone-column the column of zones such as Europe/Berlin? Rows without one get "
+                    + "--zone-default."
+            )
         default:
             return (
                 "line \(line) is \(finding.reason.text)\(cause(list).map { ", as \($0)" } ?? "")",

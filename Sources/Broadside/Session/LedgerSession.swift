@@ -103,7 +103,9 @@ final class LedgerSession {
             self.earlier = earlier
             self.index = index
             try Self.check(list, manifest, index, directory)
-            if !isFinishedAlready {
+            // Rows of later waves are not in the ledger yet, so the share of invalid ones is not
+            // known from it.
+            if !isFinishedAlready, !plan.options.delivery.isUsed {
                 try FirstRowsCheck(list, plan: plan, rows: rows)
                     .check(earlier: Self.rowsRead(earlier, plan))
             }
@@ -239,13 +241,29 @@ final class LedgerSession {
     /// they are the campaign's.
     var kept: RowCounts { earlier.kept(reopening: plan.options.retry) }
 
-    /// Rows that earlier runs read and this one does not read again, for `--max-invalid`.
-    var rowsRead: InvalidRowsGuard { Self.rowsRead(earlier, plan) }
+    /// Whether rows of waves that have begun may be left; false if all of these are settled.
+    func mayHaveDueRows(_ waves: WavePlan) -> Bool {
+        guard let rows = manifest.rowCount(with: earlier), earlier.count(.inDoubt) == 0 else {
+            return true
+        }
+        let waiting = waves.due(at: Clock.now().wallMilliseconds).waitingRows
+        return earlier.kept(reopening: plan.options.retry).settled + waiting < rows
+    }
 
-    private static func rowsRead(_ earlier: LedgerSummary, _ plan: Plan) -> InvalidRowsGuard {
+    /// Rows that earlier runs read and this one does not read again, for `--max-invalid`.
+    var rowsRead: InvalidRowsGuard { rowsRead(more: 0) }
+
+    /// The same, with more rows that were read and are valid.
+    func rowsRead(more: UInt64) -> InvalidRowsGuard {
+        Self.rowsRead(earlier, plan, more: more)
+    }
+
+    private static func rowsRead(
+        _ earlier: LedgerSummary, _ plan: Plan, more: UInt64 = 0
+    ) -> InvalidRowsGuard {
         InvalidRowsGuard(
             maximumPercent: plan.options.maxInvalid,
-            rows: earlier.kept(reopening: plan.options.retry).settled,
+            rows: earlier.kept(reopening: plan.options.retry).settled + more,
             invalid: earlier.count(.invalid))
     }
 
@@ -287,7 +305,7 @@ final class LedgerSession {
             suppressSHA256: skips?.suppressSHA256,
             duplicates: plan.options.skipsDuplicates ? "skip" : nil,
             filter: plan.options.filter?.canonicalTexts,
-            earlier: plan.options.earlierRules,
+            earlier: plan.options.earlierRules, delivery: plan.options.delivery.rules,
             wireProtocol: plan.options.wireProtocol == .binary
                 ? CampaignIdentity.binaryProtocol : nil)
         identity.split = plan.options.split
@@ -316,7 +334,7 @@ final class LedgerSession {
         // If only rows of a canary were reserved, their responses count for it.
         let isSame = manifest.canaryRowCount != nil
         let rejected = earlier.count(.rejected)
-        let invalid = earlier.count(.invalid)
+        let invalid = plan.options.delivery.isUsed ? 0 : earlier.count(.invalid)
         assert(earlier.goneCount <= rejected, "a 410 is a rejection")
         return CanaryGate(
             rows: UInt64(rows), maximumRefusedPercent: plan.options.canaryMaxRejected,
@@ -337,7 +355,7 @@ final class LedgerSession {
     func end(
         lengths: [SegmentLength], rows: UInt64?, listByteCount: UInt64?, listHash: String?,
         isFinished: Bool,
-        statistics: RunStatistics, stop: StopRecord
+        statistics: RunStatistics, stop: StopRecord?
     ) throws(BroadsideError) {
         assert(
             !isFinishedAlready && manifest.epochs.last?.number == epoch,

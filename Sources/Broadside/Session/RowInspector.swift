@@ -13,6 +13,9 @@ struct RowInspector: ~Copyable {
         /// Value that makes the row invalid; nil if it is not a single one.
         var culprit: PayloadRenderer.Culprit?
 
+        /// The row's time zone is unknown.
+        static let badZone = Finding(reason: .badZone, isPersonal: true)
+
         /// Whether the row's topic is invalid.
         var isOfTopic: Bool { culprit?.use == .topic || culprit?.use == .topicBeyondLimit }
     }

@@ -56,7 +56,7 @@ enum SendCommand {
     /// Option groups that only `send` has.
     private static let ownGroups = [
         whatToSend, whichProtocol, ListOptions.whichRows, SplitOptions.group,
-        EarlierLedgerOptions.group,
+        EarlierLedgerOptions.group, LocalTimeOptions.group,
     ]
 
     private static let whatToSend = OptionGroup<SendOptions>(
@@ -290,6 +290,7 @@ enum SendCommand {
         for group in ownGroups { try group.read(arguments, into: &options) }
         try EarlierLedgerOptions.check(options)
         try SplitOptions.check(options, arguments)
+        try options.delivery.check()
         try readCommon(arguments, into: &options)
     }
 

@@ -152,17 +152,18 @@ struct LikelyGuess {
             "in-place inplace overwrite", "removed",
             "write --output FILE, and move that over the list once you have checked it"),
         .init("verbose debug", "log", "write --log text"),
-        .init("quiet silent", "progress", "write --progress none"),
+        .init("silent", "progress", "write --progress none"),
         .init(
             "output out results", "ledger", "write --ledger DIR, a new directory for the results"),
         .init(
-            "at schedule send-at start-at when start start-time time delay on deliver-at late",
-            "deadline",
-            "a run starts at once: use systemd-run --on-calendar=19:00, or cron, to start it later"
+            "at schedule send-at start-at when start start-time time delay",
+            "deliver-at",
+            "write --deliver-at 19:00 with --zone-column NAME or --zone-default ZONE; systemd-run "
+                + "--on-calendar=19:00, or cron, starts a whole run later"
         ),
         .init(
-            "zone-column zone-default timezone time-zone tz quiet-hours", "deadline",
-            "a run knows no time zones yet: write a list for each zone, and start each with "
-                + "systemd-run --on-calendar=19:00"),
+            "timezone time-zone tz", "zone-column",
+            "write --zone-column NAME, the column with each row's zone, or --zone-default ZONE"),
+        .init("quiet-hours", "quiet", "write --quiet 22:00-08:00"),
     ]
 }

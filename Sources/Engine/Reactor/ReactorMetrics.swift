@@ -41,7 +41,8 @@ struct ReactorMetrics: ~Copyable {
     private var canaryTotal: ReactorEffects.CanaryProgress {
         // For the canary, an invalid row counts like a refused one.
         let counts = statistics.counts
-        let refusing = statistics.refusedByCredential + counts[.invalid]
+        let refusing =
+            statistics.refusedByCredential + (canaryReport.countsInvalid ? counts[.invalid] : 0)
         return .init(
             done: counts.settled + statistics.refusedByCredential,
             answered: counts[.accepted] + counts[.rejected] + refusing,
@@ -62,6 +63,8 @@ struct ReactorMetrics: ~Copyable {
 struct CanaryReport {
     /// Progress already reported to the canary.
     var reported = ReactorEffects.CanaryProgress()
+    /// Whether an invalid row counts like a refused one.
+    var countsInvalid = true
     /// Rejected rows, except with 410.
     var refused: UInt64 = 0
     /// Rows that an earlier run sent: their responses could never arrive.

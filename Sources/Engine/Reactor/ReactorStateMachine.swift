@@ -76,6 +76,7 @@ import BroadsideTLS
             milliRate: run.directives.milliRate.map { $0 / UInt64(settings.reactors) }, now: now)
         writer = RequestWriter(settings: settings, layout: layout)
         metrics = ReactorMetrics(topics: writer.topics == nil ? 0 : RowTopics.limit)
+        metrics.canaryReport.countsInvalid = settings.canaryCountsInvalid
         recorder = SegmentRecorder(ledger)
         timers = ReactorTimers(now: now)
         random = SplitMix64(seed: seed)

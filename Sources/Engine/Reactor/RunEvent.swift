@@ -20,6 +20,7 @@ package struct RunEvent: Sendable, Equatable {
     /// Type of event; the raw value is its name in the log and the report.
     package enum Kind: String, Sendable, Codable {
         case started
+        case wave
         case ledgerCopied = "ledger-copied"
         case lookup
         case connectionOpen = "connection-open"

@@ -78,6 +78,9 @@ package struct ReactorSettings: Sendable {
     var reactors: Int
     /// Seed of the generator for jitter.
     var seed: UInt64
+    /// Whether an invalid row counts as refused for the canary; false if only some of the valid rows
+    /// around it are sent with the canary.
+    package var canaryCountsInvalid = true
     /// Row limits of the reactor.
     package var limits = ReactorLimits()
     /// Settings of the legacy gateway's protocol; nil: HTTP/2.

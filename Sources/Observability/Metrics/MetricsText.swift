@@ -31,6 +31,7 @@ package struct MetricsText {
         addRequests(snapshot)
         addTopics(snapshot)
         addArms(snapshot)
+        addWaves(snapshot)
         addConnections(snapshot)
         addLatency(snapshot.latencyCounts)
         family(
@@ -62,9 +63,25 @@ package struct MetricsText {
         family("updated_timestamp_seconds", .gauge, "When these numbers were taken.")
         sample("updated_timestamp_seconds", [:], number(Double(snapshot.wallMilliseconds) / 1000))
         family("phase", .gauge, "What the run is doing: 1 for the phase that it is in.")
-        for phase in [RunSnapshot.Phase.running, .paused, .stopping, .finished] {
+        for phase in [RunSnapshot.Phase.running, .waiting, .paused, .stopping, .finished]
+        where phase != .waiting || snapshot.waves != nil {
             sample("phase", ["phase": phase.rawValue], snapshot.phase == phase ? "1" : "0")
         }
+    }
+
+    private mutating func addWaves(_ snapshot: RunSnapshot) {
+        guard let waves = snapshot.waves else { return }
+        family("waves", .gauge, "Waves of rows that are due at the same time.")
+        sample("waves", [:], "\(waves.waves.count)")
+        family("waves_begun", .gauge, "Waves that have begun.")
+        sample("waves_begun", [:], "\(waves.current.map { $0 + 1 } ?? 0)")
+        guard let next = waves.next else { return }
+        family("wave_next_timestamp_seconds", .gauge, "When the next wave begins.")
+        sample(
+            "wave_next_timestamp_seconds", [:],
+            number(Double(waves.waves[next].atMilliseconds) / 1000))
+        family("wave_next_rows", .gauge, "Rows of the next wave.")
+        sample("wave_next_rows", [:], "\(waves.waves[next].rows)")
     }
 
     private mutating func addRequests(_ snapshot: RunSnapshot) {

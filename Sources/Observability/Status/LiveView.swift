@@ -56,6 +56,7 @@ struct LiveView {
         let state: [String?] =
             switch snapshot.phase {
             case .paused: ["paused"]
+            case .waiting: ["waiting"]
             case .stopping: ["stopping"]
             case .running, .finished: [end.map { "ends \($0)" }, left]
             }
@@ -164,6 +165,9 @@ struct LiveView {
                     text: "stopping: waiting for \(grouped(snapshot.inFlight)) responses",
                     emphasis: .bad)
             ]
+        case .waiting:
+            let next = snapshot.waves?.nextText(now: snapshot.wallMilliseconds)
+            return [Segment(text: next ?? "waiting", emphasis: .strong)]
         case .running, .finished:
             guard let cause = snapshot.limitedBy else {
                 return [Segment(text: "bottleneck: not known yet", emphasis: .faint)]
@@ -184,6 +188,11 @@ struct LiveView {
         var segments: [Segment] = []
         if let guards = snapshot.guards {
             segments.append(contentsOf: Self.guardTexts(guards).map { Segment(text: $0) })
+        }
+        if let next = snapshot.waves?.nextText(now: snapshot.wallMilliseconds),
+            snapshot.phase != .waiting
+        {
+            segments.append(Segment(text: "next \(next)"))
         }
         if keys != nil {
             let next = snapshot.phase == .paused ? "r resume" : "p pause"
@@ -316,6 +325,9 @@ struct LiveView {
         line += ", \(snapshot.inFlight) in flight on \(snapshot.openConnections) connections"
         switch snapshot.phase {
         case .paused: line += ", paused"
+        case .waiting:
+            let next = snapshot.waves?.nextText(now: snapshot.wallMilliseconds)
+            line += ", waiting" + (next.map { " for \($0)" } ?? "")
         case .stopping: line += ", stopping"
         case .running, .finished:
             if let cause = snapshot.limitedBy {

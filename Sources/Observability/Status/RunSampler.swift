@@ -79,6 +79,9 @@ package struct RunSampler {
     /// Records the counts per topic; nil if rows name no topics.
     package mutating func take(topics: [TopicReport]?) { snapshot.topics = topics }
 
+    /// Records the position among the waves; nil if all rows are sent at once.
+    package mutating func take(waves: WaveProgress?) { snapshot.waves = waves }
+
     /// Whether the next sample is due.
     package func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextCheck }
 

@@ -10,7 +10,7 @@ import BroadsideSupport
 package struct RunSnapshot: Sendable {
     /// Activity of the run.
     package enum Phase: String, Sendable {
-        case running, paused, stopping, finished
+        case running, waiting, paused, stopping, finished
     }
 
     /// Response times, in nanoseconds.
@@ -66,6 +66,8 @@ package struct RunSnapshot: Sendable {
     package var rateLimit: Double?
     /// Counts per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
+    /// Position among the waves; nil if all rows are sent at once.
+    package var waves: WaveProgress?
     /// Progress of a rising `rateLimit`; nil if it does not rise.
     package var ramp: RampClock?
     /// Shares of the connections' time in the last second, by `LimitedBy`; all zero before the

@@ -134,6 +134,8 @@ public struct Summary: Sendable, Encodable {
     public var guards: GuardStatus?
     /// Counts of this process per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
+    /// Waves of the campaign; nil if all rows are sent at once, or if they are unknown.
+    package var waves: [Wave]?
 
     /// Rule that puts devices into arms; nil if the campaign has none.
     package var split: ArmSplit?
@@ -167,7 +169,7 @@ public struct Summary: Sendable, Encodable {
         case limitedBy = "limited_by"
         case guards
         case payloadFallbacks = "payload_fallbacks"
-        case topics, arms
+        case topics, arms, waves
     }
 
     /// Encodes all keys; unknown values are null.
@@ -213,6 +215,26 @@ public struct Summary: Sendable, Encodable {
                 Dictionary(
                     arms.arms.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first }),
                 forKey: .arms)
+        }
+        // This key exists only if rows are sent at their local time.
+        if let waves { try container.encode(waves.map(WaveEntry.init), forKey: .waves) }
+    }
+
+    /// A wave, as JSON.
+    private struct WaveEntry: Encodable {
+        let wave: Wave
+
+        private enum CodingKeys: String, CodingKey {
+            case at, rows, zones
+            case atOnce = "at_once"
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(universalTime(wave.atMilliseconds), forKey: .at)
+            try container.encode(wave.isAtOnce, forKey: .atOnce)
+            try container.encode(wave.rows, forKey: .rows)
+            try container.encode(wave.zones, forKey: .zones)
         }
     }
 

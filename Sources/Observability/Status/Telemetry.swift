@@ -117,6 +117,12 @@ package struct Telemetry: Codable, Sendable {
         assert(runs.count <= Self.runsLimit, "the oldest runs are forgotten")
     }
 
+    /// Records that the current run begins to send, after a wait.
+    package mutating func restart(atMilliseconds: UInt64) {
+        assert(!runs.isEmpty, "a run was begun")
+        runs[runs.count - 1].startedAtMilliseconds = atMilliseconds
+    }
+
     /// Updates the current run from the latest sample.
     package mutating func take(
         _ snapshot: RunSnapshot, _ series: TimeSeries, _ report: ReactorReport
@@ -160,7 +166,7 @@ package struct Telemetry: Codable, Sendable {
     ///
     /// - Parameter counts: Rows of the campaign by state.
     package mutating func end(
-        outcome: String, cause: String?, stop: StopRecord? = nil, counts: RowCounts? = nil,
+        outcome: String?, cause: String?, stop: StopRecord? = nil, counts: RowCounts? = nil,
         atMilliseconds: UInt64 = 0
     ) {
         assert(!runs.isEmpty, "a run was begun")

@@ -1,0 +1,134 @@
+import BroadsideLedgerFormat
+public import BroadsidePolicy
+package import BroadsideSupport
+
+/// Options that decide when rows are sent, by the time zone of each.
+public struct DeliveryOptions: Sendable, Equatable {
+    /// Time of day at which each row is sent; nil: at once.
+    public var deliverAt: TimeOfDay?
+    /// Column with the IANA time zone of each row; nil: all rows have `zoneDefault`.
+    public var zoneColumn: String?
+    /// Time zone of rows that name none that is known; nil: these rows are invalid.
+    public var zoneDefault: String?
+    /// Date of delivery; nil: that of the first start in `zoneDefault`, or in UTC.
+    public var date: CalendarDate?
+    /// Treatment of rows whose time has passed at the first start; nil: `send`.
+    public var late: DeliverySchedule.LateRule?
+    /// Hours in which no row is sent; nil: none.
+    public var quiet: DayPeriod?
+
+    /// Creates options that send all rows at once.
+    public init() {}
+
+    /// Whether rows may have to wait for their time.
+    public var isUsed: Bool { deliverAt != nil || quiet != nil }
+
+    /// Checks the combination of the options.
+    ///
+    /// - Throws: Exit code 2, with the option.
+    public func check() throws(BroadsideError) {
+        let dependent = [("on", date != nil), ("late", late != nil)]
+        if deliverAt == nil, let (name, _) = dependent.first(where: \.1) {
+            throw .usage(name, "goes with --deliver-at: add --deliver-at HH:MM")
+        }
+        let zones = [("zone-column", zoneColumn != nil), ("zone-default", zoneDefault != nil)]
+        if !isUsed, let (name, _) = zones.first(where: \.1) {
+            throw .usage(
+                name, "goes with --deliver-at or --quiet: add --deliver-at HH:MM, or leave it out")
+        }
+        if isUsed, zoneColumn == nil, zoneDefault == nil {
+            throw .usage(
+                deliverAt == nil ? "quiet" : "deliver-at",
+                "needs the rows' time zones: add --zone-column NAME, or --zone-default ZONE for all "
+                    + "rows")
+        }
+        if let deliverAt, let quiet, quiet.contains(deliverAt) {
+            throw .usage(
+                "deliver-at",
+                "\(deliverAt.text) lies inside the quiet hours \(quiet.text): name another time, or "
+                    + "other hours")
+        }
+    }
+
+    /// When rows are sent, for people; nil: at once.
+    var description: String? {
+        guard isUsed else { return nil }
+        var text = deliverAt.map { "\($0.text) local time" } ?? "at once"
+        if let date { text += " on \(date.text)" }
+        if let zoneColumn {
+            text += ", by the zone in column '\(printable(zoneColumn))'"
+            if let zoneDefault { text += ", else \(zoneDefault)" }
+        } else if let zoneDefault {
+            text += " in \(zoneDefault)"
+        }
+        switch late {
+        case .skip: text += "; a row whose time has passed is skipped"
+        case .nextDay: text += "; a row whose time has passed is sent on the next day"
+        case .send, nil: break
+        }
+        if let quiet { text += "; no row from \(quiet.start.text) to \(quiet.end.text)" }
+        return text
+    }
+
+    /// Rules as stored in a campaign's identity; nil: all rows are sent at once.
+    var rules: DeliveryRules? {
+        guard isUsed else { return nil }
+        var rules = DeliveryRules()
+        rules.deliverAt = deliverAt?.text
+        rules.zoneColumn = zoneColumn
+        rules.zoneDefault = zoneDefault
+        rules.on = date?.text
+        rules.late = late.flatMap { $0 == .send ? nil : $0.rawValue }
+        rules.quiet = quiet?.text
+        return rules
+    }
+
+    /// Columns that the list needs, and the option that requires them.
+    var columns: [(name: String, location: String)] {
+        guard isUsed, let zoneColumn else { return [] }
+        return [(zoneColumn, "--zone-column")]
+    }
+}
+
+extension DeliveryOptions {
+    /// Values of `--late`.
+    package static let lateRules = DeliverySchedule.LateRule.allCases.map(\.rawValue)
+
+    /// Sets the time of day from an option's text.
+    package mutating func setTime(_ text: String) throws(BroadsideError) {
+        guard let time = TimeOfDay(text) else {
+            throw .usage(
+                "deliver-at",
+                "'\(wordExcerpt(text))' is not a time of day: write HH:MM, such as 09:00")
+        }
+        deliverAt = time
+    }
+
+    /// Sets the date from an option's text.
+    package mutating func setDate(_ text: String) throws(BroadsideError) {
+        guard let date = CalendarDate(text) else {
+            throw .usage(
+                "on", "'\(wordExcerpt(text))' is not a date: write YYYY-MM-DD, such as 2026-11-28")
+        }
+        self.date = date
+    }
+
+    /// Sets the treatment of late rows from an option's text.
+    package mutating func setLate(_ text: String) throws(BroadsideError) {
+        guard let rule = DeliverySchedule.LateRule(rawValue: text) else {
+            throw .usage("late", "'\(wordExcerpt(text))' is unknown: use send, skip or next-day")
+        }
+        late = rule
+    }
+
+    /// Sets the quiet hours from an option's text.
+    package mutating func setQuiet(_ text: String) throws(BroadsideError) {
+        guard let period = DayPeriod(text) else {
+            throw .usage(
+                "quiet",
+                "'\(wordExcerpt(text))' are no hours of a day: write HH:MM-HH:MM, such as 22:00-08:00"
+            )
+        }
+        quiet = period
+    }
+}

@@ -1,0 +1,157 @@
+import BroadsideLists
+import BroadsideObservability
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
+
+/// Waves of a campaign whose rows are sent at their local time: which zones are due when.
+struct WavePlan: Sendable {
+    /// Zones of the list's rows, and the number of rows of each.
+    let zones: RowZones
+    private let schedule: DeliverySchedule
+    private let rules: [TimeZoneRules]
+    /// Instants of the zones, decided at the first start.
+    private let instants: [DeliverySchedule.Instant]
+    /// Waves as decided at the first start, in order; the first may be that of rows sent at once.
+    let waves: [Wave]
+
+    /// Finds the zones of all rows.
+    ///
+    /// - Parameters:
+    ///   - selection: Rows of the run, and those that it skips.
+    ///   - startedAt: First start of the campaign, milliseconds since 1970.
+    /// - Returns: nil if all rows are sent at once.
+    init?(
+        _ options: DeliveryOptions, _ list: TokenList, _ selection: ListSelection,
+        startedAt: UInt64
+    ) throws(BroadsideError) {
+        guard options.isUsed else { return nil }
+        let database = ZoneDatabase()
+        let zone = try options.zone(database)
+        let schedule = DeliverySchedule(
+            deliverAt: options.deliverAt, date: options.date, zone: zone ?? .utc,
+            late: options.late ?? .send, quiet: options.quiet, startedAt: startedAt)
+        self.schedule = schedule
+        zones = try RowZones(list, selection, rule: options.zoneRule(database))
+        rules = zones.zones.map { zone in database.rules(named: zone.name) ?? .utc }
+        instants = rules.map { schedule.instant(in: $0) }
+        waves = Self.waves(zones, instants, startedAt: startedAt)
+    }
+
+    private static func waves(
+        _ zones: RowZones, _ instants: [DeliverySchedule.Instant], startedAt: UInt64
+    ) -> [Wave] {
+        var waves: [UInt64: Wave] = [:]
+        for (zone, instant) in zip(zones.zones, instants) where zone.rows > 0 {
+            guard case .at(let time) = instant else { continue }
+            waves[time, default: Wave(atMilliseconds: time, isAtOnce: time <= startedAt)]
+                .add(zone.name, rows: zone.rows)
+        }
+        return waves.values.sorted { $0.atMilliseconds < $1.atMilliseconds }
+    }
+
+    /// Number of rows whose time had passed at the first start and that are not sent.
+    var missedRows: UInt64 {
+        zip(zones.zones, instants).reduce(0) { $0 + ($1.1 == .missed ? $1.0.rows : 0) }
+    }
+
+    /// Time from which on the rows of a zone may be sent, not before `now`; nil: never.
+    private func dueTime(_ zone: Int, now: UInt64) -> UInt64? {
+        guard case .at(let instant) = instants[zone] else { return nil }
+        return schedule.dueTime(instant, in: rules[zone], now: now)
+    }
+
+    /// Rows that are due at a time.
+    func due(at now: UInt64) -> DueRows {
+        DueRows(zones) { zone in
+            guard let time = dueTime(zone, now: now) else { return .skip }
+            return time <= now ? .send : .wait
+        }
+    }
+
+    /// All rows, whenever they are due, for a dry run.
+    var anyTime: DueRows {
+        DueRows(zones) { instants[$0] == .missed ? .skip : .send }
+    }
+
+    /// First time after `now` at which more rows are due; nil if there is none.
+    func next(after now: UInt64) -> UInt64? {
+        zones.zones.indices.compactMap { zone -> UInt64? in
+            guard zones.zones[zone].rows > 0, let time = dueTime(zone, now: now), time > now else {
+                return nil
+            }
+            return time
+        }.min()
+    }
+
+    /// First time after `now` at which the quiet hours of a zone begin that is due at `now`; nil:
+    /// there is none.
+    func nextQuiet(after now: UInt64) -> UInt64? {
+        zones.zones.indices.compactMap { zone -> UInt64? in
+            guard zones.zones[zone].rows > 0, let time = dueTime(zone, now: now), time <= now
+            else { return nil }
+            return schedule.nextQuiet(in: rules[zone], after: now)
+        }.min()
+    }
+
+    /// Number of rows that are due at a time.
+    func dueRows(at now: UInt64) -> UInt64 {
+        zones.zones.indices.reduce(0) { sum, zone in
+            guard let time = dueTime(zone, now: now), time <= now else { return sum }
+            return sum + zones.zones[zone].rows
+        }
+    }
+
+    /// Lines of the plan: the waves, and rows that are in none.
+    ///
+    /// - Parameter deadline: Nanoseconds from the first start; nil: none.
+    func planLines(deadline: UInt64?) -> [String] {
+        let progress = progress(at: 0, isWaiting: false)
+        var lines = progress.lines.enumerated().map { index, line in
+            (index == 0 ? "waves        " : "             ") + line
+        }
+        if missedRows > 0 {
+            lines.append("             too late: \(grouped(missedRows)) rows are skipped")
+        }
+        if zones.unknownRows > 0, let first = zones.firstUnknown {
+            let rows =
+                zones.unknownRows == 1 ? "1 row names" : "\(grouped(zones.unknownRows)) rows name"
+            lines.append(
+                "             no zone: \(rows) none that is known, the first on line \(first.line) "
+                    + "('\(first.text)')")
+        }
+        if let deadline {
+            let end = schedule.startedAt + deadline / millisecond
+            let rows = waves.filter { $0.atMilliseconds >= end }.reduce(0) { $0 + $1.rows }
+            if rows > 0 {
+                lines.append(
+                    "             \(grouped(rows)) rows are due after --deadline, and remain")
+            }
+        }
+        return lines
+    }
+
+    /// Position among the waves at a time.
+    func progress(at now: UInt64, isWaiting: Bool) -> WaveProgress {
+        let begun = waves.prefix { $0.atMilliseconds <= now }.count
+        return WaveProgress(
+            waves: waves, current: begun > 0 ? begun - 1 : nil,
+            next: begun < waves.count ? begun : nil, isWaiting: isWaiting)
+    }
+}
+
+extension DeliveryOptions {
+    /// Rules of the default zone; nil: there is none.
+    func zone(_ database: ZoneDatabase) throws(BroadsideError) -> TimeZoneRules? {
+        try zoneDefault.map { (name) throws(BroadsideError) in
+            try database.rules(of: name, option: "zone-default")
+        }
+    }
+
+    /// How rows name their zones.
+    func zoneRule(_ database: ZoneDatabase) -> RowZones.Rule {
+        RowZones.Rule(column: zoneColumn, defaultZone: zoneDefault) {
+            database.rules(named: $0) != nil
+        }
+    }
+}

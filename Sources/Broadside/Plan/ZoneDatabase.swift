@@ -1,0 +1,65 @@
+import BroadsidePolicy
+import BroadsideSupport
+import Synchronization
+
+/// The system's time zones: files of the IANA database in a directory, each read once.
+final class ZoneDatabase: Sendable {
+    /// Directory of the database.
+    static let directory = "/usr/share/zoneinfo"
+
+    private let directory: String
+    private let known = Mutex<[String: TimeZoneRules?]>([:])
+
+    /// Limit on the names that are kept; files of others are read each time.
+    private static let knownLimit = 8_192
+    /// Largest file of a zone, in bytes; those of the database have less than 4,000.
+    private static let fileLimit = 1 << 18
+
+    init(directory: String = ZoneDatabase.directory) { self.directory = directory }
+
+    /// Returns the rules of a zone such as `Europe/Berlin`; nil if the system does not know it.
+    func rules(named name: String) -> TimeZoneRules? {
+        if let found = known.withLock({ $0[name] }) { return found }
+        let rules = read(name)
+        known.withLock { if $0.count < Self.knownLimit { $0[name] = .some(rules) } }
+        return rules
+    }
+
+    private func read(_ name: String) -> TimeZoneRules? {
+        guard Self.isName(name),
+            let bytes = try? readFile(
+                "\(directory)/\(name)", option: "zone-default", limit: Self.fileLimit)
+        else { return nil }
+        return TimeZoneRules(file: bytes)
+    }
+
+    /// Whether a text has the form of a zone's name: parts of letters, digits, `_`, `+` and `-`,
+    /// separated by slashes.
+    static func isName(_ text: String) -> Bool {
+        let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return parts.allSatisfy { part in
+            !part.isEmpty
+                && part.allSatisfy { byte in
+                    (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte)
+                        || byte == 0x5F || byte == 0x2B || byte == 0x2D
+                }
+        }
+    }
+
+    /// Returns the zone of an option.
+    ///
+    /// - Throws: Exit code 2 if the system does not know it.
+    func rules(of name: String, option: String) throws(BroadsideError) -> TimeZoneRules {
+        if let rules = rules(named: name) { return rules }
+        guard rules(named: "UTC") != nil else {
+            throw .usage(
+                option,
+                "needs the system's time zones, and \(directory) has none: install the package tzdata"
+            )
+        }
+        throw .usage(
+            option,
+            "'\(printable(name, limit: 60))' is not a time zone of this system: name one such as "
+                + "Europe/Berlin, as in \(directory)")
+    }
+}

@@ -1,0 +1,128 @@
+import BroadsideEngine
+import BroadsideLists
+import BroadsideObservability
+import BroadsidePolicy
+import BroadsideSupport
+
+/// Passes of a process over its list. Usually there is one, for all rows. If rows are sent at their
+/// local time, each wave is a pass, and a run of the ledger as after `--resume`: it sends the rows
+/// that are due, and leaves all others unsent.
+///
+///     waits ──its time comes──▶ sends ──all due rows are settled──▶ next pass, or the end
+///       │                        │ ▲
+///       │                        │ └──quiet hours end── waits ◀──quiet hours begin──┐
+///       └────stop───▶ the end ◀──┴──────────────────────────────────────────────────┘
+final class RunPasses {
+    /// Waves; nil: all rows are sent in one pass.
+    let waves: WavePlan?
+    /// Hook of the run; nil: none.
+    let hook: EventHook?
+    /// Time for which the rows of the pass are selected, milliseconds since 1970; later than now
+    /// while the run waits.
+    private(set) var dueAt: UInt64
+    /// Passes that have ended.
+    private(set) var endedCount = 0
+    /// Whether the start was reported to the hook.
+    var isStartReported = false
+    /// Index of the latest wave that was reported to the hook.
+    var reportedWave: Int?
+    /// Whether the quiet hours of a zone that the pass sends have begun, so that the pass ends.
+    private(set) var isQuiet = false
+
+    /// Statistics of the passes that have ended.
+    private(set) var statistics = RunStatistics()
+    private(set) var latency = LatencyCounts()
+    private(set) var sendingSeconds = 0.0
+    /// Settings that the operator made, which hold for later passes.
+    private(set) var settings: Settings?
+
+    /// Settings of a run that may change while it sends.
+    struct Settings {
+        var milliRate: UInt64?
+        var ramp: RampClock?
+        var isPaused: Bool
+    }
+
+    /// - Parameters:
+    ///   - isDueLeft: Whether rows that are due now may be left from earlier runs; false: the run
+    ///     waits for the next wave.
+    init(_ waves: WavePlan?, hook: EventHook?, isDueLeft: Bool, now: UInt64) {
+        self.waves = waves
+        self.hook = hook
+        dueAt = now
+        guard let waves, !isDueLeft || waves.dueRows(at: now) == 0,
+            let next = waves.next(after: now)
+        else { return }
+        dueAt = next
+    }
+
+    /// Rows of the pass; nil: all.
+    var due: DueRows? { waves?.due(at: dueAt) }
+
+    /// Position among the waves; nil: there are none.
+    func progress(_ now: Now, isWaiting: Bool) -> WaveProgress? {
+        waves?.progress(at: isWaiting ? now.wallMilliseconds : dueAt, isWaiting: isWaiting)
+    }
+
+    /// Time at which the pass has to end, because quiet hours begin; nil: none.
+    var quietAt: UInt64? { waves?.nextQuiet(after: dueAt) }
+
+    /// Ends the pass at the begin of quiet hours.
+    func beginQuiet() { isQuiet = true }
+
+    /// Whether more rows are due after the pass.
+    func hasNext(_ now: Now) -> Bool { nextTime(now) != nil }
+
+    private func nextTime(_ now: Now) -> UInt64? {
+        guard let waves else { return nil }
+        guard isQuiet else { return waves.next(after: dueAt) }
+        // The other zones of the pass continue at once.
+        let time = max(dueAt + 1, now.wallMilliseconds)
+        return waves.dueRows(at: time) > 0 ? time : waves.next(after: time)
+    }
+
+    /// Ends the pass, and begins the next.
+    func end(
+        _ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double, settings: Settings,
+        _ now: Now
+    ) {
+        guard let next = nextTime(now) else { preconditionFailure("more rows are due later") }
+        assert(next > dueAt, "passes go forward in time")
+        add(statistics, latency, seconds: seconds)
+        self.settings = settings
+        endedCount += 1
+        dueAt = next
+        isQuiet = false
+    }
+
+    /// Adds the statistics of a pass to those of the process.
+    func add(_ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double) {
+        self.statistics.add(statistics)
+        self.latency.add(latency)
+        sendingSeconds += seconds
+    }
+
+    /// Tells the hook that the run sends, and which wave begins.
+    func callHook() {
+        guard let hook else { return }
+        if !isStartReported { hook.put(.started) }
+        isStartReported = true
+        guard let progress = waves?.progress(at: dueAt, isWaiting: false),
+            let current = progress.current, reportedWave.map({ $0 < current }) ?? true
+        else { return }
+        reportedWave = current
+        hook.put(.wave, wave: progress.current(of: progress.waves))
+    }
+}
+
+extension WaveProgress {
+    /// The current wave, for the hook.
+    fileprivate func current(of waves: [Wave]) -> JSONLine? {
+        guard let current else { return nil }
+        var line = JSONLine()
+        line.add("number", current + 1)
+        line.add("count", waves.count)
+        line.append(waves[current].json)
+        return line
+    }
+}

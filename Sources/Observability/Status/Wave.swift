@@ -1,0 +1,110 @@
+package import BroadsideSupport
+
+/// Rows that are due at the same time.
+package struct Wave: Sendable, Equatable {
+    /// Time from which on they are sent, milliseconds since 1970.
+    package let atMilliseconds: UInt64
+    /// Whether they were due when the campaign began.
+    package let isAtOnce: Bool
+    /// Their time zones, in the order in which the list names them.
+    package private(set) var zones: [String] = []
+    /// Number of rows.
+    package private(set) var rows: UInt64 = 0
+
+    package init(atMilliseconds: UInt64, isAtOnce: Bool) {
+        self.atMilliseconds = atMilliseconds
+        self.isAtOnce = isAtOnce
+    }
+
+    /// Adds the rows of a zone.
+    package mutating func add(_ zone: String, rows: UInt64) {
+        zones.append(zone)
+        self.rows += rows
+    }
+
+    /// Time for people, in UTC: `2026-11-28 08:00 UTC`.
+    package var timeText: String {
+        let text = universalTime(atMilliseconds)
+        return isAtOnce ? "at once" : "\(text.prefix(10)) \(text.dropFirst(11).prefix(5)) UTC"
+    }
+
+    /// Rows and zones for people: `12,345 rows in Europe/Berlin and 3 others`.
+    package var rowsText: String {
+        let count = rows == 1 ? "1 row" : "\(grouped(rows)) rows"
+        let others = zones.count - 1
+        let more = others < 1 ? "" : others == 1 ? " and 1 other" : " and \(others) others"
+        return "\(count) in \(printable(zones.first ?? "-"))\(more)"
+    }
+
+    package var json: JSONLine {
+        var line = JSONLine()
+        line.add("at", universalTime(atMilliseconds))
+        line.add("at_once", isAtOnce)
+        line.add("rows", rows)
+        line.addRaw(
+            "zones", "[" + zones.map { JSONLine.quoted($0) }.joined(separator: ",") + "]")
+        return line
+    }
+}
+
+/// Waves of a campaign, and where its run is among them.
+package struct WaveProgress: Sendable, Equatable {
+    package let waves: [Wave]
+    /// Index of the latest wave that has begun; nil: none has.
+    package let current: Int?
+    /// Index of the next wave; nil: there is none.
+    package let next: Int?
+    /// Whether the run waits for `next`.
+    package let isWaiting: Bool
+
+    package init(waves: [Wave], current: Int?, next: Int?, isWaiting: Bool) {
+        assert(
+            (current ?? 0) <= waves.count && (next ?? 0) <= waves.count,
+            "both are waves of the campaign")
+        self.waves = waves
+        self.current = current
+        self.next = next
+        self.isWaiting = isWaiting
+    }
+
+    /// Lines for people, one per wave, at most `linesLimit`.
+    package var lines: [String] {
+        var lines = waves.prefix(Self.linesLimit).map { "\($0.timeText): \($0.rowsText)" }
+        if waves.count > Self.linesLimit {
+            let rest = waves.dropFirst(Self.linesLimit)
+            lines.append(
+                "\(rest.count) more: \(grouped(rest.reduce(0) { $0 + $1.rows })) rows")
+        }
+        return lines
+    }
+
+    private static let linesLimit = 60
+
+    /// The next wave for people; nil if there is none.
+    package func nextText(now: UInt64) -> String? {
+        guard let next else { return nil }
+        let wave = waves[next]
+        let wait = wave.atMilliseconds - min(wave.atMilliseconds, now)
+        return "wave \(next + 1) of \(waves.count) at \(wave.timeText), in "
+            + "\(durationText(Double(wait) / 1000)): \(wave.rowsText)"
+    }
+
+    /// The current wave for people; nil if none has begun.
+    package var currentText: String? {
+        guard let current else { return nil }
+        let wave = waves[current]
+        return "wave \(current + 1) of \(waves.count): \(wave.timeText), \(wave.rowsText)"
+    }
+
+    /// Position among the waves, in progress and status.
+    package var position: JSONLine {
+        var line = JSONLine()
+        line.add("count", waves.count)
+        line.add("current", current.map { UInt64($0 + 1) })
+        line.add("next", next.map { UInt64($0 + 1) })
+        line.add("next_at", next.map { universalTime(waves[$0].atMilliseconds) })
+        line.add("next_rows", next.map { waves[$0].rows })
+        line.add("waiting", isWaiting)
+        return line
+    }
+}

@@ -1,0 +1,214 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// `--deliver-at`, `--zone-column`, `--late`, `--quiet`: rows at their local time.
+@Suite(.timeLimit(.minutes(60)))
+struct LocalTimeTests {
+    private static func campaign(_ zones: [String], header: String = "token,tz") throws -> Campaign
+    {
+        let campaign = try Campaign(rows: zones.count)
+        let tokens = try String(contentsOfFile: campaign.list, encoding: .utf8)
+            .split(separator: "\n")
+        let rows = zip(tokens, zones).map { "\($0),\($1)\n" }.joined()
+        _ = try campaign.directory.write(header + "\n" + rows, to: "list.csv")
+        return campaign
+    }
+
+    private static func arguments(
+        _ campaign: Campaign, _ more: [String], endpoint: String = "127.0.0.1:1"
+    ) -> [String] {
+        campaign.arguments(
+            to: endpoint, ["--tokens", "\(campaign.directory.path)/list.csv"] + more)
+    }
+
+    private static let zones = ["Europe/Berlin", "America/New_York", "Mars/Base", "Asia/Tokyo"]
+
+    @Test(arguments: [
+        (["--deliver-at", "9:00"], "--deliver-at '9:00' is not a time of day"),
+        (["--deliver-at", "09:00"], "--deliver-at needs the rows' time zones"),
+        (["--quiet", "22:00-08:00"], "--quiet needs the rows' time zones"),
+        (["--quiet", "22:00", "--zone-column", "tz"], "--quiet '22:00'"),
+        (["--quiet", "22:00-22:00", "--zone-column", "tz"], "--quiet '22:00-22:00'"),
+        (["--zone-column", "tz"], "--zone-column goes with --deliver-at or --quiet"),
+        (["--zone-default", "UTC"], "--zone-default goes with --deliver-at or --quiet"),
+        (["--on", "2027-01-01"], "--on goes with --deliver-at"),
+        (["--late", "skip"], "--late goes with --deliver-at"),
+        (["--late", "never"], "--late"),
+        (
+            ["--deliver-at", "09:00", "--zone-column", "tz", "--on", "2027-02-29"],
+            "--on '2027-02-29'"
+        ),
+        (
+            ["--deliver-at", "09:00", "--zone-column", "tz", "--quiet", "08:00-10:00"],
+            "--deliver-at 09:00 lies inside the quiet hours 08:00-10:00"
+        ),
+        (
+            ["--deliver-at", "09:00", "--zone-column", "tz", "--zone-default", "Berlin"],
+            "--zone-default 'Berlin' is not a time zone of this system"
+        ),
+        (
+            ["--deliver-at", "09:00", "--zone-column", "tz", "--zone-default", "../../etc/passwd"],
+            "--zone-default '../../etc/passwd' is not a time zone"
+        ),
+        (["--deliver-at", "09:00", "--zone-column", "zone"], "'zone'"),
+    ])
+    func `A wrong option is named, with how to put it right, and nothing is written`(
+        more: [String], problem: String
+    ) throws {
+        let campaign = try Self.campaign(Self.zones)
+        let finished = try Broadside.run(Self.arguments(campaign, more), in: campaign.directory)
+        #expect(finished.exitCode == 2 && finished.errorLines.count == 1, "\(finished.errors)")
+        #expect(finished.errors.contains(problem), "\(finished.errors)")
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+    }
+
+    @Test func `A plain list has no column of zones, but may have a zone for all rows`() throws {
+        let campaign = try Campaign(rows: 3)
+        let refused = try campaign.send(
+            to: "127.0.0.1:1", ["--deliver-at", "09:00", "--zone-column", "tz"])
+        #expect(
+            refused.exitCode == 2
+                && refused.errors.contains("--zone-column: there is no column 'tz'"))
+        let planned = try campaign.send(
+            to: "127.0.0.1:1",
+            [
+                "--deliver-at", "09:00", "--zone-default", "Asia/Tokyo", "--on", "2030-01-02",
+                "--dry-run",
+            ])
+        #expect(planned.exitCode == 0, "\(planned.errors)")
+        #expect(
+            planned.output.contains("waves        2030-01-02 00:00 UTC: 3 rows in Asia/Tokyo"))
+    }
+
+    @Test func `A dry run shows the waves with their rows, and rows without a zone`() throws {
+        let campaign = try Self.campaign(Self.zones)
+        let planned = try Broadside.run(
+            Self.arguments(
+                campaign,
+                [
+                    "--deliver-at", "02:30", "--zone-column", "tz", "--on", "2030-03-31",
+                    "--max-invalid", "50", "--dry-run",
+                ]), in: campaign.directory)
+        #expect(planned.exitCode == 0, "\(planned.errors)")
+        // On this day the clocks in Berlin go from 02:00 to 03:00.
+        for line in [
+            "waves        2030-03-30 17:30 UTC: 1 row in Asia/Tokyo",
+            "             2030-03-31 01:00 UTC: 1 row in Europe/Berlin",
+            "             2030-03-31 06:30 UTC: 1 row in America/New_York",
+            "no zone: 1 row names none that is known, the first on line 4 ('Mars/Base')",
+            "to send      3", "1 BadZone",
+        ] {
+            #expect(planned.output.contains(line), "\(line): \(planned.output)")
+        }
+    }
+
+    @Test func `A list whose zones are unknown is refused before anything is sent`() throws {
+        let campaign = try Self.campaign(["CET+1", "Berlin", "", "GMT+25"])
+        let refused = try Broadside.run(
+            Self.arguments(campaign, ["--deliver-at", "09:00", "--zone-column", "tz"]),
+            in: campaign.directory)
+        #expect(refused.exitCode == 2)
+        #expect(refused.errors.contains("line 2 names no time zone that this system knows"))
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+    }
+
+    /// The clock of the command, one hour of which passes within a second.
+    private static func clock(_ start: String) throws -> [String: String] {
+        var environment = try FakeTime.fixed("+0")
+        environment["FAKETIME"] = "@\(start) x3600"
+        environment["TZ"] = "UTC"
+        return environment
+    }
+
+    @Test func `Waves are told to hook, status and summary, and nothing is connected between them`()
+        throws
+    {
+        let simulation = try Simulation()
+        let campaign = try Self.campaign(
+            ["Europe/Berlin", "Asia/Tokyo", "Asia/Tokyo", "America/New_York"])
+        let directory = campaign.directory
+        let year = Calendar(identifier: .gregorian).component(.year, from: Date()) + 1
+        let state = simulation.state
+        let sending = try Broadside.start(
+            [
+                "send", "--tokens", "\(directory.path)/list.csv", "--payload",
+                campaign.payloadFile, "--certificate", "\(state)/client.pem", "--private-key",
+                "\(state)/client.key", "--endpoint", simulation.endpoint, "--ledger",
+                campaign.ledger, "--progress", "json", "--summary", "\(directory.path)/summary",
+                "--deliver-at", "09:00", "--zone-column", "tz", "--on", "\(year)-06-15", "--hook",
+                "cat >> \(directory.path)/hook",
+            ] + simulation.options(["ca-file", "topic"]), in: directory,
+            environment: Self.clock("\(year)-06-14 23:00:00"))
+        let finished = try sending.wait(limit: 200)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let lines = finished.errors.split(separator: "\n").map(String.init)
+        let waiting = lines.filter { $0.contains(#""phase":"waiting""#) }
+        #expect(waiting.count > 3, "\(finished.errors)")
+        #expect(waiting.allSatisfy { $0.contains(#""connections":0"#) })
+        #expect(waiting.contains { $0.contains(#""next_at":"\#(year)-06-15T07:00:00Z""#) })
+        let events = try String(contentsOfFile: "\(directory.path)/hook", encoding: .utf8)
+            .split(separator: "\n").map(String.init)
+        #expect(events.count == 5 && events[0].contains(#""event":"started""#), "\(events)")
+        for (event, words) in zip(
+            events.dropFirst(),
+            [
+                #""number":1,"count":3,"at":"\#(year)-06-15T00:00:00Z","at_once":false,"rows":2"#,
+                #""number":2,"count":3,"at":"\#(year)-06-15T07:00:00Z""#, #""number":3,"count":3"#,
+            ])
+        {
+            #expect(event.contains(#""event":"wave""#) && event.contains(words), "\(event)")
+        }
+        let summary = try String(contentsOfFile: "\(directory.path)/summary", encoding: .utf8)
+        #expect(summary.contains(#""waves" : ["#) && summary.contains(#""accepted" : 4"#))
+        let stats = try campaign.statistics()
+        #expect(stats.accepted == 4 && stats.remaining == 0)
+        try simulation.stop()
+    }
+
+    @Test func `A wait is stopped by the operator, and continued with the same options only`()
+        throws
+    {
+        let simulation = try Simulation()
+        let campaign = try Self.campaign(["Europe/Berlin", "Asia/Tokyo"])
+        let more =
+            try ["--deliver-at", "09:00", "--zone-column", "tz", "--on", "2035-06-15"]
+            + simulation.credentials()
+        let sending = try Broadside.start(
+            Self.arguments(campaign, more, endpoint: simulation.endpoint), in: campaign.directory)
+        try sending.wait { FileManager.default.fileExists(atPath: "\(campaign.ledger)/control") }
+        let status = try Broadside.run(
+            ["control", "--ledger", campaign.ledger, "status"], in: campaign.directory)
+        #expect(
+            status.output.contains("phase               waiting"),
+            "\(status.output)\(status.errors)")
+        let table = try Broadside.run(["status", campaign.ledger], in: campaign.directory)
+        #expect(table.output.contains("waiting"), "\(table.output)")
+        let stop = try Broadside.run(
+            ["control", "--ledger", campaign.ledger, "stop"], in: campaign.directory)
+        #expect(stop.exitCode == 0, "\(stop.errors)")
+        let stopped = try sending.wait(limit: 60)
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        #expect(try campaign.statistics().remaining == 2)
+        for (other, difference) in [
+            (["--deliver-at", "10:00"], "--deliver-at was 09:00, now it is 10:00"),
+            (["--on", "2035-06-16"], "--on was 2035-06-15, now it is 2035-06-16"),
+            (["--late", "skip"], "--late was not set, now it is skip"),
+            (["--quiet", "22:00-06:00"], "--quiet was not set, now it is 22:00-06:00"),
+            (["--zone-default", "UTC"], "--zone-default was not set, now it is UTC"),
+        ] {
+            var changed = more
+            if let at = changed.firstIndex(of: other[0]) {
+                changed[at + 1] = other[1]
+            } else {
+                changed += other
+            }
+            let refused = try Broadside.run(
+                Self.arguments(campaign, changed + ["--resume"], endpoint: simulation.endpoint),
+                in: campaign.directory)
+            #expect(
+                refused.exitCode == 2 && refused.errors.contains(difference), "\(refused.errors)")
+        }
+        try simulation.stop()
+    }
+}

@@ -1,0 +1,28 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// Campaigns at local times, stopped and killed between and inside of waves: each row has the outcome that Python's
+/// `zoneinfo` says, once, and not before its time.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct LocalTimeKillTests {
+    private static let seeds =
+        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil
+        ? [1, 2] : Array(1...40)
+
+    @Test(arguments: seeds)
+    func `Rows are sent once and at their time, however often a run is stopped`(seed: Int) throws {
+        let directory = try TemporaryDirectory()
+        let finished = try Subprocess(
+            "timeout",
+            [
+                "500", Tool.path(of: "python3"), "-B",
+                "\(Tool.packageRoot)/Tests/Judge/local_times.py", Broadside.path(), directory.path,
+                "\(seed)", "2000", "5",
+            ], in: directory
+        ).wait(limit: 520)
+        #expect(
+            finished.exitCode == 0 && finished.output.contains("sound:"),
+            "\(finished.output.suffix(2_000))\(finished.errors.suffix(2_000))")
+    }
+}

@@ -1,0 +1,195 @@
+"""A campaign at local times, stopped and killed again and again during a simulated day: what becomes of each row,
+and not before which time, by Python's `zoneinfo`.
+
+    local_times.py COMMAND FOLDER SEED ROWS STOPS [REPORT]
+
+Each trial is one list, one set of options and one day, among them days of clock changes. The clock of the command
+is libfaketime's, the server is `simulate`, whose journal says which requests came. Prints `sound: ...`."""
+import collections, csv, datetime, json, os, random, signal, subprocess, sys, time, zoneinfo
+
+command, folder, seed, row_count, stops = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+choose = random.Random(seed)
+utc = datetime.timezone.utc
+SPEED = 3600
+ZONES = """Europe/Berlin Europe/London Europe/Dublin Europe/Moscow Europe/Istanbul Africa/Cairo Africa/Casablanca
+Africa/Lagos Africa/Nairobi America/New_York America/Chicago America/Denver America/Phoenix America/Los_Angeles
+America/Anchorage America/St_Johns America/Halifax America/Sao_Paulo America/Santiago America/Mexico_City
+Pacific/Honolulu Pacific/Pago_Pago Pacific/Kiritimati Pacific/Auckland Pacific/Chatham Australia/Sydney
+Australia/Adelaide Australia/Lord_Howe Australia/Perth Asia/Tokyo Asia/Kolkata Asia/Kathmandu Asia/Tehran Asia/Dubai
+Asia/Karachi Asia/Yangon Asia/Shanghai UTC""".split()
+DAYS = ["2027-03-14", "2027-03-28", "2027-10-31", "2027-11-07", "2027-04-04", "2027-10-03", "2027-06-15"]
+
+
+def shown(zone, second):
+    return datetime.datetime.fromtimestamp(second, utc).astimezone(zone).replace(tzinfo=None)
+
+
+def instant(zone, wanted):
+    """The first minute whose clock shows `wanted` or later."""
+    second = int(wanted.replace(tzinfo=utc).timestamp()) - 26 * 3600
+    second -= second % 60
+    while shown(zone, second) < wanted: second += 60
+    return second
+
+
+def minutes(text): return int(text[:2]) * 60 + int(text[3:])
+
+
+def inside(zone, second, quiet):
+    if not quiet: return False
+    start, end = map(minutes, quiet.split("-"))
+    now = shown(zone, second)
+    now = now.hour * 60 + now.minute
+    return start <= now < end if start < end else now >= start or now < end
+
+
+def settle(zone, second, quiet):
+    if not inside(zone, second, quiet): return second
+    second -= second % 60
+    while inside(zone, second, quiet): second += 60
+    return second
+
+
+def due(zone, rule, start):
+    """When a row is due, in seconds; None: never. `start` is in seconds with a fraction."""
+    if not rule["at"]: return settle(zone, start, rule["quiet"])
+    day = datetime.datetime.fromisoformat(rule["day"])
+    clock = datetime.timedelta(minutes=minutes(rule["at"]))
+    second = instant(zone, day + clock)
+    if second < start:
+        if rule["late"] == "skip": return None
+        if rule["late"] == "send": return settle(zone, start, rule["quiet"])
+        while second < start:
+            day += datetime.timedelta(days=1)
+            second = instant(zone, day + clock)
+    return settle(zone, second, rule["quiet"])
+
+
+# The list: zones, some unknown or missing, some rows without a token, some left out by a filter.
+rows = []
+zones = choose.sample(ZONES, choose.choice([3, 12, 38]))
+for number in range(row_count):
+    token = "%064x" % choose.getrandbits(256)
+    if choose.random() < 0.02: token = "no token"
+    zone = choose.choice(zones)
+    if choose.random() < 0.05: zone = choose.choice(["", "Mars/Base", "europe/berlin", "../UTC", "+02:00"])
+    rows.append((token, zone, choose.choice(["a", "b", "c", "d"])))
+with open(folder + "/list.csv", "w", newline="") as file:
+    csv.writer(file).writerows([("token", "tz", "group")] + rows)
+with open(folder + "/payload.json", "w") as file: file.write('{"aps":{"alert":"hi"}}')
+day = choose.choice(DAYS)
+start = datetime.datetime.fromisoformat(day).replace(tzinfo=utc).timestamp() - 86400 * 0.6 + choose.randrange(0, 72000)
+rule = {
+    "day": day, "at": choose.choice(["09:00", "02:30", "19:15", "12:00", None]),
+    "late": choose.choice(["send", "skip", "next-day"]),
+    "quiet": choose.choice([None, "22:00-08:00", "01:00-03:00"]), "default": choose.choice([None, "Asia/Kolkata"])}
+if not rule["at"]:
+    rule["late"], rule["quiet"] = "send", rule["quiet"] or "22:00-08:00"
+elif rule["quiet"]:
+    first, last = map(minutes, rule["quiet"].split("-"))
+    at = minutes(rule["at"])
+    if (first <= at < last) if first < last else (at >= first or at < last): rule["quiet"] = None
+options = ["--zone-column", "tz", "--where", "group!=d", "--max-invalid", "100"]
+if rule["at"]: options += ["--deliver-at", rule["at"], "--on", day, "--late", rule["late"]]
+if rule["quiet"]: options += ["--quiet", rule["quiet"]]
+if rule["default"]: options += ["--zone-default", rule["default"]]
+if choose.random() < 0.3: options += ["--canary", "20"]
+if choose.random() < 0.3: options += ["--rate", "2000"]
+
+server = subprocess.Popen(
+    ["timeout", "500", command, "simulate", "--listen", "127.0.0.1:0", "--state", folder + "/state",
+     "--journal", folder + "/journal", "--latency", "20ms"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+endpoint = server.stdout.readline().split()[-1]
+state = folder + "/state"
+base = [
+    command, "send", "--tokens", folder + "/list.csv", "--payload", folder + "/payload.json", "--certificate",
+    state + "/client.pem", "--private-key", state + "/client.key", "--topic", "com.example.Broadside", "--endpoint",
+    endpoint, "--ca-file", state + "/ca.pem", "--ledger", folder + "/ledger", "--progress", "none", "--summary",
+    folder + "/summary", "--connections", "2", "--reactors", choose.choice(["1", "2"])] + options
+library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
+clock = start
+
+
+def run(more, wait, how):
+    """Runs the command from the time at which the last one ended; returns its exit code, None after a kill."""
+    global clock
+    moment = datetime.datetime.fromtimestamp(clock, utc).strftime("%Y-%m-%d %H:%M:%S")
+    clock = float(int(clock))
+    begun = time.monotonic()
+    environment = dict(
+        os.environ, TZ="UTC", LD_PRELOAD=library, FAKETIME="@%s x%d" % (moment, SPEED),
+        FAKETIME_DONT_FAKE_MONOTONIC="1", NO_FAKE_STAT="1", SWIFT_BACKTRACE="enable=no")
+    # `timeout` is in front: libfaketime changes the environment of the process that loads it first.
+    process = subprocess.Popen(
+        ["timeout", "400"] + base + more, env=environment, stderr=subprocess.PIPE, text=True,
+        start_new_session=True)
+    try:
+        _, errors = process.communicate(timeout=wait)
+    except subprocess.TimeoutExpired:
+        if how == "kill": os.killpg(process.pid, signal.SIGKILL)
+        elif how == "signal": process.terminate()
+        else: subprocess.run([command, "control", "--ledger", folder + "/ledger", "stop"], capture_output=True)
+        _, errors = process.communicate()
+    clock += (time.monotonic() - begun) * SPEED
+    return (None if how == "kill" and process.returncode < 0 else process.returncode), errors
+
+
+code, errors, ends = 3, "", []
+while len(ends) <= stops and code in (None, 3):
+    isLast = len(ends) == stops
+    how = "end" if isLast else choose.choice(["kill", "signal", "stop", "kill"])
+    begun = os.path.exists(folder + "/ledger/manifest.json")
+    # Some stops are early in a process, some long after.
+    wait = 300 if isLast else choose.choice([0.3, 0.7, 1.5, 4, 8]) * (0.5 + choose.random())
+    code, errors = run(["--resume-or-begin"] if begun or ends else [], wait, how)
+    ends.append((how, code))
+server.terminate()
+server.wait()
+
+def fail(text):
+    print("seed", seed, "failed:", text, rule, options, ends, errors[-600:])
+    sys.exit(1)
+
+if code not in (0, 6): fail("exit code %s" % code)
+verified = subprocess.run([command, "ledger", "verify", "--ledger", folder + "/ledger"], capture_output=True, text=True)
+if verified.returncode != 0: fail("verify: " + verified.stdout + verified.stderr)
+exported = subprocess.run(
+    [command, "ledger", "export", "--ledger", folder + "/ledger"], capture_output=True, text=True).stdout
+found = list(csv.DictReader(exported.splitlines()))
+if len(found) != len(rows): fail("%d rows of %d" % (len(found), len(rows)))
+first = json.load(open(folder + "/ledger/manifest.json"))["firstStartedAtMilliseconds"] / 1000
+requests = collections.Counter(line.split(",")[4] for line in open(folder + "/journal").read().splitlines()[1:])
+counts = collections.Counter()
+for index, ((token, zone, group), row) in enumerate(zip(rows, found)):
+    if token == "no token" and group != "d": expected, at = ("invalid", "MalformedToken"), None
+    elif group == "d": expected, at = ("skipped", "Filtered"), None
+    else:
+        name = zone if zone in ZONES else rule["default"]
+        if name is None: expected, at = ("invalid", "BadZone"), None
+        else:
+            at = due(zoneinfo.ZoneInfo(name), rule, first)
+            expected = ("skipped", "Late") if at is None else ("accepted", "")
+    got = (row["state"], row["reason"])
+    sent = requests[token]
+    if expected[0] == "accepted":
+        if got[0] == "unknown":
+            if "kill" not in [how for how, _ in ends]: fail("row %d is unknown, and nothing was killed" % index)
+            if sent > 1: fail("row %d was sent %d times" % (index, sent))
+        elif got != expected or sent != 1: fail("row %d: %s, %d requests, not %s" % (index, got, sent, expected))
+        settled = int(row["settled_at_ms"]) / 1000
+        if settled < int(at): fail("row %d in %s: settled %f s before it was due" % (index, zone, at - settled))
+        counts["unknown" if got[0] == "unknown" else "accepted"] += 1
+        # A server is as quick as a tenth of a second here, and a process may start in quiet hours.
+        if got[0] == "accepted" and rule["quiet"] and name:
+            moment = settled - 0.5 * SPEED
+            if inside(zoneinfo.ZoneInfo(name), int(settled), rule["quiet"]) and inside(
+                    zoneinfo.ZoneInfo(name), int(moment), rule["quiet"]):
+                fail("row %d in %s: settled at %s, inside of quiet hours" % (index, zone, shown(zoneinfo.ZoneInfo(name), settled)))
+    elif got[0] == "unknown" and "kill" in [how for how, _ in ends] and not sent:
+        # A row that needs no request, in a chunk that was reserved when the process was killed.
+        counts["in doubt without a request"] += 1
+    elif got != expected or sent: fail("row %d: %s, %d requests, not %s" % (index, got, sent, expected))
+    else: counts[expected[1]] += 1
+summary = json.load(open(folder + "/summary"))
+if summary["remaining"] != 0 or summary["accepted"] != counts["accepted"]: fail("summary: %s" % summary)
+print("sound:", json.dumps({"seed": seed, "ends": ends, "counts": counts, "rule": rule}))
