@@ -61,7 +61,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// Treatment of later copies of a token: `skip`, or nil if they are sent.
     var duplicates: String?
     /// Conditions that rows must meet, as the filter formats them; nil if there are none.
-    var filter: [String]?
+    public var filter: [String]?
     /// Rules that skip rows because of earlier ledgers; nil if there are none.
     var earlier: EarlierRules?
     /// Rules about when rows are sent; nil if all are sent at once.

@@ -14,6 +14,8 @@ public struct RowVerdict: Sendable {
         case bytes(Range<Int>)
         /// Text of the list that is not a token, in the storage of `ChunkVerdicts`.
         case text(Range<Int>)
+        /// Hash that replaces the token of an erased device, in the storage of `ChunkVerdicts`.
+        case erased(Range<Int>)
     }
 
     /// State of the row.
@@ -217,6 +219,7 @@ public struct ChunkVerdicts: ~Copyable {
             case .fingerprint(let fingerprint): rows[row].token = .fingerprint(fingerprint)
             case .bytes(let range): rows[row].token = .bytes(keep(range))
             case .text(let range): rows[row].token = .text(keep(range))
+            case .erased(let range): rows[row].token = .erased(keep(range))
             }
         }
     }
@@ -243,8 +246,8 @@ public struct ChunkVerdicts: ~Copyable {
         storage.rawSpan.extracting(range)
     }
 
-    /// Appends a row's token as in the list: lower-case digits, or the text that is not a token.
-    /// Appends nothing if the ledger has neither.
+    /// Appends a row's token as in the list: lower-case digits, or the text that is not a token; for
+    /// an erased device its placeholder. Appends nothing if the ledger has none of these.
     ///
     /// - Parameters:
     ///   - index: Index of the row in the chunk.
@@ -253,11 +256,8 @@ public struct ChunkVerdicts: ~Copyable {
         switch rows[index].token {
         case .none, .fingerprint: break
         case .text(let range): output.append(contentsOf: storage[range])
-        case .bytes(let range):
-            for byte in storage[range] {
-                output.append(HexDigits.digit(byte >> 4))
-                output.append(HexDigits.digit(byte & 15))
-            }
+        case .erased(let range): ErasedToken.appendPlaceholder(storage[range], to: &output)
+        case .bytes(let range): HexDigits.append(storage[range], to: &output)
         }
     }
 

@@ -96,6 +96,7 @@ internal import BroadsideSupport
             cursor.put(pieces.tokenStart)
             cursor.put(text)
             cursor.put(pieces.tokenEnd)
+        case .erased: return false
         default:
             if let listIndex {
                 let text = list.text(of: listIndex)

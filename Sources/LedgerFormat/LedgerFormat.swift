@@ -111,6 +111,7 @@ struct SettledWord {
     static let hasTimestamp: UInt64 = 1
     static let tokenIsText: UInt64 = 2
     static let tokenIsFingerprint: UInt64 = 4
+    static let tokenIsErased: UInt64 = 8
     /// Place of the arm's number in the flags: the upper four bits.
     static let armShift: UInt64 = 4
 

@@ -47,6 +47,9 @@ extension LedgerIndex {
                 if previous.epoch == epoch { throw fault(.overlappingReservations) }
                 if !placed.chunk.hasSameBounds(as: chunk(last)) { throw fault(.changedChunk) }
                 chunkTable[last].reservationCount += 1
+                if placed.chunk.hash == ChunkReservation.unknownHash {
+                    chunkTable[last].hash = placed.chunk.hash
+                }
             } else {
                 let previous = chunkTable.isEmpty ? nil : chunk(chunkTable.count - 1)
                 if !placed.chunk.follows(previous, within: rows.part) {

@@ -32,6 +32,8 @@ public struct SettledRecord {
         case text(Range<Int>)
         /// Fingerprint of an accepted row's token.
         case fingerprint(UInt64)
+        /// Hash that replaces the token of an erased device.
+        case erased(Range<Int>)
     }
 
     var row: UInt64
@@ -135,6 +137,7 @@ extension BlockReader {
         }
         let tokenRange = offset..<(offset + second.tokenCount)
         let isText = second.flags & SettledWord.tokenIsText != 0
+        let isErased = second.flags & SettledWord.tokenIsErased != 0
         guard second.reasonTextCount <= LedgerFormat.reasonTextByteCountMax,
             second.tokenCount <= LedgerFormat.tokenTextByteCountMax / (isText ? 1 : 2)
         else { throw malformed("its texts") }
@@ -144,6 +147,8 @@ extension BlockReader {
                 throw malformed("fingerprint")
             }
             token = .fingerprint(word(at: offset))
+        } else if isErased {
+            token = .erased(tokenRange)
         } else if isText {
             token = .text(tokenRange)
         } else {

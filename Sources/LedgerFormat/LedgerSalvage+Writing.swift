@@ -140,10 +140,15 @@ extension LedgerWriter {
             case .bytes(let range):
                 var bytes: [UInt8] = []
                 reader.copy(range, to: &bytes)
-                for byte in bytes {
-                    token.append(HexDigits.digit(byte >> 4))
-                    token.append(HexDigits.digit(byte & 15))
-                }
+                HexDigits.append(bytes[...], to: &token)
+            case .erased(let range):
+                var hash: [UInt8] = []
+                reader.copy(range, to: &hash)
+                var text: [UInt8] = []
+                reader.copy(record.reasonText, to: &text)
+                return settled(
+                    record, erasedHash: hash.rawSpan, reasonText: text.rawSpan,
+                    nowMilliseconds: milliseconds)
             case .text(let range):
                 isText = true
                 reader.copy(range, to: &token)

@@ -224,6 +224,9 @@ public struct LedgerSalvage {
                 throw LedgerError(.changedChunk, detail: "row \(chunk.firstRow)")
             }
             chunks[chunks.count - 1].runs.append(run)
+            if chunk.hash == ChunkReservation.unknownHash {
+                chunks[chunks.count - 1].chunk.hash = chunk.hash
+            }
         }
     }
 }

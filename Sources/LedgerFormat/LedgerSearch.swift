@@ -98,6 +98,7 @@ public struct LedgerSearch {
             switch verdicts.rows[rowIndex].token {
             case .none: return list.isAvailable
             case .fingerprint(let other): return other == fingerprint
+            case .erased: return false
             case .bytes, .text:
                 var text: [UInt8] = []
                 verdicts.appendToken(ofRow: rowIndex, to: &text)

@@ -146,6 +146,34 @@ extension LedgerWriter {
         for _ in written..<(second.slotCount - 1) * 16 { push(0, &packer) }
     }
 
+    /// Records again a row of an erased device.
+    ///
+    /// - Parameters:
+    ///   - record: The record that a reader found.
+    ///   - hash: What replaces its token.
+    ///   - reasonText: Text of a reason without a code; empty if there is none.
+    ///   - nowMilliseconds: Time of the verdict, since 1970.
+    mutating func settled(
+        _ record: SettledRecord, erasedHash hash: RawSpan, reasonText: RawSpan,
+        nowMilliseconds: UInt64
+    ) {
+        let second = SettledWord(
+            status: record.status, reason: record.reason,
+            flags: SettledWord.tokenIsErased
+                | (record.timestamp == nil ? 0 : SettledWord.hasTimestamp),
+            attempts: record.attempts, tokenCount: hash.byteCount,
+            reasonTextCount: reasonText.byteCount)
+        let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
+        let small = UInt64(record.state.rawValue)
+        append(FirstWord(kind: .settled, small: small, delta: delta, row: record.row).bits)
+        append(second.bits)
+        if let timestamp = record.timestamp { append(timestamp) }
+        var packer = BytePacker()
+        push(hash, count: hash.byteCount, &packer)
+        for index in 0..<reasonText.byteCount { push(reasonText.byte(at: index), &packer) }
+        for _ in second.trailingByteCount..<(second.slotCount - 1) * 16 { push(0, &packer) }
+    }
+
     /// Reserves a chunk, whose rows may be sent once this is synced.
     ///
     /// - Parameters:

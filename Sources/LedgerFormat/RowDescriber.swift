@@ -119,10 +119,11 @@ struct RowDescriber {
             case .bytes(let range):
                 var packed: [UInt8] = []
                 reader.copy(range, to: &packed)
-                for byte in packed {
-                    row.token.append(HexDigits.digit(byte >> 4))
-                    row.token.append(HexDigits.digit(byte & 15))
-                }
+                HexDigits.append(packed[...], to: &row.token)
+            case .erased(let range):
+                var hash: [UInt8] = []
+                reader.copy(range, to: &hash)
+                ErasedToken.appendPlaceholder(hash[...], to: &row.token)
             }
         }
         appendNotificationID(row.row, &row.notificationID)

@@ -119,11 +119,22 @@ package final class LedgerDirectory {
     /// page.
     static func isOwn(_ name: String) -> Bool {
         let files = [
-            manifestName, manifestCopyName, "telemetry.json", epochName, repairedName, pageName,
+            manifestName, manifestCopyName, telemetryName, epochName, repairedName, pageName,
         ]
         return preparations.contains(name) || files.contains(name)
             || files.contains { ".\($0).new" == name } || name == controlName
             || LedgerFormat.parseSegmentName(name) != nil
+            || isTemporary(name) && LedgerFormat.parseSegmentName(finalName(of: name)) != nil
+    }
+
+    /// Whether a file of this name will replace another one, unless its process was killed.
+    static func isTemporary(_ name: String) -> Bool {
+        name.hasPrefix(".") && name.hasSuffix(".new")
+    }
+
+    /// Name of the file that a temporary file would have replaced.
+    private static func finalName(of name: String) -> String {
+        String(name.dropFirst().dropLast(".new".utf8.count))
     }
 
     /// Opens a ledger and locks it against writers, in order to copy it. A directory that is not a
@@ -155,6 +166,8 @@ package final class LedgerDirectory {
     static let manifestLimit = 1 << 24
     /// Second copy of the manifest, for a repair.
     package static let manifestCopyName = "manifest.copy"
+    /// Figures of the runs, for reports.
+    package static let telemetryName = "telemetry.json"
     /// Control socket of a run.
     package static let controlName = "control"
     /// Rows that are skipped because their token is suppressed or a duplicate.

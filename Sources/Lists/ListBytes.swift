@@ -211,7 +211,7 @@ package final class ListBytes: Sendable {
     /// Reads bytes into a buffer that records how much of it is set.
     ///
     /// - Parameter limit: Limit on the bytes to read.
-    func read(
+    package func read(
         at offset: UInt64, into buffer: inout ReadBuffer, limit: Int = .max
     ) throws(BroadsideError) -> Int {
         // SAFETY: `read` sets bytes from the start of the room that it is given, and returns how

@@ -107,7 +107,7 @@ package import BroadsideSupport
         end = known.end.byteOffset
         splitter.endChunk(at: end, isExact: true)
         guard let chunk = try cut() else { return nil }
-        guard chunk.hash == known.hash, chunk.rowCount == known.rowCount else {
+        guard chunk.takeHash(of: known), chunk.rowCount == known.rowCount else {
             pool.giveBack(chunk)
             // Earlier versions continued after a fault.
             if let fault = splitter.fault { throw list.refusal(fault) }

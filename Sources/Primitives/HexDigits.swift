@@ -14,6 +14,15 @@ public enum HexDigits {
         }
     }
 
+    /// Appends the lower-case digits of bytes.
+    @inlinable
+    public static func append(_ bytes: ArraySlice<UInt8>, to output: inout [UInt8]) {
+        for byte in bytes {
+            output.append(digit(byte >> 4))
+            output.append(digit(byte & 15))
+        }
+    }
+
     /// Returns the lower-case digit of a number below 16.
     @inlinable @inline(__always)
     public static func digit(_ value: UInt8) -> UInt8 {

@@ -15,10 +15,13 @@ public struct ChunkReservation: Hashable, Sendable {
     public var firstLine: UInt64
     /// Number of line ends in the chunk; the next chunk begins at `firstLine + lineCount`.
     public var lineCount: UInt64
-    /// Hash of the chunk's bytes.
+    /// Hash of the chunk's bytes, or `unknownHash`.
     public var hash: UInt64
     /// States whose rows this reservation reopens.
     public var reopens: ReopenedStates
+
+    /// Hash of a chunk whose bytes are not compared, because devices were erased from it.
+    public static let unknownHash = UInt64.max
 
     /// Maximum number of rows of a chunk.
     public static let rowCountMax = 1 << 16
@@ -62,9 +65,11 @@ public struct ChunkReservation: Hashable, Sendable {
     }
 
     /// Whether both describe the same rows of the same bytes, regardless of the states they reopen.
+    /// An unknown hash fits any other.
     public func hasSameBounds(as other: ChunkReservation) -> Bool {
         var copy = other
         copy.reopens = reopens
+        if hash == Self.unknownHash || other.hash == Self.unknownHash { copy.hash = hash }
         return copy == self
     }
 }

@@ -26,7 +26,7 @@ extension ChunkPool {
             giveBack(chunk)
             throw error
         }
-        guard chunk.byteCount == known.byteCount, chunk.hash == known.hash else {
+        guard chunk.byteCount == known.byteCount, chunk.takeHash(of: known) else {
             giveBack(chunk)
             return nil
         }

@@ -103,6 +103,13 @@
 }
 
 extension RowChunk {
+    /// Whether the chunk has the hash that the ledger recorded. An unknown hash fits, and stays
+    /// unknown in the chunk, so that a run reserves it again as it was.
+    public func takeHash(of known: ChunkReservation) -> Bool {
+        if known.hash == ChunkReservation.unknownHash { hash = known.hash }
+        return hash == known.hash
+    }
+
     /// Description of the chunk that the ledger records before any of its rows is sent.
     public var reservation: ChunkReservation {
         ChunkReservation(

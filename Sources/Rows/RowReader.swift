@@ -18,7 +18,7 @@ internal import BroadsideSupport
         /// Offset of the row's bytes in the chunk.
         public var start: Int
         /// Number of bytes, without the line end.
-        var count: Int
+        public internal(set) var count: Int
     }
 
     /// A field of the row read last, as a range of its text.

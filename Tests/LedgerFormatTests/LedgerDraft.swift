@@ -101,6 +101,7 @@ func allMeanings(_ index: LedgerIndex) throws -> [UInt64: String] {
                 case .fingerprint(let fingerprint): "fingerprint \(fingerprint)"
                 case .bytes: "digits \(token)"
                 case .text: "text \(token)"
+                case .erased: "erased \(token)"
                 case .none: "no token"
                 }
             result[verdicts.firstRow + UInt64(place)] = """

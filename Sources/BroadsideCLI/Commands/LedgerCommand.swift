@@ -7,9 +7,9 @@ import BroadsideSupport
 enum LedgerCommand {
     static let description: CommandDescription = CommandDescription(
         name: "ledger",
-        summary: "stats | export | verify | find | merge | repair: read the results of runs",
+        summary: "stats | export | verify | find | merge | repair | forget: the results of runs",
         usage:
-            "stats|export|verify|find|repair --ledger DIR [OPTIONS] | merge DIR...",
+            "stats|export|verify|find|repair --ledger DIR [OPTIONS] | merge DIR... | forget --tokens FILE --ledger DIR...",
         discussion: """
             stats   counts of rows by state and reason; --json for programs
             export  the rows in list order, with state, status, reason, apns-id; with --follow as they
@@ -21,6 +21,11 @@ enum LedgerCommand {
             merge   copies the ledgers of all shards of a list, or of all parts of a campaign, into one,
                     after verifying each and checking that they belong together
             repair  copies the provably intact part of a damaged ledger; all other rows become in doubt
+            forget  erases devices from ledgers, for good: their tokens and fingerprints are replaced by
+                    a hash with a key that is thrown away. Counts and states stay, exports show
+                    forgotten- and the hash, and prune, --skip-dead, --cap and find do not know the
+                    devices any more. DIR may have ledgers immediately below it. A ledger in use is
+                    exit 7. Lists, exports, summaries and backups elsewhere are not touched
 
             The list is read from where the run read it, or from --tokens; without it, exports lack
             line numbers and the tokens of accepted rows. Each part of a merged campaign has its own list
@@ -40,7 +45,7 @@ enum LedgerCommand {
                 "Merge the ledgers of all shards into one",
                 "broadside ledger merge --output whole part1 part2 part3"),
         ],
-        subcommands: ["stats", "export", "verify", "find", "merge", "repair"],
+        subcommands: ["stats", "export", "verify", "find", "merge", "repair", "forget"],
         run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
     /// Values of the command's options.
@@ -66,9 +71,11 @@ enum LedgerCommand {
         options: [
             .repeated(
                 "ledger", .file(.ledger), "DIR", \.ledgers,
-                "the ledger's directory; find: may be repeated"),
+                "the ledger's directory; find, forget: may be repeated"),
             .flag("json", \.isJSON, "stats, find: print JSON"),
-            .file("tokens", \.tokens, "export, find, merge, repair: the list that was sent"),
+            .file(
+                "tokens", \.tokens,
+                "export, find, merge, repair: the list that was sent; forget: the devices"),
             .choice("format", \.format, "export: output format"),
             .repeated(
                 "state", .choice(LedgerReader.stateNames), "STATE", \.states,
@@ -95,7 +102,8 @@ enum LedgerCommand {
         ])
 
     private static func run(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
-        let subcommand = try arguments.expectSubcommand(of: description, takesMore: ["merge"])
+        let subcommand = try arguments.expectSubcommand(
+            of: description, takesMore: ["merge", "forget"])
         // Options of another subcommand are refused, because ignoring them would go unnoticed.
         let own: Set<String> =
             switch subcommand {
@@ -108,6 +116,7 @@ enum LedgerCommand {
             case "find": ["ledger", "apns-id", "token", "tokens", "json"]
             case "merge": ["output", "tokens"]
             case "repair": ["ledger", "output", "tokens"]
+            case "forget": ["ledger", "tokens"]
             default: ["ledger"]
             }
         for option in description.options where arguments.has(option.name) {
@@ -123,6 +132,13 @@ enum LedgerCommand {
         }
         let path = try arguments.required("ledger", "DIR")
         if subcommand == "find" { return try find(values) }
+        if subcommand == "forget" {
+            let tokens = try arguments.required("tokens", "FILE")
+            try LedgerErasure.run(
+                tokens: tokens, ledgers: values.ledgers + arguments.words.dropFirst(),
+                report: { printText($0 + "\n") })
+            return 0
+        }
         guard values.ledgers.count == 1 else {
             throw .usage("ledger", "is given twice: ledger \(subcommand) takes one")
         }

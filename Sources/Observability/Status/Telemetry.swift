@@ -92,7 +92,7 @@ package struct Telemetry: Codable, Sendable {
     private var earlierLatency = LatencyCounts()
     package private(set) var latency = LatencyCounts()
 
-    package static let fileName = "telemetry.json"
+    package static let fileName = LedgerDirectory.telemetryName
     static let currentVersion = 1
     /// Limit on points over all runs.
     static let pointsLimit = 2 * TimeSeries.limit
@@ -228,13 +228,7 @@ package struct Telemetry: Codable, Sendable {
 
     /// Appends the hash and the closing brace to an object without its closing brace.
     package static func sealed(_ members: ArraySlice<UInt8>) -> [UInt8] {
-        members + Array("\(hashMember(of: members))}\n".utf8)
-    }
-
-    private static func hashMember(of members: ArraySlice<UInt8>) -> String {
-        // SAFETY: bytes have no padding.
-        let hash = MixingHash.hash(Array(members).rawSpan)
-        return ",\"hash\":\"\(hexadecimal(hash))\""
+        TelemetrySeal.sealed(members)
     }
 
     /// Nil if the bytes are damaged, or are not telemetry of a known version.
@@ -248,8 +242,7 @@ package struct Telemetry: Codable, Sendable {
             guard isOfFirstVersion else { return nil }
             return
         }
-        let end = ",\"hash\":\"\(hash)\"}\n".utf8.count
-        guard bytes.count > end, Self.sealed(bytes.dropLast(end)) == bytes else { return nil }
+        guard TelemetrySeal.members(of: bytes, hash: hash) != nil else { return nil }
     }
 
     /// Whether version 0.1.0, which wrote no hash, may have written the file: every field that it

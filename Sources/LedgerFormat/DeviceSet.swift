@@ -1,0 +1,162 @@
+internal import BroadsideAPNs
+internal import BroadsidePrimitives
+internal import BroadsideSupport
+
+/// Devices to be erased from ledgers, by the fingerprints of their tokens. It records which of them
+/// each ledger knew.
+///
+///     fingerprints   open addressing, at most half full; 0 is a free slot
+///     ledgers        beside each: number of the latest ledger that knew the device; 0: none
+///
+/// Two devices have the same fingerprint with a probability of 2^-64, for any pair.
+public struct DeviceSet: ~Copyable {
+    /// Limit on the devices: 128 MiB for both tables.
+    public static let countLimit = 1 << 22
+    /// Minimum number of digits of a token that is looked for in texts. A shorter one, which no
+    /// device has, could be a part of any number.
+    public static let textDigitCountMin = 32
+    /// Replacement of each digit of a token in a text.
+    public static let mask = UInt8(ascii: "*")
+
+    private var fingerprints = WordTable(count: 1 << 10)
+    private var ledgers = WordTable(count: 1 << 10)
+    /// Numbers of digits of the tokens, in rising order.
+    private var digitCounts: [Int] = []
+    /// Number of devices.
+    public private(set) var count = 0
+    /// Number of the ledger in work, from 1.
+    private var ledger: UInt64 = 0
+    /// Number of devices that the ledger in work knew.
+    public private(set) var foundCount = 0
+    /// Number of devices that any ledger knew.
+    public private(set) var foundAnywhereCount = 0
+
+    private var digits: [UInt8] = []
+
+    /// Creates an empty set.
+    public init() {}
+
+    /// Numbers of bytes of the tokens.
+    var byteCounts: [Int] { digitCounts.map { $0 / 2 } }
+
+    /// Adds a device.
+    ///
+    /// - Parameter token: Lower-case digits of its token.
+    /// - Returns: false if the set is full.
+    public mutating func insert(_ token: RawSpan) -> Bool {
+        let fingerprint = TokenText.fingerprint(token)
+        let index = slot(of: fingerprint)
+        if fingerprints[index] == fingerprint { return true }
+        guard count < Self.countLimit else { return false }
+        fingerprints[index] = fingerprint
+        count += 1
+        if !digitCounts.contains(token.byteCount) {
+            digitCounts = (digitCounts + [token.byteCount]).sorted()
+        }
+        if count * 2 > fingerprints.count { grow() }
+        return true
+    }
+
+    /// Starts to count the devices that another ledger knows.
+    public mutating func beginLedger() {
+        ledger += 1
+        foundCount = 0
+    }
+
+    /// Whether a device is in the set; counts it for the ledger in work.
+    mutating func find(_ fingerprint: UInt64) -> Bool {
+        // A ledger without tokens has 0 in their place.
+        guard fingerprint != 0 else { return false }
+        let index = slot(of: fingerprint)
+        guard fingerprints[index] == fingerprint else { return false }
+        assert(ledger > 0, "a ledger is in work")
+        if ledgers[index] == 0 { foundAnywhereCount += 1 }
+        if ledgers[index] != ledger { foundCount += 1 }
+        ledgers[index] = ledger
+        assert(foundCount <= foundAnywhereCount && foundAnywhereCount <= count)
+        return true
+    }
+
+    /// Whether a token is in the set; counts it for the ledger in work.
+    ///
+    /// - Parameter token: Lower-case digits.
+    public mutating func find(token: RawSpan) -> Bool { find(TokenText.fingerprint(token)) }
+
+    /// Whether a token, given as bytes, is in the set.
+    mutating func find(bytes: ArraySlice<UInt8>) -> Bool {
+        guard digitCounts.contains(bytes.count * 2) else { return false }
+        digits.removeAll(keepingCapacity: true)
+        HexDigits.append(bytes, to: &digits)
+        return find(TokenText.fingerprint(digits.rawSpan))
+    }
+
+    private func slot(of fingerprint: UInt64) -> Int {
+        var index = Int(truncatingIfNeeded: fingerprint) & (fingerprints.count - 1)
+        while fingerprints[index] != 0, fingerprints[index] != fingerprint {
+            index = (index + 1) & (fingerprints.count - 1)
+        }
+        return index
+    }
+
+    private mutating func grow() {
+        assert(ledger == 0, "devices are added before any ledger is read")
+        let old = exchange(&fingerprints, with: WordTable(count: fingerprints.count * 2))
+        ledgers = WordTable(count: fingerprints.count)
+        for index in 0..<old.count where old[index] != 0 {
+            fingerprints[slot(of: old[index])] = old[index]
+        }
+    }
+
+    // MARK: Texts
+
+    /// Replaces the digits of tokens in a text, in any case, also as parts of longer words.
+    ///
+    /// - Returns: Whether there was one.
+    public mutating func maskTokens(in text: inout [UInt8]) -> Bool {
+        let least = max(Self.textDigitCountMin, digitCounts.first ?? 0)
+        var isChanged = false
+        var start = 0
+        while start < text.count {
+            guard HexDigits.value(text[start]) != HexDigits.none else {
+                start += 1
+                continue
+            }
+            var end = start + 1
+            while end < text.count, HexDigits.value(text[end]) != HexDigits.none { end += 1 }
+            if end - start >= least, maskTokens(in: &text, start..<end) { isChanged = true }
+            start = end
+        }
+        return isChanged
+    }
+
+    /// Replaces tokens in a run of digits.
+    private mutating func maskTokens(in text: inout [UInt8], _ run: Range<Int>) -> Bool {
+        digits.removeAll(keepingCapacity: true)
+        for byte in text[run] { digits.append(byte | 0x20) }
+        // `find` uses the buffer, too.
+        let lowered = digits
+        var isChanged = false
+        for digitCount in digitCounts
+        where digitCount >= Self.textDigitCountMin && digitCount <= run.count {
+            for offset in 0...(run.count - digitCount) {
+                let token = lowered.rawSpan.extracting(offset..<(offset + digitCount))
+                guard find(token: token) else { continue }
+                isChanged = true
+                for index in 0..<digitCount { text[run.lowerBound + offset + index] = Self.mask }
+            }
+        }
+        return isChanged
+    }
+
+    /// Replaces all letters, digits and bytes beyond ASCII: what remains of a list's row are its
+    /// quotes, separators and line ends.
+    public static func maskRow(_ text: inout [UInt8], _ range: Range<Int>) {
+        for index in range {
+            let byte = text[index]
+            let isText =
+                byte >= 0x80 || byte >= 0x30 && byte <= 0x39
+                || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A
+            if isText { text[index] = mask }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+/// Parts of a list that changed, in pages: one bit for each, so that memory is bounded by the list's
+/// size and not by the number of changed rows.
+public struct PageSet: Sendable {
+    static let pageByteCount: UInt64 = 4096
+    /// Limit on the pages, 32 MiB for a list of a tebibyte; everything beyond counts as changed.
+    static let pagesLimit: UInt64 = 1 << 28
+
+    private var words: [UInt64] = []
+    private var isFull = false
+
+    /// Creates an empty set.
+    public init() {}
+
+    /// Whether nothing changed.
+    public var isEmpty: Bool { words.isEmpty && !isFull }
+
+    /// Adds the pages of a range of bytes.
+    public mutating func insert(_ range: Range<UInt64>) {
+        guard !range.isEmpty else { return }
+        let last = (range.upperBound - 1) / Self.pageByteCount
+        guard last < Self.pagesLimit else {
+            isFull = true
+            return
+        }
+        for page in (range.lowerBound / Self.pageByteCount)...last {
+            let word = Int(page / 64)
+            while words.count <= word { words.append(0) }
+            words[word] |= 1 << (page % 64)
+        }
+    }
+
+    /// Whether a page of a range of bytes changed.
+    func intersects(_ range: Range<UInt64>) -> Bool {
+        guard !range.isEmpty else { return false }
+        if isFull { return true }
+        let last = (range.upperBound - 1) / Self.pageByteCount
+        var page = range.lowerBound / Self.pageByteCount
+        while page <= last, page / 64 < UInt64(words.count) {
+            if words[Int(page / 64)] & 1 << (page % 64) != 0 { return true }
+            page += 1
+        }
+        return false
+    }
+}

@@ -1,0 +1,433 @@
+internal import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideRows
+public import BroadsideSupport
+internal import BroadsideTLS
+internal import Glibc
+
+/// Implementation of `ledger forget`: erases devices from ledgers.
+public enum LedgerErasure {
+    /// Erases the devices of a list from ledgers, one ledger after the other.
+    ///
+    /// - Parameters:
+    ///   - tokens: Path of the list of devices.
+    ///   - directories: Directories of ledgers, or with ledgers immediately below them.
+    ///   - report: Receives a line about each ledger once it is durable, and one about them all.
+    /// - Throws: Exit code 2 if the list or a directory is wrong, 5 if a disk fails, 7 if another
+    ///   process uses a ledger. Ledgers before that one are done, and it is as it was or done.
+    public static func run(
+        tokens: String, ledgers directories: [String], report: (String) -> Void
+    ) throws(BroadsideError) {
+        let collection = try LedgerCollection(directories, option: "ledger")
+        var devices = DeviceSet()
+        try read(tokens, into: &devices)
+        for note in [collection.note, collection.closedNote] {
+            if let note { standardErrorLine("broadside: warning: --ledger: \(note)") }
+        }
+        for path in collection.paths {
+            try SignalWatch.stopIfRequested()
+            devices.beginLedger()
+            let erasure = try Erasure(path, &devices)
+            report("\(path): \(try erasure.write(&devices))")
+        }
+        report(
+            "\(grouped(devices.foundAnywhereCount)) of \(Erasure.counted(devices.count, "device")) found; "
+                + "lists, exports, summaries and backups elsewhere are as they were")
+    }
+
+    /// Reads the devices. Each row must have a token, because a device in a row that can't be read
+    /// would be kept.
+    private static func read(
+        _ tokens: String, into devices: inout DeviceSet
+    ) throws(BroadsideError) {
+        let list = try TokenList(.file(tokens), format: nil, tokenColumn: nil)
+        var cursor = try RowCursor(list, endsOnSignals: true)
+        var digits = TokenDigits()
+        while let row = try cursor.next() {
+            let refusal = digits.write {
+                cursor.reader.readToken(cursor.reader.field(0), into: &$0)
+            }
+            if let refusal {
+                throw .request(
+                    list.name,
+                    ": line \(row.line) has no device token (\(refusal.text)), and nothing was changed: "
+                        + "correct it")
+            }
+            guard devices.insert(digits.bytes) else {
+                throw .request(
+                    list.name,
+                    " has more than \(grouped(DeviceSet.countLimit)) devices: divide it, and forget one "
+                        + "part after the other")
+            }
+        }
+        guard devices.count > 0 else {
+            throw .request(list.name, " has no row: name a list of the devices to forget")
+        }
+    }
+}
+
+/// Erasure from one ledger, or from all those that were merged into one.
+///
+/// All files are read first. Then each file that has to change is written beside itself and renamed,
+/// in an order in which the ledger is valid between any two of these steps, and in which a second
+/// call finds everything that a first one did not come to:
+///
+///     manifests ──▶ segments that only lose hashes ──▶ segments with verdicts ──▶ the list
+///               ──▶ telemetry and page ──▶ copies of manifests
+private final class Erasure {
+    /// Ledger with its own segments.
+    private struct Part {
+        var directory: LedgerDirectory
+        var manifest: Manifest
+        /// The manifest without devices in its texts.
+        var maskedManifest: Manifest
+        var changedPages: PageSet
+
+        var hasText: Bool { maskedManifest != manifest }
+        var segments: [SegmentErasure]
+    }
+
+    /// File of text with its new content.
+    private struct Text {
+        var directory: LedgerDirectory
+        var name: String
+        var content: [UInt8]
+    }
+
+    /// Locked directory.
+    private let directory: LedgerDirectory
+    private var manifest: Manifest
+    private var parts: [Part] = []
+    /// Lists in the directory, and in those of the parts.
+    private var spools: [(directory: LedgerDirectory, erasure: SpoolErasure)] = []
+    private var texts: [Text] = []
+    /// Manifest of a merged ledger without devices in its texts.
+    private var maskedManifest: Manifest
+
+    private static let pageLimit = 1 << 26
+    private static let telemetryLimit = 1 << 24
+
+    // MARK: Reading
+
+    init(_ path: String, _ devices: inout DeviceSet) throws(BroadsideError) {
+        directory = try LedgerDirectory.openToRead(path)
+        _ = try directory.readManifest()
+        try directory.lock()
+        // A run may have continued it before it was locked.
+        manifest = try directory.readManifest()
+        maskedManifest = Self.masked(manifest, &devices)
+        let ledgers = try directory.ledgers()
+        let isMerged = manifest.shards != nil
+        try refuseOthers(directory, also: Set(manifest.shards ?? []))
+        if isMerged {
+            for ledger in ledgers { try refuseOthers(ledger.directory) }
+        }
+        var pages = try readSpool(of: directory, manifest, &devices)
+        try readTexts(of: directory, &devices)
+        for (part, manifest) in ledgers {
+            if isMerged {
+                let own = try readSpool(of: part, manifest, &devices)
+                if manifest.identity.part != nil { pages = own }
+                try readTexts(of: part, &devices)
+            }
+            try read(part, manifest, pages, &devices)
+        }
+    }
+
+    /// Refuses a directory with files of unknown content.
+    private func refuseOthers(
+        _ directory: LedgerDirectory, also known: Set<String> = []
+    ) throws(BroadsideError) {
+        for name in try directory.names().sorted() {
+            let isKnown =
+                LedgerDirectory.isOwn(name) || name == LedgerDirectory.originName
+                || name == LedgerDirectory.formerSecretName || known.contains(name)
+            guard !isKnown, !name.hasPrefix(".") else { continue }
+            throw .usage(
+                "ledger",
+                "\(directory.path)/\(name) is not a file of the ledger, and may name devices: move it "
+                    + "elsewhere, then forget again")
+        }
+    }
+
+    private func readSpool(
+        of directory: LedgerDirectory, _ manifest: Manifest, _ devices: inout DeviceSet
+    ) throws(BroadsideError) -> PageSet {
+        guard let path = try directory.spool() else { return PageSet() }
+        let erasure = try SpoolErasure(path, manifest: manifest, devices: &devices)
+        guard erasure.isAffected else { return PageSet() }
+        spools.append((directory, erasure))
+        return erasure.changedPages
+    }
+
+    private func readTexts(
+        of directory: LedgerDirectory, _ devices: inout DeviceSet
+    ) throws(BroadsideError) {
+        let names = Set(try directory.names())
+        if names.contains(LedgerDirectory.telemetryName) {
+            let bytes = try directory.readSmallFile(
+                LedgerDirectory.telemetryName, limit: Self.telemetryLimit)
+            let members = TelemetrySeal.members(of: bytes)
+            var text = Array(members ?? bytes[...])
+            if devices.maskTokens(in: &text) {
+                texts.append(
+                    Text(
+                        directory: directory, name: LedgerDirectory.telemetryName,
+                        content: members == nil ? text : TelemetrySeal.sealed(text[...])))
+            }
+        }
+        if names.contains(LedgerDirectory.pageName) {
+            var text = try directory.readSmallFile(
+                LedgerDirectory.pageName, limit: Self.pageLimit)
+            if devices.maskTokens(in: &text) {
+                texts.append(
+                    Text(directory: directory, name: LedgerDirectory.pageName, content: text))
+            }
+        }
+    }
+
+    /// Returns a manifest without devices in the texts that a user chose.
+    private static func masked(_ manifest: Manifest, _ devices: inout DeviceSet) -> Manifest {
+        var masked = manifest
+        masked.identity.filter = manifest.identity.filter.map { filter in
+            var conditions: [String] = []
+            for condition in filter { conditions.append(Self.masked(condition, &devices)) }
+            return conditions
+        }
+        if let name = manifest.name { masked.name = Self.masked(name, &devices) }
+        for (key, label) in manifest.labels ?? [:] {
+            masked.labels?[key] = Self.masked(label, &devices)
+        }
+        return masked
+    }
+
+    private static func masked(_ text: String, _ devices: inout DeviceSet) -> String {
+        var bytes = Array(text.utf8)
+        return devices.maskTokens(in: &bytes) ? String(decoding: bytes, as: UTF8.self) : text
+    }
+
+    private func read(
+        _ directory: LedgerDirectory, _ manifest: Manifest, _ pages: PageSet,
+        _ devices: inout DeviceSet
+    ) throws(BroadsideError) {
+        let (manifest, segments) = try directory.segments(knownTo: manifest)
+        var part = Part(
+            directory: directory, manifest: manifest,
+            maskedManifest: Self.masked(manifest, &devices), changedPages: pages, segments: [])
+        let runs = Set(manifest.epochs.map(\.number))
+        do throws(LedgerError) {
+            try LedgerIndex.checkPresence(segments, manifest.recordedLengths)
+            for segment in segments {
+                guard runs.contains(segment.epoch) else {
+                    throw LedgerError(.strangeSegment, segment: segment.name)
+                }
+                part.segments.append(
+                    try SegmentErasure(
+                        of: segment, manifest: manifest, devices: &devices, changedPages: pages))
+            }
+        } catch {
+            throw LedgerReader.unreadable(error, directory)
+        }
+        parts.append(part)
+    }
+
+    // MARK: Writing
+
+    /// Whether a manifest names a device.
+    private var hasManifestText: Bool {
+        maskedManifest != manifest || parts.contains(where: \.hasText)
+    }
+
+    /// Whether any file has a device.
+    private var isAffected: Bool {
+        !spools.isEmpty || !texts.isEmpty || hasManifestText
+            || parts.contains { $0.segments.contains(where: \.isAffected) }
+    }
+
+    /// Writes the files that have a device.
+    ///
+    /// - Returns: A description of what was changed, for people.
+    func write(_ devices: inout DeviceSet) throws(BroadsideError) -> String {
+        let foundCount = devices.foundCount
+        guard isAffected else {
+            try finish()
+            return "none of the devices, nothing changed"
+        }
+        let key = (randomWord(), randomWord())
+        for part in parts {
+            try write(part.maskedManifest, instead: part.manifest, to: part.directory)
+        }
+        if manifest.shards != nil {
+            try write(maskedManifest, instead: manifest, to: directory)
+        }
+        // A one-row chunk's hash is a hash of its row. While one is left, a verdict or another text
+        // is, too, by which the next call knows that it has to go.
+        for hasVerdicts in [false, true] {
+            for part in parts {
+                for segment in part.segments
+                where segment.hasVerdicts == hasVerdicts
+                    && (segment.isAffected || segment.hasOneRowChunk)
+                {
+                    try write(segment, of: part, key, &devices)
+                }
+            }
+        }
+        for spool in spools {
+            try replace(LedgerDirectory.spoolName, in: spool.directory) {
+                (descriptor, name) throws(BroadsideError) in
+                try spool.erasure.write(to: descriptor, name: name, devices: &devices)
+            }
+        }
+        for text in texts {
+            try replace(text.name, in: text.directory) {
+                (descriptor, name) throws(BroadsideError) in
+                try writeAll(text.content, to: descriptor, name: name)
+            }
+        }
+        try finish()
+        return description(foundCount)
+    }
+
+    private func randomWord() -> UInt64 { randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) } }
+
+    /// Writes a manifest without the devices, and without the list's hash if the list changes or has
+    /// one row.
+    private func write(
+        _ masked: Manifest, instead manifest: Manifest, to directory: LedgerDirectory
+    ) throws(BroadsideError) {
+        var masked = masked
+        if !spools.isEmpty || masked.rowCount == 1 { masked.listHash = nil }
+        guard masked != manifest else { return }
+        try directory.withOwnFolder { () throws(BroadsideError) in try directory.save(masked) }
+    }
+
+    private func write(
+        _ segment: SegmentErasure, of part: Part, _ key: (UInt64, UInt64),
+        _ devices: inout DeviceSet
+    ) throws(BroadsideError) {
+        let directory = part.directory
+        try replace(segment.name, in: directory) { (descriptor, name) throws(BroadsideError) in
+            do throws(LedgerError) {
+                try segment.write(key: key, devices: &devices) { (bytes) throws(LedgerError) in
+                    do throws(BroadsideError) {
+                        try writeAll(bytes, to: descriptor, name: name)
+                    } catch {
+                        throw LedgerError(.inputOutput, detail: error.message)
+                    }
+                }
+            } catch {
+                throw LedgerReader.unreadable(error, directory)
+            }
+            // What replaces the segment is read once more: the old one is gone afterwards.
+            let copy = LedgerSegment(
+                epoch: segment.epoch, reactor: segment.reactor,
+                bytes: try directory.fileBytes(".\(segment.name).new"))
+            do throws(LedgerError) {
+                let written = try SegmentErasure(
+                    of: copy, manifest: part.manifest, devices: &devices,
+                    changedPages: part.changedPages)
+                guard !written.isAffected else {
+                    throw LedgerError(.inputOutput, detail: "\(name) was written wrongly")
+                }
+            } catch {
+                throw LedgerReader.unreadable(error, directory)
+            }
+        }
+    }
+
+    /// Writes a file beside itself, and renames it. If that fails, the old file is still there.
+    private func replace(
+        _ name: String, in directory: LedgerDirectory,
+        _ write: (Int32, String) throws(BroadsideError) -> Void
+    ) throws(BroadsideError) {
+        try directory.withOwnFolder { () throws(BroadsideError) in
+            try directory.replace(name, writing: write)
+        }
+    }
+
+    /// Removes what killed processes left, and writes the copies of manifests that are not current.
+    private func finish() throws(BroadsideError) {
+        var directories = parts.map(\.directory)
+        if manifest.shards != nil { directories.append(directory) }
+        for directory in directories {
+            try directory.withOwnFolder { () throws(BroadsideError) in
+                try directory.removeTemporaryFiles()
+                try directory.renewManifestCopy()
+            }
+        }
+    }
+
+    // MARK: Messages
+
+    static func counted(_ count: Int, _ name: String) -> String {
+        "\(grouped(count)) \(name)\(count == 1 ? "" : "s")"
+    }
+
+    private func description(_ foundCount: Int) -> String {
+        var rows = RowCounts()
+        var files: Set<String> = []
+        for part in parts {
+            for segment in part.segments { rows += segment.rows }
+        }
+        for text in texts { files.insert(text.name) }
+        let states = RowState.settledStates.filter { rows[$0] > 0 }
+            .map { "\(grouped(rows[$0])) \($0.name)" }
+        var words = "\(Self.counted(foundCount, "device"))"
+        if rows.settled > 0 {
+            words +=
+                ", \(Self.counted(Int(rows.settled), "verdict")) (\(states.joined(separator: ", ")))"
+        }
+        let spooled = spools.reduce(0) { $0 + $1.erasure.rowCount }
+        if spooled > 0 { words += ", \(Self.counted(spooled, "row")) of its list" }
+        if hasManifestText { words += ", texts in manifest.json" }
+        for name in files.sorted() { words += ", \(name)" }
+        return "forgot " + words
+    }
+}
+
+extension LedgerDirectory {
+    /// File of old versions, without devices.
+    static let formerSecretName = "provider-token"
+
+    /// Opens the directory, which must be the user's, for the duration of a call.
+    func withOwnFolder(
+        _ body: () throws(BroadsideError) -> Void
+    ) throws(BroadsideError) {
+        guard folder < 0 else { return try body() }
+        try openFolder(mustBeOwn: true)
+        defer { release() }
+        try body()
+    }
+
+    /// Replaces a file of the directory by what a closure writes to a descriptor.
+    func replace(
+        _ name: String, writing write: (Int32, String) throws(BroadsideError) -> Void
+    ) throws(BroadsideError) {
+        let descriptor = try createFile(name)
+        defer { close(descriptor) }
+        do throws(BroadsideError) {
+            try write(descriptor, "\(path)/\(name)")
+            try putInPlace(name, descriptor)
+        } catch {
+            discardFile(name)
+            throw error
+        }
+    }
+
+    /// Removes files that would have replaced others, if their processes had not been killed.
+    func removeTemporaryFiles() throws(BroadsideError) {
+        for name in try names() where Self.isTemporary(name) && Self.isOwn(name) {
+            removeFile(name)
+        }
+        try syncDirectory()
+    }
+
+    /// Replaces the copy of the manifest, if there is one and it is not current.
+    func renewManifestCopy() throws(BroadsideError) {
+        guard try fileExists("\(path)/\(Self.manifestCopyName)") else { return }
+        let copy = try? readSmallFile(Self.manifestCopyName, limit: Self.manifestLimit)
+        let manifest = try readSmallFile(Self.manifestName, limit: Self.manifestLimit)
+        if copy != manifest { try replace(Self.manifestCopyName, with: manifest) }
+    }
+}

@@ -1,0 +1,333 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// `ledger forget`, judged by code that is not ours: `Tests/Judge/forgotten_devices.py`.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct ForgetTests {
+    private let server: LocalAPNs
+    private let campaign: Campaign
+    private var folder: String { campaign.directory.path }
+
+    init() throws {
+        server = try LocalAPNs(["--unregistered", "0.3", "--bad-token", "0.1", "--seed", "5"])
+        campaign = try Campaign(rows: 400)
+    }
+
+    // MARK: Helpers
+
+    /// Rows whose devices are erased: some of the first chunk, and the last.
+    private static let rows = Array(3..<23) + [399]
+
+    /// Writes a list of the devices of rows.
+    private func devices(_ rows: [Int] = rows) throws -> String {
+        try campaign.directory.write(
+            rows.map { campaign.tokens.token($0) + "\n" }.joined(), to: "erase.txt")
+    }
+
+    private func forget(_ devices: String, _ ledgers: [String]) throws -> Finished {
+        try Broadside.run(
+            ["ledger", "forget", "--tokens", devices] + ledgers.flatMap { ["--ledger", $0] },
+            in: campaign.directory)
+    }
+
+    private func copy(_ ledger: String) throws -> String {
+        let copy = campaign.directory.fresh("before")
+        try FileManager.default.copyItem(atPath: ledger, toPath: copy)
+        return copy
+    }
+
+    /// Compares a ledger with what it was; the output has the numbers of changed records.
+    private func judge(_ before: String, _ after: String, _ devices: String) throws -> String {
+        let judged = try Subprocess(
+            "python3",
+            [Tool.packageRoot + "/Tests/Judge/forgotten_devices.py", before, after, devices],
+            in: campaign.directory
+        ).wait(limit: 60)
+        #expect(judged.exitCode == 0, "\(judged.output.prefix(2_000))\(judged.errors)")
+        return judged.output
+    }
+
+    /// Forgets devices, holds the ledger against what it was, and repeats it, which changes nothing.
+    private func forgetAndJudge(_ ledger: String, _ devices: String) throws -> String {
+        let before = try copy(ledger)
+        let statistics = try campaign.statistics()
+        let finished = try forget(devices, [ledger])
+        #expect(finished.exitCode == 0 && finished.errors.isEmpty, "\(finished.errors)")
+        let changes = try judge(before, ledger, devices)
+        #expect(try campaign.statistics() == statistics)
+        let verified = try campaign.ledger("verify")
+        #expect(verified.exitCode == 0, "\(verified.errors)")
+        let after = try copy(ledger)
+        let again = try forget(devices, [ledger])
+        #expect(again.output.contains("none of the devices, nothing changed"), "\(again.output)")
+        let difference = try Subprocess(
+            "diff", ["-r", after, ledger], in: campaign.directory
+        ).wait(limit: 60)
+        #expect(difference.exitCode == 0, "\(difference.output)")
+        return finished.output + changes
+    }
+
+    private func token(_ row: Int) -> String { campaign.tokens.token(row) }
+
+    // MARK: What is erased
+
+    @Test func `A ledger whose devices are erased has no byte of them and is otherwise the same`()
+        throws
+    {
+        let finished = try campaign.send(
+            to: server.endpoint, ["--reactors", "2", "--connections", "2"])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let rows = try campaign.export()
+        let accepted = Self.rows.count { rows[$0].state == "accepted" }
+        let changes = try forgetAndJudge(campaign.ledger, try devices())
+        #expect(changes.contains("21 of 21 devices found"), "\(changes)")
+        #expect(changes.contains("accepted \(accepted) settled \(21 - accepted) "), "\(changes)")
+        #expect(changes.contains("forgot 21 devices, 21 verdicts (\(accepted) accepted, "))
+        #expect(accepted > 5 && accepted < 20)
+
+        // The list is where it was, and a finished run is still that.
+        let again = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(again.exitCode == 0, "\(again.errors)")
+        for (row, exported) in try campaign.export().enumerated() {
+            let isErased = Self.rows.contains(row) && exported.state != "accepted"
+            #expect(exported.token.hasPrefix("forgotten-") == isErased, "row \(row)")
+            if isErased { #expect(exported.token.utf8.count == "forgotten-".utf8.count + 16) }
+            #expect(exported.timestamp == rows[row].timestamp)
+        }
+    }
+
+    @Test func `prune, --skip-dead, --cap and find do not know an erased device any more`() throws {
+        _ = try campaign.send(to: server.endpoint)
+        let before = try campaign.export()
+        let dead = before.indices.filter { before[$0].reason == "Unregistered" }
+        let living = before.indices.filter { before[$0].state == "accepted" }
+        let erased = [dead[0], dead[1], living[0]]
+        #expect(try forget(devices(erased), [campaign.ledger]).exitCode == 0)
+
+        let pruned = "\(folder)/pruned.txt"
+        let prune = try Broadside.run(
+            [
+                "prune", "--ledger", campaign.ledger, "--tokens", campaign.list, "--output", pruned,
+            ], in: campaign.directory)
+        #expect(prune.exitCode == 0, "\(prune.errors)")
+        let left = try String(contentsOfFile: pruned, encoding: .utf8).split(separator: "\n")
+        #expect(left.count == 400 - dead.count + 2)
+        #expect(left.contains(Substring(token(dead[0]))))
+
+        // One device that is erased and one that is not, by each question.
+        let list = try campaign.directory.write(
+            [dead[0], dead[2], living[0], living[1]].map { token($0) + "\n" }.joined(), to: "next")
+        let next = try campaign.send(
+            to: server.endpoint,
+            [
+                "--tokens", list, "--ledger", "\(folder)/next-night", "--skip-dead",
+                campaign.ledger, "--cap", "1/30d", "--history", campaign.ledger, "--summary", "-",
+            ])
+        let summary = try SendSummary(json: next.output)
+        #expect(summary.reasons["DeadToken"] == 1 && summary.reasons["FrequencyCap"] == 1)
+        #expect(summary.skipped == 2 && summary.rows == 4)
+
+        for (row, code) in [(dead[0], 1), (living[0], 1), (dead[2], 0), (living[1], 0)] {
+            let found = try campaign.ledger("find", ["--token", token(row)])
+            #expect(found.exitCode == Int32(code), "row \(row): \(found.errors)")
+        }
+    }
+
+    @Test(arguments: ["lines", "csv", "tsv", "jsonl"])
+    func `A list from standard input loses the rows of erased devices and keeps its places`(
+        format: String
+    ) throws {
+        func line(_ row: Int) -> String {
+            let token = row % 3 == 0 ? token(row).uppercased() : token(row)
+            return switch format {
+            case "csv": "\"Zo\u{eb}, \(row)\",\"\(token)\",\(row)"
+            case "tsv": "n\(row)\t\(token)\t\\N"
+            case "jsonl": #"{"token":"\#(token)","name":"Zo\u00eb","n":\#(row)}"#
+            default: row == 5 ? "<\(token.prefix(8)) \(token.dropFirst(8))>" : token
+            }
+        }
+        let header = ["csv": "name,token,n\n", "tsv": "name\ttoken\tn\n"][format] ?? ""
+        let text = try campaign.directory.write(
+            header + (0..<400).map { line($0) + "\n" }.joined(), to: "piped")
+        // Half of it is sent: rows that remain belong to the devices as well.
+        let stopped = try Broadside.run(
+            campaign.arguments(
+                to: server.endpoint,
+                ["--tokens", "-", "--format", format, "--limit", "200", "--reactors", "2"]),
+            in: campaign.directory, input: text)
+        #expect(stopped.exitCode == 0, "\(stopped.errors)")
+        let found = try forgetAndJudge(campaign.ledger, try devices())
+        #expect(found.contains("21 rows of its list"), "\(found)")
+        #expect(found.contains("rows 21"), "\(found)")
+        let rest = try Broadside.run(
+            campaign.arguments(
+                to: server.endpoint,
+                ["--tokens", "-", "--format", format, "--resume", "--max-invalid", "100"]),
+            in: campaign.directory, input: "/dev/null")
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        let rows = try campaign.export()
+        #expect(rows.count == 400 && rows[399].state == "invalid", "\(rows.count)")
+        #expect(rows[30].token == token(30) && rows[30].line == 31 + (header.isEmpty ? 0 : 1))
+        #expect(try server.finish().count { $0[4] == token(399) } == 0)
+    }
+
+    @Test func `A device named on the command line and in a page is erased from these files`()
+        throws
+    {
+        let arguments = campaign.arguments(
+            to: server.endpoint, ["--to", token(3)], without: ["tokens"])
+        let finished = try Broadside.run(arguments, in: campaign.directory)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let page = try Broadside.run(
+            ["report", "--ledger", campaign.ledger, "--output", "\(folder)/page.html"],
+            in: campaign.directory)
+        #expect(page.exitCode == 0, "\(page.errors)")
+        try FileManager.default.copyItem(
+            atPath: "\(folder)/page.html", toPath: "\(campaign.ledger)/report.html")
+        let changes = try forgetAndJudge(campaign.ledger, try devices([3]))
+        #expect(changes.contains("telemetry.json"), "\(changes)")
+        #expect(
+            changes.contains("chunks 1"), "a chunk of one row has a hash of the device: \(changes)")
+        let manifest = try String(
+            contentsOfFile: "\(campaign.ledger)/manifest.json", encoding: .utf8)
+        #expect(!manifest.contains("listHash"))
+    }
+
+    @Test func `A device in a condition of --where is erased from the manifest`() throws {
+        let list = try campaign.directory.write(
+            "token\n" + (0..<20).map { token($0) + "\n" }.joined(), to: "list.csv")
+        let sent = try campaign.send(
+            to: server.endpoint, ["--tokens", list, "--where", "token != \(token(4))"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let changes = try forgetAndJudge(campaign.ledger, try devices([4]))
+        #expect(changes.contains("texts in manifest.json"), "\(changes)")
+    }
+
+    @Test func `What a kill left behind the last block is searched and set to zero`() throws {
+        let finished = try campaign.send(to: server.endpoint)
+        #expect(finished.exitCode == 0)
+        // As a kill leaves it: a part of a block, with a token and a fingerprint's place.
+        let segment = "\(campaign.ledger)/segment-0001-00"
+        var bytes = try #require(FileManager.default.contents(atPath: segment))
+        let whole = bytes.count
+        bytes.append(contentsOf: [1, 2, 3, 4, 200, 0, 0x0C, 0xB1, 9, 9, 9, 9, 9, 9, 9, 9])
+        bytes.append(contentsOf: Self.packed(token(3)))
+        try bytes.write(to: URL(filePath: segment))
+        _ = try forgetAndJudge(campaign.ledger, try devices([3]))
+        let after = try #require(FileManager.default.contents(atPath: segment))
+        #expect(after.count == bytes.count && after[whole...].allSatisfy { $0 == 0 })
+    }
+
+    private static func packed(_ token: String) -> [UInt8] {
+        let digits = Array(token)
+        return stride(from: 0, to: digits.count, by: 2).map {
+            UInt8(String(digits[$0...($0 + 1)]), radix: 16)!
+        }
+    }
+
+    @Test func `Merged ledgers, and all ledgers of a folder, lose the devices`() throws {
+        try FileManager.default.createDirectory(
+            atPath: "\(folder)/nights", withIntermediateDirectories: false)
+        for shard in 1...2 {
+            let sent = try campaign.send(
+                to: server.endpoint,
+                ["--shard", "\(shard)/2", "--ledger", "\(folder)/nights/\(shard)"])
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        let merged = try Broadside.run(
+            [
+                "ledger", "merge", "--output", campaign.ledger, "\(folder)/nights/1",
+                "\(folder)/nights/2",
+            ],
+            in: campaign.directory)
+        #expect(merged.exitCode == 0, "\(merged.errors)")
+        let devices = try devices()
+        let changes = try forgetAndJudge(campaign.ledger, devices)
+        #expect(changes.contains("21 of 21 devices found"), "\(changes)")
+
+        let before = try copy("\(folder)/nights")
+        let all = try forget(devices, ["\(folder)/nights"])
+        #expect(all.output.split(separator: "\n").count == 3, "\(all.output)")
+        _ = try judge(before, "\(folder)/nights", devices)
+    }
+
+    @Test func `A repair of a damaged ledger keeps erased devices as they are`() throws {
+        // One request at a time: many blocks.
+        let sent = try campaign.send(
+            to: server.endpoint, ["--connections", "1", "--max-streams", "1"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let devices = try devices()
+        #expect(try forget(devices, [campaign.ledger]).exitCode == 0)
+        let expected = try campaign.export().map(\.token)
+        // A damaged block, so that records are written again.
+        let segment = "\(campaign.ledger)/segment-0001-00"
+        var bytes = try #require(FileManager.default.contents(atPath: segment))
+        bytes[bytes.count - 1] ^= 1
+        try bytes.write(to: URL(filePath: segment))
+        let repaired = "\(folder)/repaired"
+        let repair = try campaign.ledger("repair", ["--output", repaired])
+        #expect(repair.exitCode == 0, "\(repair.errors)")
+        let export = try Broadside.run(
+            ["ledger", "export", "--ledger", repaired, "--state", "rejected"],
+            in: campaign.directory)
+        let kept = Set(try ExportedRow.read(export.output).map(\.token))
+        #expect(kept.contains { $0.hasPrefix("forgotten-") })
+        #expect(kept.isSubset(of: expected))
+    }
+
+    // MARK: What is refused
+
+    @Test func `A list of devices that is empty or has a bad row is refused and changes nothing`()
+        throws
+    {
+        _ = try campaign.send(to: server.endpoint)
+        let before = try copy(campaign.ledger)
+        for (text, problem) in [
+            ("", "no row"), ("\(token(3))\nzz\n\(token(4))\n", "line 2"),
+            ("token,n\n\(token(3)),1\n,2\n", "line 3"),
+        ] {
+            let file = try campaign.directory.write(
+                text, to: text.contains(",") ? "bad.csv" : "bad.txt")
+            let finished = try forget(file, [campaign.ledger])
+            #expect(
+                finished.exitCode == 2 && finished.errors.contains(problem), "\(finished.errors)")
+        }
+        let difference = try Subprocess(
+            "diff", ["-r", before, campaign.ledger], in: campaign.directory
+        ).wait(limit: 60)
+        #expect(difference.exitCode == 0, "\(difference.output)")
+        #expect(try forget(devices(), ["\(folder)/nothing"]).exitCode == 2)
+        let without = try Broadside.run(
+            ["ledger", "forget", "--ledger", campaign.ledger], in: campaign.directory)
+        #expect(without.exitCode == 2 && without.errors.contains("--tokens FILE"))
+    }
+
+    @Test func `A file that is not the ledger's own is refused by its name`() throws {
+        _ = try campaign.send(to: server.endpoint)
+        try campaign.directory.write(token(3), to: "ledger/rows.csv")
+        let finished = try forget(devices(), [campaign.ledger])
+        #expect(
+            finished.exitCode == 2 && finished.errors.contains("rows.csv"), "\(finished.errors)")
+    }
+
+    @Test func `A ledger that a run holds is exit 7, and a damaged one is exit 5`() throws {
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--rate", "100"]), in: campaign.directory)
+        try sending.wait {
+            FileManager.default.fileExists(atPath: campaign.ledger + "/segment-0001-00")
+        }
+        let held = try forget(devices(), [campaign.ledger])
+        #expect(held.exitCode == 7, "\(held.errors)")
+        sending.send(signal: SIGTERM)
+        _ = try sending.wait()
+        #expect(try forget(devices(), [campaign.ledger]).exitCode == 0)
+        let segment = "\(campaign.ledger)/segment-0001-00"
+        var bytes = try #require(FileManager.default.contents(atPath: segment))
+        bytes[50] ^= 1
+        try bytes.write(to: URL(filePath: segment))
+        let damaged = try forget(devices(), [campaign.ledger])
+        #expect(
+            damaged.exitCode == 5 && damaged.errors.contains("ledger repair"), "\(damaged.errors)")
+    }
+}

@@ -1,0 +1,144 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// `ledger forget`, killed at each of its calls that change files, or failing there: each file is the old or the new
+/// one, the ledger is valid, and the next call does the rest.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct KilledErasureTests {
+    private static let rows = 120
+    private let campaign: Campaign
+    private let before: String
+    private let devices: String
+    private let files = FileManager.default
+
+    /// Makes a ledger with each kind of file: two runs of two segments, a list from standard input, skipped and
+    /// invalid rows, figures with a token.
+    init() throws {
+        let server = try LocalAPNs(["--unregistered", "0.3", "--bad-token", "0.1", "--seed", "5"])
+        campaign = try Campaign(rows: Self.rows)
+        let suppressed = try campaign.directory.write(
+            campaign.tokens.token(5) + "\n", to: "suppress.txt")
+        let list = try campaign.directory.write(
+            String(decoding: campaign.tokens.list(), as: UTF8.self)
+                + "\(campaign.tokens.token(4))a\n", to: "piped")
+        let options = [
+            "--tokens", "-", "--reactors", "2", "--connections", "2", "--suppress", suppressed,
+            "--label", "device=\(campaign.tokens.token(4))",
+        ]
+        for (more, input) in [(["--limit", "60"], list), (["--resume"], "/dev/null")] {
+            let sent = try Broadside.run(
+                campaign.arguments(to: server.endpoint, options + more), in: campaign.directory,
+                input: input)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        let page = try Broadside.run(
+            [
+                "report", "--ledger", campaign.ledger, "--output",
+                "\(campaign.directory.path)/page.html",
+            ],
+            in: campaign.directory)
+        #expect(page.exitCode == 0, "\(page.errors)")
+        var text = try String(
+            contentsOfFile: "\(campaign.directory.path)/page.html", encoding: .utf8)
+        text += "<!-- \(campaign.tokens.token(4)) -->\n"
+        try campaign.directory.write(text, to: "ledger/report.html")
+        before = campaign.directory.fresh("before")
+        try files.moveItem(atPath: campaign.ledger, toPath: before)
+        let tokens = campaign.tokens
+        devices = try campaign.directory.write(
+            [4, 5, 20, 21, 22, 23, 24, 70, 71, 72, 73, 119].map { tokens.token($0) + "\n" }
+                .joined(),
+            to: "erase.txt")
+    }
+
+    private func restore() throws {
+        try? files.removeItem(atPath: campaign.ledger)
+        try files.copyItem(atPath: before, toPath: campaign.ledger)
+    }
+
+    private func forget(_ environment: [String: String] = [:]) throws -> Finished {
+        try Broadside.run(
+            ["ledger", "forget", "--tokens", devices, "--ledger", campaign.ledger],
+            in: campaign.directory, environment: environment)
+    }
+
+    private func judge(_ more: [String], _ moment: String) throws {
+        let judged = try Subprocess(
+            "python3",
+            [
+                Tool.packageRoot + "/Tests/Judge/forgotten_devices.py", before, campaign.ledger,
+                devices,
+            ] + more, in: campaign.directory
+        ).wait(limit: 60)
+        #expect(judged.exitCode == 0, "\(moment): \(judged.output.prefix(1_000))\(judged.errors)")
+    }
+
+    /// Checks that the ledger is valid, and that it says of each row what it said before.
+    private func check(_ expected: (SendSummary, [String]), _ moment: String) throws {
+        let verified = try campaign.ledger("verify")
+        #expect(verified.exitCode == 0, "\(moment): \(verified.errors)")
+        #expect(try campaign.statistics() == expected.0, "\(moment)")
+        let export = try campaign.ledger("export")
+        #expect(export.exitCode == 0 && export.errors.isEmpty, "\(moment): \(export.errors)")
+        #expect(
+            try ExportedRow.read(export.output).map(\.identifier) == expected.1, "\(moment)")
+    }
+
+    private func expected() throws -> (SendSummary, [String]) {
+        try restore()
+        return (try campaign.statistics(), try campaign.export().map(\.identifier))
+    }
+
+    @Test
+    func `An erasure killed at any call leaves a valid ledger, and the next call does the rest`()
+        throws
+    {
+        let expected = try expected()
+        let library = try Shim.compile("kill-at-call", in: campaign.directory)
+        var call = 1
+        while true {
+            try restore()
+            let killed = try forget(["LD_PRELOAD": library, "KILL_AT": "\(call)"])
+            if killed.exitCode == 0 { break }
+            try #require(killed.exitCode == -SIGKILL, "call \(call): \(killed.errors)")
+            try judge(["--partly"], "call \(call)")
+            try check(expected, "call \(call)")
+            let next = try forget()
+            #expect(next.exitCode == 0, "call \(call): \(next.errors)")
+            try judge([], "call \(call)")
+            let names = try campaign.directory.names(in: campaign.ledger)
+            #expect(!names.contains { $0.hasSuffix(".new") }, "call \(call): \(names)")
+            call += 1
+        }
+        #expect(call > 30, "segments, manifest, list, figures and page make more calls than that")
+        try judge([], "the end")
+        try check(expected, "the end")
+    }
+
+    @Test(arguments: [ENOSPC, EIO])
+    func `An erasure whose disk is full or fails keeps the old files, and ends with exit code 5`(
+        code: Int32
+    ) throws {
+        let expected = try expected()
+        let library = try Shim.compile("fail-files", in: campaign.directory)
+        for name in ["segment-0001-00", "tokens", "telemetry.json", "report.html"] {
+            for (call, file) in [
+                ("open", ".\(name).new"), ("write", ".\(name).new"), ("fsync", ".\(name).new"),
+                ("renameat", name),
+            ] {
+                try restore()
+                let failed = try forget([
+                    "LD_PRELOAD": library, "FAIL_CALLS": "\(call) \(code) /\(file)",
+                ])
+                #expect(
+                    failed.exitCode == 5, "\(call) \(name): \(failed.exitCode) \(failed.errors)")
+                try judge(["--partly"], "\(call) \(name)")
+                try check(expected, "\(call) \(name)")
+                #expect(
+                    try campaign.directory.names(in: campaign.ledger)
+                        .allSatisfy { !$0.hasSuffix(".new") })
+            }
+        }
+    }
+}
