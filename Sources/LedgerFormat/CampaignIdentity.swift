@@ -64,6 +64,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public var filter: [String]?
     /// Rules that skip rows because of earlier ledgers; nil if there are none.
     var earlier: EarlierRules?
+    /// `no` if the ledger has neither tokens nor fingerprints; nil if it has them.
+    public var keepTokens: String?
     /// Rules about when rows are sent; nil if all are sent at once.
     var delivery: DeliveryRules?
     /// Rule that puts devices into arms; nil if there are none.
@@ -80,7 +82,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
         environment: String, shard: Shard?, part: CampaignPart? = nil, campaignID: String? = nil,
         suppressSHA256: String?, duplicates: String? = nil, filter: [String]? = nil,
-        earlier: EarlierRules? = nil, delivery: DeliveryRules? = nil,
+        earlier: EarlierRules? = nil, delivery: DeliveryRules? = nil, keepTokens: String? = nil,
         wireProtocol: String? = nil, channel: String? = nil
     ) {
         self.listByteCount = listByteCount
@@ -101,9 +103,15 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.filter = filter
         self.earlier = earlier
         self.delivery = delivery
+        self.keepTokens = keepTokens
         self.wireProtocol = wireProtocol
         self.channel = channel
     }
+
+    /// Whether the ledger has tokens and fingerprints.
+    public var keepsTokens: Bool { keepTokens != Self.noTokens }
+    /// `keepTokens` of a ledger without them.
+    public static let noTokens = "no"
 
     /// Whether acceptance has no response: a legacy gateway sends none, and accepts notifications
     /// for removed apps too.
@@ -147,6 +155,10 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
                 + (other.wireProtocol ?? "http2")
         }
         if let difference = differ("the channel", \.channel) { return difference }
+        if keepTokens != other.keepTokens {
+            return
+                "--keep-tokens was \(keepTokens ?? "yes"), now it is \(other.keepTokens ?? "yes")"
+        }
         if payloadSHA256 != other.payloadSHA256 { return "the payload is another one" }
         if suppressSHA256 != other.suppressSHA256 { return "the list of opt-outs is another one" }
         // The filter's columns are in use as well, but a different filter is the more exact

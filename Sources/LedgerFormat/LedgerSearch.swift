@@ -97,6 +97,8 @@ public struct LedgerSearch {
         case .token(let digits, let fingerprint):
             switch verdicts.rows[rowIndex].token {
             case .none: return list.isAvailable
+            // A ledger without tokens; only the list has them.
+            case .fingerprint(0): return list.isAvailable
             case .fingerprint(let other): return other == fingerprint
             case .erased: return false
             case .bytes, .text:

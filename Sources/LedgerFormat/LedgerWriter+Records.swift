@@ -102,6 +102,12 @@ extension LedgerWriter {
         precondition(row < LedgerFormat.rowLimit && attempts >= 0)
         precondition(arm <= ArmSplit.armLimit)
         precondition(state.isSettled, "only a final state settles a row")
+        if !keepsTokens, token.byteCount > 0 {
+            return settled(
+                row: row, state: state, status: status, reason: reason, reasonText: reasonText,
+                attempts: attempts, timestamp: timestamp, token: token.extracting(0..<0),
+                tokenIsText: false, nowMilliseconds: nowMilliseconds)
+        }
         if timestamp == nil, reasonText == nil, !tokenIsText,
             settledQuickly(
                 row: row, state: state, status: status, reason: reason, attempts: attempts,
@@ -240,7 +246,9 @@ extension LedgerWriter {
         append(chunk.byteOffset)
         append(chunk.byteCount)
         append(chunk.firstLine)
-        append(chunk.hash)
+        // The hash of a single row would be a fingerprint.
+        let isHashed = keepsTokens || chunk.rowCount > 1
+        append(isHashed ? chunk.hash : ChunkReservation.unknownHash)
         assert(appendedPosition > writtenPosition, "a reservation waits to be written")
         return appendedPosition
     }

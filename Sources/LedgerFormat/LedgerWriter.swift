@@ -50,6 +50,8 @@ public struct LedgerWriter: ~Copyable {
 
     /// CRC of the segment's header, the start of each block's checksum.
     let seed: UInt32
+    /// Whether records have tokens and fingerprints.
+    let keepsTokens: Bool
 
     /// Offset in the file up to which everything was written. It advances by whole blocks, because
     /// readers ignore a partly written block.
@@ -67,7 +69,12 @@ public struct LedgerWriter: ~Copyable {
     ///   - reactor: Number of the reactor within the run, from 0.
     ///   - startOffset: 0 for a new segment, which gets a header; otherwise the end of its sound
     ///     part.
-    public init(campaign: UInt64, epoch: UInt32, reactor: UInt16, startOffset: UInt64 = 0) {
+    ///   - keepsTokens: Whether records have tokens and fingerprints.
+    public init(
+        campaign: UInt64, epoch: UInt32, reactor: UInt16, startOffset: UInt64 = 0,
+        keepsTokens: Bool = true
+    ) {
+        self.keepsTokens = keepsTokens
         precondition(epoch > 0, "epochs count from 1")
         let header = LedgerFormat.segmentHeader(campaign: campaign, epoch: epoch, reactor: reactor)
         seed = UInt32(header.3 >> 32)
@@ -259,6 +266,7 @@ extension LedgerWriter {
         guard blockLimit > 0 else { return }
         let slotCount = (cursor - blockStart - 1) / 2
         precondition(slotCount > 0 && slotCount <= LedgerFormat.slotsPerBlockMax)
+        if !keepsTokens { removeFingerprints() }
         let header = UInt64(slotCount) << 32 | LedgerFormat.blockMarker << 48
         // SAFETY: the block is within the buffer; its header is set here, and `append` has set all
         // behind it up to `cursor`, at least one slot.
@@ -270,6 +278,31 @@ extension LedgerWriter {
         unsafe words[blockStart] = (header | UInt64(crc)).littleEndian
         assert(cursor <= blockLimit, "a block stays within its limit")
         blockLimit = 0
+    }
+
+    /// Sets the fingerprints of the open block to 0. Here, so that an accepted row costs nothing more
+    /// in a ledger that has them.
+    private func removeFingerprints() {
+        var index = blockStart + 1
+        while index < cursor {
+            // SAFETY: `cursor` words are set, and a record that begins before `cursor` ends there or
+            // before, see `append`; so its first two words, and a fingerprint behind them, are set.
+            let first = unsafe FirstWord(bits: UInt64(littleEndian: words[index]))
+            switch first.kind {
+            case .accepted:
+                unsafe words[index + 1] = 0
+                index += 2
+            case .settled:
+                let second = unsafe SettledWord(bits: UInt64(littleEndian: words[index + 1]))
+                if second.flags & SettledWord.tokenIsFingerprint != 0 {
+                    unsafe words[index + 2] = 0
+                }
+                index += 2 * second.slotCount
+            case .reserve: index += 6
+            default: index += 2
+            }
+        }
+        assert(index == cursor, "a block has whole records")
     }
 
     /// Doubles the buffer being filled. The one in flight is not moved.

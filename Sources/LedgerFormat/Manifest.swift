@@ -112,6 +112,12 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.listPath = listPath
     }
 
+    /// Records the hash of the whole list, unless the ledger keeps nothing of tokens: a list may
+    /// have a single row.
+    public mutating func record(listHash hash: String?) {
+        if identity.keepsTokens { listHash = hash }
+    }
+
     /// The campaign's number, as in apns-ids.
     public var campaignNumber: UInt64 { UInt64(campaign, radix: 16)! }
 

@@ -206,6 +206,7 @@ package struct EarlierLedgers {
                 guard manifest.campaignNumber != own,
                     manifest.firstStartedAtMilliseconds < start
                 else { continue }
+                guard try mayAsk(ledger) else { continue }
                 let key = Key(
                     campaign: manifest.segmentNumber, shard: manifest.identity.shard)
                 guard let index = indices[key] else {
@@ -221,6 +222,15 @@ package struct EarlierLedgers {
         }
         assert(ledgers.count == indices.count, "each ledger is there once")
         return ledgers
+    }
+
+    /// Whether a ledger has tokens. One that a user named and that has none is refused, because rows
+    /// would be sent that the user expects to be skipped.
+    private func mayAsk(_ ledger: Ledger) throws(Unreadable) -> Bool {
+        if ledger.manifest.identity.keepsTokens { return true }
+        let asking = directories.filter { !$0.questions.isDisjoint(with: ledger.questions) }
+        guard let option = asking.first(where: { !$0.isDefault })?.option else { return false }
+        throw Unreadable(error: .usage(option, ledger.directory.withoutTokens))
     }
 
     /// Opens the ledger in a directory, or the ledgers that were merged into it.

@@ -247,6 +247,12 @@ package final class LedgerDirectory {
             + "\(shellWord(path + "-repaired")) keeps what is provably sound, then resume that"
     }
 
+    /// Reason why a ledger of a run with `--keep-tokens no` can't be asked about tokens.
+    package var withoutTokens: String {
+        "\(path) keeps no tokens (--keep-tokens no), so it can't say which are dead or how often one "
+            + "was sent to: leave it out"
+    }
+
     package func readManifest() throws(BroadsideError) -> Manifest {
         guard try hasManifest else {
             if let lost = try lostManifest() { throw lost }

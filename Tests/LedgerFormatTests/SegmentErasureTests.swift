@@ -122,4 +122,56 @@ struct SegmentErasureTests {
                 (index.chunk(0).hash == ChunkReservation.unknownHash) == (drafts[0] === after))
         }
     }
+
+    @Test
+    func `A ledger without tokens has neither tokens nor fingerprints nor hashes of single rows`()
+        throws
+    {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        draft.writer = LedgerWriter(
+            campaign: testCampaign, epoch: 1, reactor: 0, keepsTokens: false)
+        let template = self.draft()
+        // The same records, through a writer that keeps nothing.
+        var reader = BlockReader()
+        _ = try ValidatedSegment(
+            checking: template.segment, campaign: testCampaign, recordedByteCount: nil,
+            with: &reader
+        ) { (reader, record) throws(LedgerError) in
+            switch record {
+            case .reserve(let chunk): draft.writer.reserve(chunk, nowMilliseconds: testTime)
+            case .release(let row, let count, let attempts):
+                draft.writer.release(
+                    row: row, count: count, attempts: Int(attempts), nowMilliseconds: testTime)
+            case .accepted(let row, let fingerprint, let attempts, let milliseconds):
+                draft.writer.accepted(
+                    row: row, fingerprint: fingerprint, attempts: Int(attempts),
+                    nowMilliseconds: milliseconds)
+            case .settled(let settled):
+                if case .fingerprint(let fingerprint) = settled.token {
+                    draft.writer.accepted(
+                        row: settled.row, fingerprint: fingerprint,
+                        attempts: Int(settled.attempts), nowMilliseconds: settled.milliseconds)
+                    return
+                }
+                let digits = token(settled.row)
+                draft.writer.settled(
+                    row: settled.row, state: settled.state, status: settled.status,
+                    reason: settled.reason, attempts: Int(settled.attempts),
+                    timestamp: settled.timestamp, token: digits.span.bytes, tokenIsText: false,
+                    nowMilliseconds: settled.milliseconds)
+            }
+        }
+        draft.sync()
+        let index = try testIndex([draft])
+        let verdicts = try allVerdicts(index)
+        #expect(verdicts.count == 10)
+        for (row, verdict) in verdicts {
+            switch verdict.token {
+            case .none, .fingerprint(0): break
+            default: Issue.record("row \(row) has \(verdict.token)")
+            }
+        }
+        #expect(index.chunk(0).hash == testChunk(0, 9).hash)
+        #expect(index.chunk(1).hash == ChunkReservation.unknownHash)
+    }
 }

@@ -78,6 +78,9 @@ public enum PruneRun {
         var ledgers: [(path: String, verdicts: VerdictLedger)] = []
         for path in options.ledgers {
             for (directory, found) in try LedgerDirectory.openToRead(path).ledgers() {
+                guard found.identity.keepsTokens else {
+                    throw .usage("ledger", directory.withoutTokens)
+                }
                 let (manifest, segments) = try directory.segments(knownTo: found)
                 var verdicts = VerdictLedger(manifest: manifest, segments: segments)
                 do {

@@ -184,6 +184,8 @@ public struct SendOptions: Sendable {
     public var history: [String] = []
     /// When rows are sent, by their time zones; by default all are sent at once.
     public var delivery = DeliveryOptions()
+    /// Whether the ledger has tokens and fingerprints.
+    public var keepsTokens = true
     /// Whether to check everything, without connections or output files.
     public var isDryRun = false
     /// Number of requests per payload that are printed and not sent; nil: no preview.

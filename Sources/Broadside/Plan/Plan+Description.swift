@@ -44,6 +44,7 @@ extension Plan {
         lines.append(
             "connections  \(shape.words(options)), at most \(streamsPerConnection) \(room) each"
                 + silenceLine)
+        if !options.keepsTokens { lines.append("tokens       not kept in the ledger") }
         let time = rampTime(ahead ?? size.count.map { RowsAhead(listed: $0, options) })
         lines.append("rate         \(options.rate?.words ?? "no rate limit")\(time)")
         if let end = endDescription { lines.append("at the end   \(end)") }

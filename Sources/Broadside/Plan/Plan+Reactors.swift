@@ -47,6 +47,7 @@ extension Plan {
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
         settings.pace = options.pace
         settings.canaryCountsInvalid = !options.delivery.isUsed
+        settings.keepsTokens = options.keepsTokens
         settings.nameToResolve = route.nameToResolve.host
         settings.tunnelTarget = route.tunnel?.target
         settings.sendsContentLength = options.sendsContentLength

@@ -55,6 +55,7 @@ extension Plan {
             "attempts",
             "\(options.maxAttempts), for \(durationText(Double(options.retryFor) / 1e9))")
         add("lost responses", options.onLost == .record ? "recorded as unknown" : "sent again")
+        if !options.keepsTokens { add("tokens in the ledger", "none") }
         add("deadline", options.deadline.map { durationText(Double($0) / 1e9) })
         add("delivery", options.delivery.description)
         add("limit", options.limit.map { "\(grouped($0)) rows" })

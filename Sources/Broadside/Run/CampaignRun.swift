@@ -16,6 +16,7 @@ public enum CampaignRun {
     /// - Throws: The cause if the run could not begin, with its exit code; nothing was sent then.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { if options.host == nil { OutputQueue.standardError.finish() } }
+        let options = try checkTokens(options)
         try checkLedger(options)
         guard options.tokens == .file(ListBytes.standardInput), !options.opensNoConnection else {
             return try run(options, spooling: nil, nil)
@@ -33,6 +34,31 @@ public enum CampaignRun {
             directory.discardUnlessBegun()
             throw error
         }
+    }
+
+    /// Refuses options that would put tokens into the ledger of a run that is to keep none.
+    ///
+    /// - Returns: The options, without a command line that has a token.
+    private static func checkTokens(_ options: SendOptions) throws(BroadsideError) -> SendOptions {
+        guard !options.keepsTokens else { return options }
+        var options = options
+        switch options.tokens {
+        case .single: options.command = nil
+        case .file(ListBytes.standardInput):
+            throw .usage(
+                "tokens",
+                "-: standard input is copied into the ledger, where --keep-tokens no keeps no token: "
+                    + "write it to a file, and name that")
+        default: break
+        }
+        let column = options.tokenColumn ?? TokenList.defaultTokenColumn
+        guard options.filter?.columns.contains(column) != true else {
+            throw .usage(
+                "where",
+                "names the column of the tokens, and its conditions are kept in the ledger, where "
+                    + "--keep-tokens no keeps no token: leave one of them out")
+        }
+        return options
     }
 
     /// Checks the ledger independently of the list; opens and creates nothing.

@@ -63,7 +63,7 @@ final class LedgerSession {
                 // Skips and parts were determined from the whole list, so they are valid for this
                 // list only.
                 if search != nil || part != .wholeList {
-                    manifest.listHash = try list.contentHash()
+                    manifest.record(listHash: try list.contentHash())
                 }
             } catch {
                 // The campaign has begun, though nothing was sent: a resume can continue it.
@@ -142,7 +142,9 @@ final class LedgerSession {
         // Rows found in a list whose content is not known are searched for again.
         skips = try Self.skips(
             search, manifest, directory, list, isNew: manifest.listHash == nil)
-        if search != nil, manifest.listHash == nil { manifest.listHash = try list.contentHash() }
+        if search != nil, manifest.listHash == nil {
+            manifest.record(listHash: try list.contentHash())
+        }
         try directory.save(manifest)
     }
 
@@ -306,6 +308,7 @@ final class LedgerSession {
             duplicates: plan.options.skipsDuplicates ? "skip" : nil,
             filter: plan.options.filter?.canonicalTexts,
             earlier: plan.options.earlierRules, delivery: plan.options.delivery.rules,
+            keepTokens: plan.options.keepsTokens ? nil : CampaignIdentity.noTokens,
             wireProtocol: plan.options.wireProtocol == .binary
                 ? CampaignIdentity.binaryProtocol : nil)
         identity.split = plan.options.split
@@ -365,7 +368,7 @@ final class LedgerSession {
         manifest.counters.connections += statistics.connectionsOpened
         if let rows { manifest.rowCount = rows }
         if let listByteCount { manifest.identity.listByteCount = listByteCount }
-        if let listHash { manifest.listHash = listHash }
+        if let listHash { manifest.record(listHash: listHash) }
         manifest.endEpoch(lengths: lengths, isFinished: isFinished, stop: stop)
         try directory.save(manifest)
     }

@@ -56,8 +56,29 @@ enum SendCommand {
     /// Option groups that only `send` has.
     private static let ownGroups = [
         whatToSend, whichProtocol, ListOptions.whichRows, SplitOptions.group,
-        EarlierLedgerOptions.group, LocalTimeOptions.group,
+        EarlierLedgerOptions.group, LocalTimeOptions.group, whatToKeep,
     ]
+
+    /// Values of `--keep-tokens`.
+    private enum TokenKeeping: String, CaseIterable {
+        case yes
+        case no
+    }
+
+    private static let whatToKeep = OptionGroup<SendOptions>(
+        title: "What the ledger keeps",
+        options: [
+            Option(
+                .init(
+                    "keep-tokens", .choice(TokenKeeping.allCases.map(\.rawValue)), "yes|no",
+                    "no: the ledger has no token, and nothing from which one could be recognized; then prune, --skip-dead and --cap can't use it, export and ledger find need the list, and a list from standard input is refused (default: yes)"
+                )
+            ) { (arguments, options) throws(BroadsideError) in
+                if let keeping = try arguments.choice("keep-tokens", TokenKeeping.self) {
+                    options.keepsTokens = keeping == .yes
+                }
+            }
+        ])
 
     private static let whatToSend = OptionGroup<SendOptions>(
         title: "What to send",

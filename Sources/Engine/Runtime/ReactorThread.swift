@@ -123,7 +123,8 @@ package final class ReactorThread: @unchecked Sendable {
             recordConfiguration: recordConfiguration,
             ledger: LedgerWriter(
                 campaign: campaign, epoch: epoch, reactor: UInt16(reactor),
-                startOffset: UInt64(LedgerFormat.segmentHeaderByteCount)),
+                startOffset: UInt64(LedgerFormat.segmentHeaderByteCount),
+                keepsTokens: settings.keepsTokens),
             chunkPool: pool, layout: layout, seed: settings.seed &+ UInt64(reactor), now: now)
         // The kernel may read the state machine's memory until the driver's ring has ended, so the
         // ring ends first.

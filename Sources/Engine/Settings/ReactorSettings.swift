@@ -49,6 +49,8 @@ package struct ReactorSettings: Sendable {
 
     /// Policy that decides which header fields enter the server's dynamic table.
     package var indexingPolicy = IndexingPolicy.strict
+    /// Whether the ledger has tokens and fingerprints.
+    package var keepsTokens = true
     /// Whether requests carry content-length, for relays that require it.
     package var sendsContentLength = false
 

@@ -1,0 +1,120 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// `send --keep-tokens no`: a ledger without anything of a token.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct KeepTokensTests {
+    private let server: LocalAPNs
+    private let campaign: Campaign
+    private let option = ["--keep-tokens", "no"]
+
+    init() throws {
+        server = try LocalAPNs(["--unregistered", "0.3", "--bad-token", "0.1", "--seed", "5"])
+        campaign = try Campaign(rows: 300)
+    }
+
+    /// Searches all bytes of the ledger for the tokens, in all forms.
+    private func judge(_ tokens: String) throws {
+        let judged = try Subprocess(
+            "python3",
+            [
+                Tool.packageRoot + "/Tests/Judge/forgotten_devices.py", campaign.ledger,
+                campaign.ledger, tokens, "--absent",
+            ], in: campaign.directory
+        ).wait(limit: 60)
+        #expect(judged.exitCode == 0, "\(judged.output.prefix(2_000))\(judged.errors)")
+    }
+
+    @Test func `The ledger has no token in any form, and a resume and exports work with the list`()
+        throws
+    {
+        // Suppressed, malformed and rejected rows have tokens in other ledgers.
+        let suppressed = try campaign.directory.write(
+            campaign.tokens.token(7) + "\n", to: "suppress.txt")
+        let list = try campaign.directory.write(
+            String(decoding: campaign.tokens.list(), as: UTF8.self)
+                + "\(campaign.tokens.token(8))a\n", to: "list.txt")
+        let more = option + ["--suppress", suppressed, "--tokens", list]
+        let first = try campaign.send(to: server.endpoint, more + ["--limit", "100"])
+        #expect(first.exitCode == 0, "\(first.errors)")
+        let second = try campaign.send(to: server.endpoint, more + ["--resume"])
+        #expect(second.exitCode == 0, "\(second.errors)")
+        try judge(campaign.list)
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        let rows = try campaign.export()
+        #expect(rows.count == 301)
+        #expect(rows[..<300].enumerated().allSatisfy { $1.token == campaign.tokens.token($0) })
+        #expect(Set(rows.map(\.state)) == ["accepted", "rejected", "skipped", "invalid"])
+        for row in [0, 7, 299] {
+            let found = try campaign.ledger("find", ["--token", campaign.tokens.token(row)])
+            #expect(found.exitCode == 0 && found.output.contains("row \(row) "), "\(found.errors)")
+        }
+        try FileManager.default.removeItem(atPath: list)
+        #expect(try campaign.export().allSatisfy { $0.token.isEmpty })
+        let finished = try campaign.ledger("find", ["--token", campaign.tokens.token(7)])
+        #expect(finished.exitCode == 1)
+    }
+
+    @Test func `A single device leaves neither its token nor a hash of it`() throws {
+        let arguments = campaign.arguments(
+            to: server.endpoint, option + ["--to", campaign.tokens.token(3)], without: ["tokens"])
+        let finished = try Broadside.run(arguments, in: campaign.directory)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let one = try campaign.directory.write(campaign.tokens.token(3) + "\n", to: "one.txt")
+        try judge(one)
+        let again = try Broadside.run(arguments + ["--resume"], in: campaign.directory)
+        #expect(again.exitCode == 0, "\(again.errors)")
+        let manifest = try String(
+            contentsOfFile: "\(campaign.ledger)/manifest.json", encoding: .utf8)
+        #expect(!manifest.contains("listHash") && manifest.contains("keepTokens"))
+    }
+
+    @Test
+    func `prune, --skip-dead and --history refuse such a ledger, and a resume needs the option`()
+        throws
+    {
+        #expect(try campaign.send(to: server.endpoint, option).exitCode == 0)
+        let prune = try Broadside.run(
+            [
+                "prune", "--ledger", campaign.ledger, "--tokens", campaign.list, "--output",
+                "\(campaign.directory.path)/out",
+            ], in: campaign.directory)
+        #expect(prune.exitCode == 2 && prune.errors.contains("keeps no tokens"), "\(prune.errors)")
+        for (words, name) in [
+            (["--skip-dead", campaign.ledger], "--skip-dead"),
+            (["--cap", "1/30d", "--history", campaign.ledger], "--history"),
+        ] {
+            let next = try campaign.send(
+                to: server.endpoint, words + ["--ledger", "\(campaign.directory.path)/next"])
+            #expect(
+                next.exitCode == 2 && next.errors.contains("keeps no tokens")
+                    && next.errors.contains(name), "\(next.errors)")
+        }
+        let resumed = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(resumed.exitCode == 2, "\(resumed.errors)")
+        #expect(resumed.errors.contains("--keep-tokens was no, now it is yes"), "\(resumed.errors)")
+    }
+
+    @Test
+    func `Standard input and a condition on the token are refused, and the plan names the rule`()
+        throws
+    {
+        let piped = try Broadside.run(
+            campaign.arguments(to: server.endpoint, option + ["--tokens", "-"]),
+            in: campaign.directory, input: campaign.list)
+        #expect(piped.exitCode == 2 && piped.errors.contains("--keep-tokens no"), "\(piped.errors)")
+        let list = try campaign.directory.write(
+            "token\n\(campaign.tokens.token(1))\n", to: "list.csv")
+        let filtered = try campaign.send(
+            to: server.endpoint,
+            option + ["--tokens", list, "--where", "token = \(campaign.tokens.token(1))"])
+        #expect(filtered.exitCode == 2 && filtered.errors.contains("--where"), "\(filtered.errors)")
+        let plan = try campaign.send(to: server.endpoint, option + ["--dry-run"])
+        #expect(
+            plan.exitCode == 0
+                && (plan.output + plan.errors).contains("tokens       not kept in the ledger"),
+            "\(plan.output)\(plan.errors)")
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+    }
+}
