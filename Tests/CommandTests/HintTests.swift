@@ -43,7 +43,7 @@ struct HintTests {
         .init("send --key-command x", "--auth-key-command COMMAND"),
         .init("send --token-command x", "--auth-token-command COMMAND"),
         .init("doctor --auth-key-env x", "--auth-key env:NAME"),
-        .init("send --keep-tokens no", "remove its directory"),
+        .init("send --no-tokens", "--keep-tokens no"),
         .init("send --date today", "broadside night --campaign FILE --ledgers DIR"),
         .init("probe --keep 3", "broadside night --campaign FILE --ledgers DIR"),
         .init("night --ledger x", "--ledgers DIR"),

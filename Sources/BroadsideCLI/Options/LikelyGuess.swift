@@ -108,10 +108,7 @@ struct LikelyGuess {
             "token-command jwt-command", "auth-token-command",
             "write --auth-token-command COMMAND"),
         .init("auth-key-env key-env", "auth-key", "write --auth-key env:NAME"),
-        .init(
-            "keep-tokens no-tokens", "ledger",
-            "a ledger always holds the tokens that were not accepted: remove its directory once you "
-                + "have used it"),
+        .init("no-tokens anonymous forget-tokens", "keep-tokens", "write --keep-tokens no"),
         .init(
             "ledgers date keep night-length", "resume-or-begin",
             "it is an option of broadside night: write broadside night --campaign FILE --ledgers DIR"
