@@ -227,7 +227,7 @@ private struct RecordEraser {
     ) -> Finding {
         let start = reader.currentRecordOffset
         switch record {
-        case .release: return .nothing
+        case .release, .releaseSome: return .nothing
         case .reserve(let chunk): return erase(chunk, at: start, in: &block)
         case .accepted(_, let fingerprint, _, _):
             guard devices.find(fingerprint) else { return .nothing }

@@ -38,7 +38,8 @@ public struct CampaignCounts: Sendable, Equatable {
 public struct RunProgress: Sendable {
     /// Activity of a run.
     public enum Phase: String, Sendable {
-        case running, paused, stopping, finished
+        /// `waiting`: no row is due yet.
+        case running, waiting, paused, stopping, finished
     }
 
     /// Activity.
@@ -72,6 +73,7 @@ public struct RunProgress: Sendable {
         phase =
             switch snapshot.phase {
             case .running: .running
+            case .waiting: .waiting
             case .paused: .paused
             case .stopping: .stopping
             case .finished: .finished

@@ -48,7 +48,6 @@ enum DryRun {
                 Swift.print("             by arm: \(counts.joined(separator: ", "))")
             }
             if !possibleSkips.isEmpty {
-                let skippedCount = skipped.values.reduce(0, +)
                 let counts = possibleSkips.map { "\($0.reason.text) \(skipped[$0] ?? 0)" }
                 Swift.print("skipped      \(skippedCount): \(counts.joined(separator: ", "))")
             }
