@@ -131,7 +131,7 @@ struct ChannelCommandTests {
         #expect(try Self.seen(server).isEmpty)
     }
 
-    /// Answers, the call, its exit code, words on stderr, and the requests that were sent.
+    /// Responses, the call, its exit code, words on stderr, and the requests that were sent.
     @Test(
         arguments: [
             ("400:CannotCreateChannelConfig", ["create"], 4, "10,000 channels", 1),
@@ -277,7 +277,7 @@ struct ChannelCommandTests {
         #expect(try Self.seen(server).count == 1)
     }
 
-    /// Answers, further options, the exit code, the state, and the number of requests.
+    /// Responses, further options, the exit code, the state, and the number of requests.
     @Test(
         arguments: [
             ("503:Shutdown,check", [], 0, "accepted", 2),
@@ -329,7 +329,7 @@ struct ChannelCommandTests {
     func `A start that is killed before the response leaves unknown, and nothing is repeated`()
         throws
     {
-        // Silent: the first request is never answered.
+        // Silent: the first request never gets a response.
         let silent = try Self.server("silent-channel")
         let caller = try Caller()
         let started = try Broadside.start(
