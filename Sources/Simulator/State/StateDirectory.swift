@@ -134,7 +134,7 @@ public struct StateDirectory: Sendable {
         for name in names where !known.contains(name) {
             throw SimulatorError(
                 "--server-name \(name): the certificate in \(path) was made without this name: "
-                    + "give --state a directory that can be made",
+                    + "name a new directory with --state",
                 exitCode: 2)
         }
     }
