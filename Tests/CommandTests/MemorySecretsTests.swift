@@ -33,10 +33,26 @@ struct MemorySecretsTests {
         return sending
     }
 
-    /// All that a process has in memory that it can write to.
+    /// A file of a process in `/proc`, to its end: Foundation stops at the first page.
+    private func file(_ name: String, of process: Subprocess) throws -> Data {
+        let descriptor = open("/proc/\(process.identifier)/\(name)", O_RDONLY | O_CLOEXEC)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        var all = Data()
+        var page = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = read(descriptor, &page, page.count)
+            try #require(count >= 0)
+            if count == 0 { return all }
+            all.append(contentsOf: page[..<count])
+        }
+    }
+
+    /// All that a process has in memory that it can write to, with the stack of its first thread.
     private func memory(of process: Subprocess) throws -> Data {
         var all = Data()
-        let maps = try String(contentsOfFile: "/proc/\(process.identifier)/maps", encoding: .utf8)
+        let maps = try String(decoding: file("maps", of: process), as: UTF8.self)
+        try #require(maps.contains("[stack]"))
         let descriptor = open("/proc/\(process.identifier)/mem", O_RDONLY | O_CLOEXEC)
         try #require(descriptor >= 0)
         defer { close(descriptor) }
@@ -89,8 +105,7 @@ struct MemorySecretsTests {
                     .contains("credentials were read again")
             }
             try expectNone(of: parts, in: process, "signing key")
-            let environment = try #require(
-                FileManager.default.contents(atPath: "/proc/\(process.identifier)/environ"))
+            let environment = try file("environ", of: process)
             #expect(environment.range(of: Data("SWIFT_BACKTRACE=".utf8)) != nil)
             for part in parts { #expect(environment.range(of: Data(part.utf8)) == nil) }
             process.stop()
@@ -139,9 +154,7 @@ struct MemorySecretsTests {
             of: certificateKey + ["marked-passphrase"], in: byCertificate, "key or passphrase")
         for process in [byKey, byCertificate] {
             for list in ["cmdline", "environ"] {
-                let text = try #require(
-                    FileManager.default.contents(
-                        atPath: "/proc/\(process.identifier)/\(list)"))
+                let text = try file(list, of: process)
                 for secret in key + certificateKey + ["marked-word", "marked-passphrase"] {
                     #expect(text.range(of: Data(secret.utf8)) == nil)
                 }
