@@ -46,14 +46,21 @@ extension LedgerDirectory {
             zip(manifest.epochs, manifest.epochs.dropFirst()).allSatisfy { $0.number < $1.number },
             "the numbers of epochs only grow")
         try checkClaim()
-        try replace(Self.manifestName, with: manifest.encoded())
+        let bytes = manifest.encoded()
+        try replace(Self.manifestName, with: bytes)
         try markBegun()
-        // Without the copy a damaged manifest would make the ledger unusable. No run depends on it.
-        try? replace(Self.manifestCopyName, with: manifest.encoded())
+        // Without the copy a damaged manifest would make the ledger unusable. No run depends on it,
+        // so its name becomes durable with the next one's.
+        try? replace(Self.manifestCopyName, with: bytes, syncsName: false)
     }
 
     /// Replaces a file of the directory atomically; readable for the owner alone.
-    package func replace(_ name: String, with bytes: [UInt8]) throws(BroadsideError) {
+    ///
+    /// - Parameter syncsName: Whether the file is durable when this returns. If not, a power cut
+    ///   leaves the old file or the new one.
+    package func replace(
+        _ name: String, with bytes: [UInt8], syncsName: Bool = true
+    ) throws(BroadsideError) {
         let descriptor = try makeFile(".\(name).new", O_WRONLY)
         defer { close(descriptor) }
         var written = 0
@@ -63,7 +70,7 @@ extension LedgerDirectory {
             written += count
             assert(written <= bytes.count, "no more is written than was asked for")
         }
-        try putInPlace(name, descriptor)
+        try putInPlace(name, descriptor, syncsName: syncsName)
     }
 
     /// Removes a file of the directory, if it exists; durable with the next sync.
@@ -84,13 +91,15 @@ extension LedgerDirectory {
         SystemCall.unlink("\(path)/.\(name).new")
     }
 
-    /// Moves a temporary file to its name, and makes it durable.
-    func putInPlace(_ name: String, _ descriptor: Int32) throws(BroadsideError) {
+    /// Moves a temporary file to its name; makes it durable if `syncsName`.
+    func putInPlace(
+        _ name: String, _ descriptor: Int32, syncsName: Bool = true
+    ) throws(BroadsideError) {
         assert(folder >= 0 && descriptor >= 0, "files are in the open folder")
         guard fsync(descriptor) == 0,
             SystemCall.rename(".\(name).new", name, in: folder) == 0
         else { throw failure(name) }
-        try syncDirectory()
+        if syncsName { try syncDirectory() }
     }
 
     func failure(_ name: String) -> BroadsideError {

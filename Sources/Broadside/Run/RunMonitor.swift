@@ -80,7 +80,7 @@ final class RunMonitor {
             consequence: "the report will lack its curves"
         ) { (bytes) throws(BroadsideError) in
             try unsafe directory.checkClaim()
-            try unsafe directory.replace(Telemetry.fileName, with: bytes)
+            try unsafe directory.replace(Telemetry.fileName, with: bytes, syncsName: false)
         }
         metricsFile = outlets.metrics.map { metrics in
             BackgroundFile(
