@@ -101,6 +101,13 @@ struct ChunkQueue: ~Copyable {
     /// previous chunk needed one.
     var expectsRequests: Bool { requestCount > 0 || lastRead?.requests != 0 }
 
+    /// Whether most rows of the previous chunk, and of the current one so far, needed a request.
+    @inline(__always)
+    var mostNeedRequests: Bool {
+        guard let lastRead, 2 * lastRead.requests >= lastRead.rows else { return false }
+        return 2 * requestCount >= nextIndex
+    }
+
     /// Estimated number of sent rows in the chunk that arrived last, by the recent share; 0: no
     /// chunk arrived.
     var requestsPerChunk: Int {

@@ -162,10 +162,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Continues the list while its next rows wait for a sync: rows that need no request are
-    /// settled, all others are kept. A row that may be sent now is left to the connections.
+    /// settled, all others are kept. A row that may be sent now is left to the connections. Where
+    /// most rows need a request, none is read ahead: thousands of rows that wait do not stay in the
+    /// processor's cache.
     mutating func settleUnsentRows(_ now: Now) {
-        while maySettleUnsent, rows.settledUnsent < RowSupply.unsentLimit, !hasListRow,
-            let tag = readListRow(now)
+        while !rows.chunks.mostNeedRequests, maySettleUnsent,
+            rows.settledUnsent < RowSupply.unsentLimit, !hasListRow, let tag = readListRow(now)
         {
             awaitSync(tag)
         }
