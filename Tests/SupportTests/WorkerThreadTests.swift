@@ -21,4 +21,16 @@ import Testing
         thread.join()
         #expect(seen == nil && thread.hasEnded)
     }
+
+    @Test func `A thread that was joined and released is none of the process's any more`() throws {
+        for _ in 0..<300 {
+            let numbers = BoundedQueue<Int?>(limit: 1)
+            let thread = try WorkerThread { numbers.put(SystemCall.threadNumber) }
+            thread.joinAndRelease()
+            let number = try #require(numbers.take() ?? nil)
+            #expect(!SystemCall.exists("/proc/self/task/\(number)"))
+        }
+        let own = try #require(SystemCall.threadNumber)
+        #expect(SystemCall.exists("/proc/self/task/\(own)"))
+    }
 }

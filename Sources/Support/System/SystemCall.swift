@@ -121,6 +121,24 @@ package enum SystemCall {
         return code == 0 ? names : nil
     }
 
+    /// `access(2)`: whether a path exists.
+    static func exists(_ path: String) -> Bool {
+        // SAFETY: the path ends with a zero byte and is read during the call.
+        unsafe access(path, F_OK) == 0
+    }
+
+    /// The kernel's number of the calling thread; nil without `/proc`.
+    static var threadNumber: Int? {
+        // `PROCESS/task/NUMBER`, whose numbers have at most ten digits each.
+        var text = [CChar](repeating: 0, count: 64)
+        // SAFETY: the path ends with a zero byte; `text` has the byte count passed with it.
+        let count = unsafe readlink("/proc/thread-self", &text, text.count)
+        guard count > 0, count < text.count else { return nil }
+        let digits = text[..<count].map { UInt8(bitPattern: $0) }
+            .split(separator: UInt8(ascii: "/")).last
+        return digits.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+    }
+
     /// `realpath(3)`: the canonical path; nil if it does not exist.
     package static func realPath(_ path: String) -> String? {
         // SAFETY: realpath allocates a text that ends with a zero byte; it is copied, and freed

@@ -9,7 +9,6 @@ package final class SideWork<Value>: @unchecked Sendable {
     /// Written before `isDone` and read only after it.
     private var value: Value?
     private var thread: WorkerThread?
-    private let threadsBefore: Int?
 
     /// Starts the work.
     ///
@@ -17,7 +16,6 @@ package final class SideWork<Value>: @unchecked Sendable {
     ///   result, or permanently if the owner does not wait for it. Its end is reported by
     ///   `SignalWatch.notify` to the owner's thread.
     package init(_ work: @escaping () -> Value) {
-        threadsBefore = WorkerThread.taskCount
         let owner = pthread_self()
         // SAFETY: the work belongs to the new thread alone; if there is none, it is done here.
         nonisolated(unsafe) let unsharedWork = work
@@ -38,8 +36,7 @@ package final class SideWork<Value>: @unchecked Sendable {
     package var result: Value? {
         guard isDone.load(ordering: .acquiring) else { return nil }
         if let thread {
-            thread.join()
-            WorkerThread.awaitTasks(threadsBefore)
+            thread.joinAndRelease()
             self.thread = nil
         }
         return value

@@ -6,6 +6,8 @@ internal import Synchronization
 package final class WorkerThread: @unchecked Sendable {
     private final class End: Sendable {
         let isReached = Atomic<Bool>(false)
+        /// The kernel's number of the thread; 0: it does not run yet, or has no number in `/proc`.
+        let number = Atomic<Int>(0)
     }
 
     /// The state retained only by the thread: when it ends, everything captured by the closure is
@@ -47,6 +49,7 @@ package final class WorkerThread: @unchecked Sendable {
             &handle, nil,
             { argument in
                 let body = unsafe Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue()
+                body.end.number.store(SystemCall.threadNumber ?? 0, ordering: .relaxed)
                 body.run()
                 body.end.isReached.store(true, ordering: .releasing)
                 return nil
@@ -73,37 +76,34 @@ package final class WorkerThread: @unchecked Sendable {
     ///
     /// - Throws: If the system provides fewer threads (exit code 1).
     package static func checkThatSystemGives(_ count: Int) throws(BroadsideError) {
-        let before = taskCount
-        defer { awaitTasks(before) }
         let gate = BoundedQueue<Void>(limit: 1)
         var threads: [WorkerThread] = []
         defer {
             gate.close()
-            for thread in threads { thread.join() }
+            for thread in threads { thread.joinAndRelease() }
         }
         for _ in 0..<count { threads.append(try WorkerThread { _ = gate.take() }) }
     }
 
-    /// The number of threads that the kernel counts for this process; nil if unavailable, or if a
-    /// host's threads count, too.
-    static var taskCount: Int? {
-        guard HostedRun.current == nil else { return nil }
-        return SystemCall.names(inDirectory: "/proc/self/task")?.count
-    }
-
-    /// Waits until the kernel has released joined threads: a join returns after a thread's last
-    /// access to memory, shortly before the kernel deducts it from the user's limit. Threads
-    /// started in between could exceed that limit.
-    static func awaitTasks(_ count: Int?) {
-        guard let count else { return }
-        for _ in 0..<taskTimeoutMilliseconds {
-            guard let now = taskCount, now > count else { return }
-            usleep(1000)
+    /// Waits for the thread's end, and until the kernel has released it: a join returns after a
+    /// thread's last access to memory, shortly before the kernel deducts it from the user's limit.
+    /// Threads started in between could exceed that limit.
+    func joinAndRelease() {
+        join()
+        let number = end.number.load(ordering: .relaxed)
+        guard number > 0 else { return }
+        let path = "/proc/self/task/\(number)"
+        for attempt in 0..<Self.attemptsLimit {
+            guard SystemCall.exists(path) else { return }
+            if attempt < Self.attemptsAtOnce { sched_yield() } else { usleep(1000) }
         }
     }
 
-    /// Maximum wait for the release; it takes microseconds unless a debugger holds the threads.
-    private static var taskTimeoutMilliseconds: Int { 1000 }
+    /// Limit on the checks, a second: the release takes microseconds unless a debugger holds the
+    /// thread.
+    private static var attemptsLimit: Int { 1000 }
+    /// Checks that are made without a pause.
+    private static var attemptsAtOnce: Int { 20 }
 
     /// Waits for the thread's end. Must be called exactly once.
     package func join() {
