@@ -1,4 +1,4 @@
-/// Decodes from a value. No coding paths are kept: nobody reads them.
+/// Decodes from a value. No coding paths are kept: no caller reads them.
 struct JSONValueDecoder: Decoder {
     let value: JSONValue
 

@@ -10,6 +10,7 @@ internal import CBroadsideGnuTLS
     static let shared = ReproducibleSigner()
 
     private init?() {
+        // SAFETY: called once, for `shared`; all functions are set when it returns.
         guard let functions = unsafe gnutls_load() else { return nil }
         unsafe self.functions = functions
     }

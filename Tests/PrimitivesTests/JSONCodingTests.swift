@@ -31,8 +31,9 @@ struct JSONCodingTests {
         "a", "Z", "/", "\"", "\\", "\n", "\r", "\t", "\u{8}", "\u{c}", "\u{1}", "\u{1f}", "\u{7f}",
         "é", "e\u{301}", "\u{2028}", "\u{ff21}", "😀", "ß",
     ]
-    private static let doubles = [
-        0, -0.0, 1, -1, 0.5, 1e15, 1e16, 1e21, 1.5e-9, 5e-324, 123_456_789.125, 1 / 3,
+    private static let doubles: [Double] = [
+        0, -0.0, 1, -1, 0.5, 1e15, 1e16, 1e21, 1.5e-9, .leastNonzeroMagnitude, 123_456_789.125,
+        1 / 3,
     ]
 
     private static func text(_ random: inout some RandomNumberGenerator) -> String {

@@ -26,7 +26,7 @@ final class ListEnd {
         self.source = source
         self.coordinator = coordinator
         self.signals = signals
-        // Without a read, the thread ends within a fraction of a millisecond, and notifies nobody.
+        // Nothing notifies this thread; without a read, the other one ends within a millisecond.
         var microseconds = 100
         for _ in 0..<Self.diskPatience / 10
         where !services.hasListEnded && !coordinator.isStoppingAtOnce {

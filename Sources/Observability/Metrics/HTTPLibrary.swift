@@ -10,6 +10,7 @@ internal import CBroadsideMicrohttpd
     static let shared = HTTPLibrary()
 
     private init?() {
+        // SAFETY: called once, for `shared`; all functions are set when it returns.
         guard let functions = unsafe microhttpd_load() else { return nil }
         unsafe self.functions = functions
     }
