@@ -204,7 +204,9 @@ struct ForgetTests {
         #expect(changes.contains("texts in manifest.json"), "\(changes)")
     }
 
-    @Test func `What a kill left behind the last block is searched and set to zero`() throws {
+    @Test func `What a kill left behind the last block becomes zero, and its temporary files go`()
+        throws
+    {
         let finished = try campaign.send(to: server.endpoint)
         #expect(finished.exitCode == 0)
         // As a kill leaves it: a part of a block, with a token and a fingerprint's place.
@@ -214,7 +216,10 @@ struct ForgetTests {
         bytes.append(contentsOf: [1, 2, 3, 4, 200, 0, 0x0C, 0xB1, 9, 9, 9, 9, 9, 9, 9, 9])
         bytes.append(contentsOf: Self.packed(token(3)))
         try bytes.write(to: URL(filePath: segment))
+        // And a list that was not yet in its place.
+        try campaign.directory.write(token(3) + "\n", to: "ledger/.tokens.new")
         _ = try forgetAndJudge(campaign.ledger, try devices([3]))
+        #expect(!FileManager.default.fileExists(atPath: "\(campaign.ledger)/.tokens.new"))
         let after = try #require(FileManager.default.contents(atPath: segment))
         #expect(after.count == bytes.count && after[whole...].allSatisfy { $0 == 0 })
     }
