@@ -98,6 +98,24 @@ package final class RowZones: @unchecked Sendable {
         zones = try numbers.finish(list)
     }
 
+    /// Creates the zones of rows that are known, for tests.
+    ///
+    /// - Parameters:
+    ///   - numbers: Number of each row's zone, from `firstZone`; 0: it needs none.
+    ///   - zoneCount: Number of zones.
+    package init(numbers: [UInt16], zoneCount: Int) throws(BroadsideError) {
+        let directory = temporaryDirectory()
+        name = "a temporary file in \(directory)"
+        descriptor = try openNameless(in: directory)
+        var window = numbers
+        try flush(&window)
+        for number in 0..<zoneCount {
+            var zone = Zone(name: "\(number)")
+            zone.rows = UInt64(numbers.count { $0 == Self.firstZone + UInt16(number) })
+            zones.append(zone)
+        }
+    }
+
     private func append(_ number: UInt16, _ window: inout [UInt16]) throws(BroadsideError) {
         window.append(number)
         if window.count == Self.windowCount { try flush(&window) }

@@ -37,7 +37,8 @@ extension Simulation {
             let source = try ListSource(
                 list: TokenList(lines: list.bytes, layout: plan.list.layout),
                 pool: pool, plan: resumePlan,
-                rows: CampaignRows(limit: limit), skips: nil, canary: coordinator.canary)
+                rows: CampaignRows(limit: limit), skips: nil, due: plan.dueRows(epoch: epoch),
+                canary: coordinator.canary)
             let process = SimulatedProcess(
                 epoch: epoch, faults: faults, coordinator: coordinator, reopens: reopens,
                 list: source, statesAtStart: states, startedAt: clock)

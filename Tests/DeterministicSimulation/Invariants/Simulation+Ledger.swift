@@ -159,6 +159,7 @@ extension Simulation {
         }
         checkLeftOver(states, process)
         checkBeyondLimit(states, process)
+        checkWaiting(states, process)
         checkSums(process)
         checkCounts(rows, process)
         checkAnswersRecorded(states, process)
@@ -286,7 +287,8 @@ extension Simulation {
         let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential }
         let isStopped = process.coordinator.stopCause != nil
         let limit = plan.limit(epoch: process.epoch).map { Int($0) } ?? states.count
-        for (number, state) in states.enumerated().prefix(limit) where !state.isSettled {
+        for (number, state) in states.enumerated().prefix(limit)
+        where !state.isSettled && !plan.waits(number, epoch: process.epoch) {
             if state == .inDoubt, plan.onLost == .record, isStopped,
                 process.statesAtStart[number] == .inDoubt
             {
@@ -302,6 +304,21 @@ extension Simulation {
         else { return }
         for (number, state) in states.enumerated() where state == .failed || state == .unknown {
             fail("row \(number) is \(state.name) although all is calm")
+        }
+    }
+
+    /// Rows that are not due stay what they were, but that those in doubt may become unknown, and those that
+    /// are reopened remaining, or in doubt.
+    private func checkWaiting(_ states: [RowState], _ process: SimulatedProcess) {
+        for number in states.indices where plan.waits(number, epoch: process.epoch) {
+            let (before, state) = (process.statesAtStart[number], states[number])
+            let isReopened = process.reopens.contains(before)
+            let isAllowed =
+                state == before
+                || state == .unknown && (before == .inDoubt || isReopened)
+                || (state == .remaining || state == .inDoubt) && isReopened
+            if isAllowed { continue }
+            fail("row \(number), which is not due, was \(before.name) and is \(state.name)")
         }
     }
 

@@ -34,6 +34,15 @@ extension Simulation {
                     let time = number(offset + 11, 1) & 1 == 1 ? 8 : 0
                     let trailing = time + number(offset + 14, 1) + number(offset + 15, 1)
                     offset += 16 + (trailing + 15) / 16 * 16
+                case 7:
+                    let (first, count) = (number(offset, 5), number(offset + 8, 4))
+                    let released = Set(
+                        (0..<count).filter { bytes[offset + 16 + $0 / 8] >> ($0 % 8) & 1 == 1 })
+                    // What is left of the reservation before it.
+                    reactor.reservations.rows.removeLast()
+                    reactor.reservations.rows += (0..<count).filter { !released.contains($0) }
+                        .map { first + $0..<first + $0 + 1 }
+                    offset += 16 + (count + 127) / 128 * 16
                 default:
                     offset += 16
                 }
