@@ -90,7 +90,8 @@ struct ExampleTests {
         text +=
             hidden(
                 "mkdir nights; cp -r tonight nights/; "
-                    + "{ echo token,time,country; sed 's/$/,2099-01-01,DE/' tokens.txt; } >opens.csv")
+                    + "{ echo token,time,country; sed 's/$/,2099-01-01,DE/' tokens.txt; } >opens.csv"
+            )
             + (try show("report", 1) + show("report", 2))
         text += try show("report", 0) + show("ledger", 0) + show("ledger", 1)
         text += hidden("[[ $(wc -l <left.csv) == 1 ]]")
