@@ -39,7 +39,8 @@ struct LedgerRowReaderTests {
 
     @Test(arguments: [
         #"{"token":"0b"}"#, "line", "",
-        line.replacing("rejected", with: "lost"), line.replacing("410", with: "x"),
+        line.replacing("rejected", with: "lost"), line.replacing("\"status\"", with: "\"statuz\""),
+        line.replacing("410", with: "x"),
     ])
     func `A line in another form is no row`(line: String) {
         var reader = LedgerRowReader()

@@ -108,6 +108,8 @@ final class RowSpool: Sendable {
 
     /// Takes the next block, or the end; nil if neither is there yet.
     private func next() throws(BroadsideError) -> (block: [UInt8], isEnd: Bool)? {
+        // The task, which is cancelled as well, would call the end its failure.
+        if state.withLock({ $0.isClosed }) { throw SignalWatch.stopped }
         let (block, producer, isAtEnd, failure) = state.withLock { state in
             defer {
                 if state.block != nil {
