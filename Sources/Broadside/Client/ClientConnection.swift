@@ -64,7 +64,7 @@ internal import Glibc
 
     /// Begins to connect.
     ///
-    /// - Throws: If there is no socket.
+    /// - Throws: If a socket cannot be made.
     init(
         to address: SocketAddress, _ configuration: TLSConfigurationBox.Value, authority: [UInt8],
         hasProviderToken: Bool, now: UInt64

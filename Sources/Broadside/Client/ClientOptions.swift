@@ -8,7 +8,7 @@ public struct ClientOptions: Sendable {
     public var pushesLimit = 10_000
     /// Time in which a push gets its response.
     public var timeout = Duration.seconds(30)
-    /// Receives warnings; nil: nobody.
+    /// Receives warnings; nil: they are dropped.
     public var logger: (any RunLogger)?
 
     /// Creates options; the others have their defaults.

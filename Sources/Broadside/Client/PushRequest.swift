@@ -123,7 +123,7 @@ final class PushRequest: @unchecked Sendable {
         task?.resume(returning: outcome)
     }
 
-    /// Whether nobody waits any more.
+    /// Whether its task has an outcome already.
     var isFinished: Bool {
         waiter.withLock { waiter in
             if case .finished = waiter { return true }

@@ -31,14 +31,14 @@ final class RowSpool: Sendable {
     /// Waits until rows are wanted; false if they never are.
     func isWanted() async -> Bool {
         await withCheckedContinuation { continuation in
-            let answer = state.withLock { state -> Bool? in
+            let known = state.withLock { state -> Bool? in
                 assert(state.producer == nil, "one task supplies rows")
                 if state.isClosed { return false }
                 if state.isWanted { return true }
                 state.producer = continuation
                 return nil
             }
-            if let answer { continuation.resume(returning: answer) }
+            if let known { continuation.resume(returning: known) }
         }
     }
 

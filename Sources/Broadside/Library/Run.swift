@@ -1,7 +1,7 @@
 import BroadsideSupport
 public import FoundationEssentials
 
-/// A campaign that is being sent. It goes on if nobody waits for it; `stop` ends it.
+/// A campaign that is being sent. It continues without a task that waits for it; `stop` ends it.
 public final class Run: Sendable {
     /// Outcome of each row; it may be read while the run sends.
     public let ledger: CampaignLedger

@@ -39,9 +39,9 @@ public struct RunOptions: Sendable {
     public var skipsDuplicates = false
     /// Limit on the ledger's copy of tokens from a sequence, bytes.
     public var tokensByteLimit: UInt64 = 8 << 30
-    /// Receives warnings and events; nil: nobody.
+    /// Receives warnings and events; nil: they are dropped.
     public var logger: (any RunLogger)?
-    /// Receives counts each second; nil: nobody.
+    /// Receives counts each second; nil: they are dropped.
     public var metrics: (any RunMetrics)?
     /// Whether the limits of this process on open files and locked memory are raised to the permitted
     /// maximum. Otherwise the run chooses as many connections as the limits allow.
