@@ -142,6 +142,7 @@ struct SegmentErasureTests {
             case .release(let row, let count, let attempts):
                 draft.writer.release(
                     row: row, count: count, attempts: Int(attempts), nowMilliseconds: testTime)
+            case .releaseSome: Issue.record("the draft has no such record")
             case .accepted(let row, let fingerprint, let attempts, let milliseconds):
                 draft.writer.accepted(
                     row: row, fingerprint: fingerprint, attempts: Int(attempts),
