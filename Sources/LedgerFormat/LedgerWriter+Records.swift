@@ -106,7 +106,7 @@ extension LedgerWriter {
             return settled(
                 row: row, state: state, status: status, reason: reason, reasonText: reasonText,
                 attempts: attempts, timestamp: timestamp, token: token.extracting(0..<0),
-                tokenIsText: false, nowMilliseconds: nowMilliseconds)
+                tokenIsText: false, arm: arm, nowMilliseconds: nowMilliseconds)
         }
         if timestamp == nil, reasonText == nil, !tokenIsText,
             settledQuickly(
@@ -165,7 +165,7 @@ extension LedgerWriter {
     ) {
         let second = SettledWord(
             status: record.status, reason: record.reason,
-            flags: SettledWord.tokenIsErased
+            flags: SettledWord.tokenIsErased | UInt64(record.arm) << SettledWord.armShift
                 | (record.timestamp == nil ? 0 : SettledWord.hasTimestamp),
             attempts: record.attempts, tokenCount: hash.byteCount,
             reasonTextCount: reasonText.byteCount)

@@ -299,6 +299,9 @@ extension LedgerWriter {
                 }
                 index += 2 * second.slotCount
             case .reserve: index += 6
+            case .releaseSome:
+                let count = unsafe Int(UInt64(littleEndian: words[index + 1]))
+                index += 2 * LedgerFormat.partialReleaseSlots(rows: count)
             default: index += 2
             }
         }
