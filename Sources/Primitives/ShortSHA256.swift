@@ -49,17 +49,17 @@ public struct ShortSHA256: Sendable {
             let (early, late) = (words[index - 15], words[index - 2])
             words[index] =
                 words[index - 16] &+ words[index - 7]
-                &+ (Self.turned(early, 7) ^ Self.turned(early, 18) ^ early >> 3)
-                &+ (Self.turned(late, 17) ^ Self.turned(late, 19) ^ late >> 10)
+                &+ (Self.rotated(early, 7) ^ Self.rotated(early, 18) ^ early >> 3)
+                &+ (Self.rotated(late, 17) ^ Self.rotated(late, 19) ^ late >> 10)
         }
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
         for index in 0..<64 {
             let first =
-                h &+ (Self.turned(e, 6) ^ Self.turned(e, 11) ^ Self.turned(e, 25))
+                h &+ (Self.rotated(e, 6) ^ Self.rotated(e, 11) ^ Self.rotated(e, 25))
                 &+ (e & f ^ ~e & g) &+ Self.roundConstants[index] &+ words[index]
             let second =
-                (Self.turned(a, 2) ^ Self.turned(a, 13) ^ Self.turned(a, 22))
+                (Self.rotated(a, 2) ^ Self.rotated(a, 13) ^ Self.rotated(a, 22))
                 &+ (a & b ^ a & c ^ b & c)
             (h, g, f, e) = (g, f, e, d &+ first)
             (d, c, b, a) = (c, b, a, first &+ second)
@@ -76,7 +76,7 @@ public struct ShortSHA256: Sendable {
     }
 
     @inline(__always)
-    private static func turned(_ word: UInt32, _ count: UInt32) -> UInt32 {
+    private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 {
         word >> count | word << (32 - count)
     }
 

@@ -173,16 +173,17 @@ struct Broadcast {
         switch outcome.state {
         case .accepted: return ExitCode.complete
         case .rejected:
-            standardErrorLine("broadside: APNs refused the broadcast: \(response.words): \(advice)")
+            standardErrorLine(
+                "broadside: APNs refused the broadcast: \(response.summary): \(advice)")
             return ExitCode.refused
         case .remaining:
             standardErrorLine(
-                "broadside: APNs refused the credential: \(response.words): \(advice); then start "
+                "broadside: APNs refused the credential: \(response.summary): \(advice); then start "
                     + "again with the same --ledger")
             return ExitCode.refused
         case .failed:
             standardErrorLine(
-                "broadside: the broadcast failed: \(response.words): \(advice), with --retry failed"
+                "broadside: the broadcast failed: \(response.summary): \(advice), with --retry failed"
             )
         default:
             standardErrorLine(

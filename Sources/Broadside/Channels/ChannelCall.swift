@@ -1,6 +1,6 @@
 internal import BroadsideAPNs
 import BroadsideSupport
-internal import FoundationEssentials
+internal import BroadsidePrimitives
 
 /// One call of `channel`: its request, and what its response means.
 struct ChannelCall {
@@ -77,7 +77,7 @@ struct ChannelCall {
     ) -> BroadsideError {
         let advice = ChannelRefusal.advice(response, app: app, environment: environment)
         return BroadsideError(
-            "APNs refused the \(action): \(response.words): \(advice)", exitCode: exitCode)
+            "APNs refused the \(action): \(response.summary): \(advice)", exitCode: exitCode)
     }
 
     // MARK: Results
@@ -134,7 +134,7 @@ struct ChannelCall {
     ) throws(BroadsideError) -> [String] {
         struct List: Decodable { var channels: [String] }
         guard let response,
-            let list = try? JSONDecoder().decode(List.self, from: Data(response.body)),
+            let list = try? JSONCoding.decode(List.self, from: response.body),
             list.channels.allSatisfy({ BroadcastChannel.isID($0.utf8) })
         else { throw unreadable("list of channels") }
         return list.channels
@@ -153,7 +153,7 @@ struct ChannelCall {
             }
         }
         guard let response,
-            let found = try? JSONDecoder().decode(Configuration.self, from: Data(response.body))
+            let found = try? JSONCoding.decode(Configuration.self, from: response.body)
         else { throw unreadable("channel") }
         let storage = BroadcastChannel.Storage(policy: found.policy)?.rawValue
         return (storage ?? "policy \(found.policy)", found.pushType ?? BroadcastChannel.pushType)

@@ -1,7 +1,6 @@
 import BroadsideAPNs
 import BroadsideEngine
 public import BroadsideSupport
-internal import FoundationEssentials
 internal import Glibc
 
 /// Runs `channel`: creates, reads, lists or deletes broadcast channels.
@@ -83,7 +82,7 @@ public enum ChannelRun {
                 }
                 switch ChannelRefusal.classify(response) {
                 case .busy where !isLast: retryAfter = response.retryAfterSeconds
-                case .lost where call.action == .create: throw orphan(call, response.words)
+                case .lost where call.action == .create: throw orphan(call, response.summary)
                 case .lost where !isLast: wasLost = true
                 case .busy, .lost: throw call.refusal(response, exitCode: ExitCode.failure)
                 case .credential, .request: throw call.refusal(response, exitCode: ExitCode.refused)

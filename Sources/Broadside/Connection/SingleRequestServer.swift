@@ -155,7 +155,7 @@ extension BlockingConnection.Response {
     private static let fieldCountMax = 4096
 
     /// Status and reason, for messages.
-    var words: String {
+    var summary: String {
         "\(status.map { "\($0)" } ?? "GOAWAY") \(reasonText ?? reason?.text ?? "without a reason")"
     }
 }

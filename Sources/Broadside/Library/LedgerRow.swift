@@ -1,5 +1,6 @@
 public import BroadsideRows
 public import FoundationEssentials
+internal import BroadsidePrimitives
 
 /// Row of a ledger.
 public struct LedgerRow: Sendable, Equatable {
@@ -111,8 +112,8 @@ struct LedgerRowReader {
             guard end < line.count else { return nil }
             offset = end + 1
             if isPlain { return .text(String(decoding: line[(start + 1)..<end], as: UTF8.self)) }
-            let quoted = Data(line[start...end])
-            return (try? JSONDecoder().decode(String.self, from: quoted)).map { .text($0) }
+            let quoted = Array(line[start...end])
+            return (try? JSONCoding.decode(String.self, from: quoted)).map { .text($0) }
         }
     }
 }

@@ -46,7 +46,7 @@ extension PayloadFiles {
     static func collapse(
         _ text: String, option: String, ofArm name: String?
     ) throws(BroadsideError) -> TextTemplate {
-        let place = name.map { "\($0): " } ?? ""
+        let prefix = name.map { "\($0): " } ?? ""
         do throws(TextTemplate.Problem) {
             let template = try TextTemplate(text)
             let constant = template.constant
@@ -62,7 +62,7 @@ extension PayloadFiles {
             }
             return template
         } catch {
-            throw .usage(option, "\(place)\(error.message)")
+            throw .usage(option, "\(prefix)\(error.message)")
         }
     }
 }

@@ -64,7 +64,7 @@ final class ListEnd {
     private final class Order: Sendable {
         let isEnded = Atomic<Bool>(false)
         /// Number of the reader's checks of `isEnded`, which show that it makes progress.
-        let looks = Atomic<Int>(0)
+        let checkCount = Atomic<Int>(0)
     }
 
     /// Runs the read on another thread. nil if it failed, was ended or hangs; the list is not
@@ -78,12 +78,12 @@ final class ListEnd {
         let coordinator = coordinator
         let side = SideWork<Value?> {
             let value = try? work {
-                order.looks.add(1, ordering: .relaxed)
+                order.checkCount.add(1, ordering: .relaxed)
                 return order.isEnded.load(ordering: .relaxed) || coordinator.isStoppingAtOnce
             }
             return value ?? nil
         }
-        var looks = 0
+        var checkCount = 0
         var idle = 0
         while idle < Self.diskPatience {
             if let result = side.result { return result }
@@ -92,9 +92,9 @@ final class ListEnd {
             } else if signals.isStopTaken(milliseconds: 10) {
                 break
             }
-            let now = order.looks.load(ordering: .relaxed)
-            idle = now == looks ? idle + 10 : 0
-            looks = now
+            let now = order.checkCount.load(ordering: .relaxed)
+            idle = now == checkCount ? idle + 10 : 0
+            checkCount = now
         }
         order.isEnded.store(true, ordering: .relaxed)
         isFree = false

@@ -39,7 +39,7 @@ package struct Proportion: Sendable, Equatable {
         /// Newcombe's hybrid score interval (his method 10), 95 percent.
         package let interval: ClosedRange<Double>
         /// Whether both signs are possible, or there are no devices on one side.
-        package let isTooSmallToTell: Bool
+        package let isInconclusive: Bool
     }
 
     /// Difference from another share.
@@ -58,6 +58,6 @@ package struct Proportion: Sendable, Equatable {
         assert(range.contains(difference), "an interval is around the difference")
         return Difference(
             difference: difference, interval: range,
-            isTooSmallToTell: range.contains(0) || total == 0 || other.total == 0)
+            isInconclusive: range.contains(0) || total == 0 || other.total == 0)
     }
 }

@@ -48,7 +48,7 @@ package struct ReceiptFindings: Sendable {
 
         /// What the difference means.
         var verdict: String {
-            if difference.isTooSmallToTell { return "too small to tell" }
+            if difference.isInconclusive { return "too small to tell" }
             let better = difference.difference > 0 ? first.name : second.name
             return "\(better) opens more"
         }
@@ -107,11 +107,11 @@ package struct ReceiptFindings: Sendable {
             return
                 "\(Self.percent(arm.proportion.share)) of \(grouped(arm.devices)) devices opened."
         }
-        let told = comparisons.filter { !$0.difference.isTooSmallToTell }
-        guard !told.isEmpty else {
+        let decided = comparisons.filter { !$0.difference.isInconclusive }
+        guard !decided.isEmpty else {
             return "No difference between arms is large enough to tell."
         }
-        return told.map { comparison in
+        return decided.map { comparison in
             let difference = comparison.difference
             let (better, worse) =
                 difference.difference > 0
@@ -164,7 +164,7 @@ extension ReceiptFindings {
             pair.add("difference", comparison.difference.difference, places: 6)
             pair.add("low", comparison.difference.interval.lowerBound, places: 6)
             pair.add("high", comparison.difference.interval.upperBound, places: 6)
-            pair.add("too_small_to_tell", comparison.difference.isTooSmallToTell)
+            pair.add("too_small_to_tell", comparison.difference.isInconclusive)
             return pair.object
         }
         line.addRaw("differences", "[\(pairs.joined(separator: ","))]")

@@ -59,7 +59,7 @@ extension ReportPage {
                     + "(\(ReceiptFindings.points(difference.interval.lowerBound)) to "
                     + "\(ReceiptFindings.points(difference.interval.upperBound))): "
                     + comparison.verdict,
-                isFaint: difference.isTooSmallToTell)
+                isFaint: difference.isInconclusive)
         }
         let most =
             spans.flatMap { [abs($0.interval.lowerBound), abs($0.interval.upperBound)] }

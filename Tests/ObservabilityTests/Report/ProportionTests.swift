@@ -41,14 +41,14 @@ import Testing
         let found = Proportion(count: count, of: total).minus(Proportion(count: count2, of: total2))
         #expect(Self.isNear(found.interval.lowerBound, low), "\(found)")
         #expect(Self.isNear(found.interval.upperBound, high), "\(found)")
-        #expect(found.isTooSmallToTell == (low <= 0 && high >= 0))
+        #expect(found.isInconclusive == (low <= 0 && high >= 0))
     }
 
     @Test func `Without devices nothing can be told`() {
         let none = Proportion(count: 0, of: 0)
         #expect(none.share == 0 && none.interval == 0...1)
-        #expect(none.minus(Proportion(count: 90, of: 100)).isTooSmallToTell)
-        #expect(Proportion(count: 90, of: 100).minus(none).isTooSmallToTell)
+        #expect(none.minus(Proportion(count: 90, of: 100)).isInconclusive)
+        #expect(Proportion(count: 90, of: 100).minus(none).isInconclusive)
     }
 
     @Test func `The difference of two arms has the other sign from the other side`() {
