@@ -28,6 +28,7 @@ import Testing
                 "130 MalformedToken", "131 MissingColumn", "132 BadValue", "133 NoPayload",
                 "134 Suppressed", "135 Duplicate", "136 Unparsable",
                 "137 MalformedRow", "138 Filtered", "139 DeadToken", "140 FrequencyCap",
+                "141 Holdout", "142 Late", "143 BadZone",
             ])
     }
 

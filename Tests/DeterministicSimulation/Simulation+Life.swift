@@ -32,7 +32,7 @@ extension Simulation {
             let (canary, canaryBefore) = try makeCanary(index)
             let coordinator = makeCoordinator(
                 canary: canary,
-                rowsRead: makeInvalidRowsGuard(states, reopens: reopens))
+                rowsRead: makeInvalidRowsGuard(states, reopens: reopens, epoch: epoch))
             let list = listAsItIs(epoch: epoch, index, states)
             let source = try ListSource(
                 list: TokenList(lines: list.bytes, layout: plan.list.layout),

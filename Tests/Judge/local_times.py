@@ -6,6 +6,7 @@ and not before which time, by Python's `zoneinfo`.
 Each trial is one list, one set of options and one day, among them days of clock changes. The clock of the command
 is libfaketime's, the server is `simulate`, whose journal says which requests came. Prints `sound: ...`."""
 import collections, csv, datetime, json, os, random, signal, subprocess, sys, time, zoneinfo
+import stale_clocks
 
 command, folder, seed, row_count, stops = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
 choose = random.Random(seed)
@@ -113,6 +114,7 @@ clock = start
 def run(more, wait, how):
     """Runs the command from the time at which the last one ended; returns its exit code, None after a kill."""
     global clock
+    stale_clocks.remove()
     moment = datetime.datetime.fromtimestamp(clock, utc).strftime("%Y-%m-%d %H:%M:%S")
     clock = float(int(clock))
     begun = time.monotonic()

@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+import stale_clocks
+
 (COMMAND, DIRECTORY, CAMPAIGN, RECORD, REFUSING, TOKENS, SEED, FIRST, PRELOAD, KILLER) = sys.argv[1:]
 FIRST = int(FIRST)
 NIGHTS = 27
@@ -116,6 +118,7 @@ def write(name, text):
 
 
 def start(second, more=(), kill=None, list_of=None):
+    stale_clocks.remove()
     write("tokens.txt", "".join(token + "\n" for token in list_of.list))
     write("evening.json5", json.dumps(dict(json.loads(CAMPAIGN), tokens="tokens.txt")))
     # A process that is killed leaves behind what libfaketime has in shared memory, if it loaded it first.

@@ -42,7 +42,23 @@ package enum FakeTime {
         }
     }
 
+    /// Removes the clocks in shared memory of processes that are gone. libfaketime names them after the
+    /// process; one that is killed leaves its clock behind, and a later process of the same number fails
+    /// with it.
+    private static func removeStaleClocks() {
+        let folder = "/dev/shm"
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+            guard
+                let number = name.wholeMatch(
+                    of: #/(?:sem\.faketime_sem_|faketime_shm_)(\d+)/#)?.output.1,
+                access("/proc/\(number)", F_OK) != 0
+            else { continue }
+            unlink("\(folder)/\(name)")
+        }
+    }
+
     private static func preload(_ name: String, _ package: String) throws -> [String: String] {
+        if package == "faketime" { removeStaleClocks() }
         for machine in ["x86_64", "aarch64"] {
             let path = "/usr/lib/\(machine)-linux-gnu/\(name)"
             if access(path, R_OK) == 0 { return ["LD_PRELOAD": path] }

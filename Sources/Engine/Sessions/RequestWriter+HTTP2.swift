@@ -201,11 +201,13 @@ extension RequestWriter {
         return outcome
     }
 
+    /// Inline, because a call for each row would copy the writer.
+    @inline(__always)
     private func personalKey(_ shape: PayloadRenderer.Shape) -> TemplateKey? {
         var key = key
         key?.hasPersonalCollapse = shape.collapseCount > 0
         if topics != nil { key?.topic = UInt16(shape.topic) + 1 }
-        if let priority = arms?.priority(of: shape.arm) { key?.priority = priority.rawValue }
+        key?.priority = armPriorities[Int(shape.arm)]
         return key
     }
 

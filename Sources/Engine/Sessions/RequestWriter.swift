@@ -17,6 +17,8 @@ import BroadsideTLS
     let topics: RowTopics?
     /// The campaign's arms; nil: there are none.
     let arms: ArmPayloads?
+    /// Each arm's own priority, by the arm's number; 0: that of the campaign.
+    let armPriorities: InlineArray<16, UInt8>
     private var renderer: PayloadRenderer
     /// Maximum and minimum payload size, as far as they are known before the row.
     let payloadLimit: Int
@@ -61,6 +63,11 @@ import BroadsideTLS
         isTemplated = settings.personal != nil
         topics = settings.personal?.topic?.topics
         arms = settings.personal?.arms
+        var priorities = InlineArray<16, UInt8>(repeating: 0)
+        for arm in 0..<(arms?.own.count ?? 0) {
+            priorities[arm + 1] = arms?.priority(of: UInt8(arm + 1))?.rawValue ?? 0
+        }
+        armPriorities = priorities
         personalTemplates = TemplateCache(topics: topics == nil ? 0 : RowTopics.limit)
         let payloads = settings.personal ?? PayloadSet(constant: settings.payload)
         renderer = PayloadRenderer(payloads, layout: layout)

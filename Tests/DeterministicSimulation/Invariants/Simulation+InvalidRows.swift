@@ -7,10 +7,19 @@ extension Simulation {
     static let invalidSchedule = InvalidRowsGuard.Schedule(first: 20, interval: 50)
 
     /// What a process counts rows with: those that earlier ones settled are read.
-    func makeInvalidRowsGuard(_ states: [RowState], reopens: ReopenedStates) -> InvalidRowsGuard {
+    /// Rows that are not due were read, too, and are valid.
+    func makeInvalidRowsGuard(
+        _ states: [RowState], reopens: ReopenedStates, epoch: Int
+    ) -> InvalidRowsGuard {
         let read = states.filter { $0.isSettled && !reopens.contains($0) }
+        let end = plan.limit(epoch: epoch).map { Int($0) } ?? .max
+        let waiting = states.indices.count { row in
+            row < end && plan.waits(row, epoch: epoch)
+                && !(states[row].isSettled && !reopens.contains(states[row]))
+        }
         return InvalidRowsGuard(
-            maximumPercent: isInvalidGivenUp ? 100 : plan.maxInvalid, rows: UInt64(read.count),
+            maximumPercent: isInvalidGivenUp ? 100 : plan.maxInvalid,
+            rows: UInt64(read.count + waiting),
             invalid: UInt64(read.count { $0 == .invalid }), schedule: Self.invalidSchedule)
     }
 

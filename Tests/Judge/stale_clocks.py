@@ -1,0 +1,17 @@
+"""libfaketime keeps a process's clock in shared memory that is named after the process. One that is killed leaves it
+behind, and a later process of the same number fails with it."""
+import os
+import re
+
+FOLDER = "/dev/shm"
+
+
+def remove():
+    """Removes what processes that are gone left behind."""
+    for name in os.listdir(FOLDER):
+        found = re.fullmatch(r"(?:sem\.faketime_sem_|faketime_shm_)(\d+)", name)
+        if found and not os.path.exists(f"/proc/{found[1]}"):
+            try:
+                os.unlink(os.path.join(FOLDER, name))
+            except FileNotFoundError:
+                pass
