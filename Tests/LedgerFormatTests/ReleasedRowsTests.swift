@@ -26,6 +26,23 @@ import Testing
         #expect(states[11] == .accepted && states[12] == .inDoubt)
     }
 
+    /// The bits of the mask look like records to one who takes them for such.
+    @Test func `A ledger without tokens keeps a mask and what follows it`() throws {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        draft.writer = LedgerWriter(
+            campaign: testCampaign, epoch: 1, reactor: 0, keepsTokens: false)
+        let rows = (0..<640).filter { $0 % 3 != 1 }
+        _ = draft.writer.reserve(
+            testChunk(0, 640), releasing: released(rows, of: 640), nowMilliseconds: testTime)
+        accept(draft, 1)
+        accept(draft, 4)
+        draft.write()
+        let states = try allStates(testIndex([draft]))
+        let remaining = states.filter { $0.value == .remaining }.keys.sorted()
+        #expect(remaining == rows.map(UInt64.init))
+        #expect(states[1] == .accepted && states[4] == .accepted && states[7] == .inDoubt)
+    }
+
     @Test func `A later run sends what an earlier one left, and each row counts its own attempts`()
         throws
     {
