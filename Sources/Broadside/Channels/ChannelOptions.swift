@@ -5,7 +5,14 @@ import BroadsideSupport
 public struct ChannelOptions: Sendable {
     /// What is done with channels.
     public enum Action: String, Sendable, CaseIterable {
-        case create, read, list, delete
+        /// Create a channel.
+        case create
+        /// Read a channel.
+        case read
+        /// List all channels.
+        case list
+        /// Delete a channel.
+        case delete
     }
 
     /// The operation.

@@ -12,7 +12,12 @@ public protocol RunLogger: Sendable {
 public struct RunLogEntry: Sendable {
     /// Importance.
     public enum Level: String, Sendable {
-        case info, notice, warning
+        /// Course of the run.
+        case info
+        /// Worth knowing.
+        case notice
+        /// Needs attention.
+        case warning
     }
 
     /// Importance.
