@@ -92,7 +92,9 @@ public struct StateDirectory: Sendable {
 
     /// Opens a directory, or fills an empty or missing one.
     ///
-    /// - Parameter serverNames: Host names that the server's certificate names besides localhost.
+    /// - Parameters:
+    ///   - path: Path of the directory.
+    ///   - serverNames: Host names that the server's certificate names besides localhost.
     public init(path: String, serverNames: [String] = []) throws(SimulatorError) {
         self.path = path
         if SystemCall.mkdir(path, 0o700) != 0, errno != EEXIST {
