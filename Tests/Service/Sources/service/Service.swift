@@ -46,7 +46,7 @@ struct Service {
             ledger: folder.appending(path: "ledger"))
 
         // The first client lets buffers, pools and threads of the system grow.
-        _ = try await send(count / 5, from: 0, to: server, credential, topic: apns.state.topic)
+        _ = try await send(count / 2, from: 0, to: server, credential, topic: apns.state.topic)
         let before = try Usage()
         let tally = try await send(
             count, from: count, to: server, credential, topic: apns.state.topic)
