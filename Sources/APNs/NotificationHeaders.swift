@@ -66,6 +66,10 @@ public struct NotificationHeaders: Sendable, Equatable {
             case topicIsNotForManagement(String)
             /// The topic has the suffix of another push type.
             case topicOfOtherType(String, PushType)
+            /// The topic is a number, as the App Store has for an app.
+            case topicIsAppNumber(String)
+            /// The topic begins with an app ID prefix, such as a team ID, which is no part of it.
+            case topicHasPrefix(String, prefix: String)
             /// The push type does not permit the priority.
             case priorityNotAllowed(Priority, PushType)
             /// Apple recommends priority 10 and expiration 0 for Push to Talk.
@@ -88,7 +92,8 @@ public struct NotificationHeaders: Sendable, Equatable {
             switch kind {
             case .needsProviderToken: .pushType
             case .topicMissing, .topicIsTemplate, .topicMalformed, .topicLacksSuffix,
-                .topicIsNotForManagement, .topicOfOtherType:
+                .topicIsNotForManagement, .topicOfOtherType, .topicIsAppNumber,
+                .topicHasPrefix:
                 .topic
             case .priorityNotAllowed, .pushToTalkAdvice: .priority
             case .expirationInMilliseconds: .expiration
@@ -128,8 +133,29 @@ public struct NotificationHeaders: Sendable, Equatable {
             let isByChance = other == .voip || other == .complication
             problems.append(
                 Problem(isError: !isByChance, kind: .topicOfOtherType(topic, other)))
+        } else if topic.utf8.allSatisfy(Self.isDigit) {
+            problems.append(warning(.topicIsAppNumber(topic)))
+        } else if let prefix = Self.appIDPrefix(topic) {
+            problems.append(warning(.topicHasPrefix(topic, prefix: prefix)))
         }
         return problems
+    }
+
+    /// Returns the first part of a topic if it looks like an app ID prefix: ten digits and
+    /// capitals, with both among them.
+    private static func appIDPrefix(_ topic: String) -> String? {
+        guard let end = topic.firstIndex(of: ".") else { return nil }
+        let prefix = topic[..<end].utf8
+        let capitals = prefix.count { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+        let digits = prefix.count(where: isDigit)
+        guard prefix.count == 10, capitals + digits == 10, capitals > 0, digits > 0 else {
+            return nil
+        }
+        return String(topic[..<end])
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
     /// Bundle IDs consist of letters, digits, hyphens and periods; some old ones contain an

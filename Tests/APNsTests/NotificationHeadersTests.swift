@@ -25,6 +25,19 @@ import Testing
         #expect(errors(activity, .certificate) == [.pushType])
     }
 
+    @Test(arguments: [
+        ("1592994573", true), ("ABCDE12345.com.example.MyApp", true), ("com.example.MyApp", false),
+        ("1234567890.com.example.MyApp", false), ("ABCDEFGHIJ.com.example", false),
+        ("ABCDE1234.com.example", false), ("abcde12345.com.example", false),
+    ])
+    func `A number of the App Store, or a team ID in front of the bundle ID, is a warning`(
+        topic: String, isSuspicious: Bool
+    ) {
+        let problems = NotificationHeaders(topic: topic).validate(credential: .providerToken)
+        #expect(problems.count == (isSuspicious ? 1 : 0))
+        #expect(problems.allSatisfy { !$0.isError && $0.field == .topic })
+    }
+
     @Test(arguments: PushType.allCases)
     func `A topic's suffix has to fit the push type`(type: PushType) {
         let bundle = type == .mdm ? "com.apple.mgmt.External.x" : "com.example.MyApp"

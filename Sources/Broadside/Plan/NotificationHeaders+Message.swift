@@ -35,6 +35,12 @@ extension NotificationHeaders.Problem {
         case .topicOfOtherType(let topic, let type):
             "'\(topic)' has the suffix of push type \(type.rawValue): add "
                 + "--push-type \(type.rawValue), or write the app's bundle ID"
+        case .topicIsAppNumber(let topic):
+            "'\(topic)' looks like the App Store's number of an app: write the app's bundle ID, such as "
+                + "com.example.MyApp"
+        case .topicHasPrefix(let topic, let prefix):
+            "'\(topic)' begins with an app ID prefix: the bundle ID is the rest, "
+                + topic.dropFirst(prefix.utf8.count + 1)
         case .priorityNotAllowed(let priority, let type):
             "of a \(type.rawValue) push must be "
                 + type.rules.priorities.all.reversed().map { "\($0.rawValue)" }
