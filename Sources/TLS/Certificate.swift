@@ -108,13 +108,13 @@ internal import CBroadsideOpenSSL
         unsafe PEMText.name(X509_get_issuer_name(pointer))
     }
 
-    /// The beginning of the validity in OpenSSL's format: `Jan  1 00:00:00 2030 GMT`.
+    /// The beginning of the validity: `2030-01-01T00:00:00Z`.
     public var firstDay: String {
         // SAFETY: the time belongs to the certificate, and is copied into a text.
         unsafe Self.text(X509_get0_notBefore(pointer))
     }
 
-    /// The end of the validity in OpenSSL's format.
+    /// The end of the validity, as `firstDay`.
     public var lastDay: String {
         // SAFETY: the time belongs to the certificate, and is copied into a text.
         unsafe Self.text(X509_get0_notAfter(pointer))
@@ -208,9 +208,13 @@ internal import CBroadsideOpenSSL
     }
 
     private static func text(_ time: UnsafePointer<ASN1_TIME>?) -> String {
-        // SAFETY: the time belongs to a certificate that the calling property keeps alive; the BIO
-        // is open in the closure.
-        let bytes = PEMText.write { unsafe ASN1_TIME_print($0, time) }
-        return String(decoding: bytes, as: UTF8.self)
+        var parts = unsafe tm()
+        // SAFETY: the time belongs to a certificate that the calling property keeps alive. Of
+        // `parts` only numbers are read.
+        guard unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return "an unreadable time" }
+        func digits(_ number: Int32) -> String { (number < 10 ? "0" : "") + String(number) }
+        let date = unsafe [parts.tm_year + 1_900, parts.tm_mon + 1, parts.tm_mday].map(digits)
+        let time = unsafe [parts.tm_hour, parts.tm_min, parts.tm_sec].map(digits)
+        return date.joined(separator: "-") + "T" + time.joined(separator: ":") + "Z"
     }
 }

@@ -30,6 +30,18 @@ import Testing
         return (client, LoopbackSocket(connectingTo: port))
     }
 
+    @Test func `A certificate's first and last day are those that openssl prints`() throws {
+        let pem = World.server.certificateChain
+        let (status, output) = try Command.run(
+            ["x509", "-noout", "-startdate", "-enddate", "-dateopt", "iso_8601"], input: pem)
+        #expect(status == 0)
+        let printed = String(decoding: output, as: UTF8.self).split(separator: "\n").map {
+            String($0.drop { $0 != "=" }.dropFirst()).replacing(" ", with: "T")
+        }
+        let certificate = try Certificate.all(pem: pem)[0]
+        #expect(printed == [certificate.firstDay, certificate.lastDay])
+    }
+
     @Test(arguments: ["-tls1_2", "-tls1_3"])
     func `Our client and openssl s_server exchange data over TLS 1.2 and 1.3`(version: String)
         throws
