@@ -150,9 +150,18 @@ struct ReceiptsTests {
     }
 
     @Test(arguments: [
-        ("line,when\n1,2\n", [], "has neither a column apns_id nor a column token"),
-        ("token,when\nab,2\n", [], "no column 'time'"),
+        ("line,when\n1,2\n", [], "has no column 'token'"),
+        ("token,when\nab,2\n", [], "--time-column: --receipts"),
+        ("token,when\nab,2\n", [], "has no column 'time'"),
         ("token,time\nab,2\n", ["--by", "app"], "no column 'app'"),
+        ("{\"line\":1}\n", [], "neither a column apns_id nor a column token"),
+        ("device,time\nab,2\n", ["--token-column", "devise"], "did you mean 'device'?"),
+        ("token,apns_id,time\n", ["--token-column", "token", "--id-column", "apns_id"], "exclude"),
+        (
+            "token,time\nabab,11/28/2026 7:00 PM\n", [],
+            "line 2 has no readable time (11/28/2026 7:00 PM)"
+        ),
+        ("token,time\nsomebody,2\n", [], "line 2 has no device token: is the column 'token'"),
         (
             "token,time,app\nab,2,x\n", ["--by", "app", "--by", "app"],
             "--by names one column twice"
@@ -162,7 +171,8 @@ struct ReceiptsTests {
     func `Receipts that can't be joined are exit 2 and named`(
         _ text: String, _ options: [String], _ words: String
     ) throws {
-        let file = try campaign.directory.write(text, to: "wrong.csv")
+        let file = try campaign.directory.write(
+            text, to: text.hasPrefix("{") ? "wrong.jsonl" : "wrong.csv")
         let finished =
             options == ["--all"]
             ? try Broadside.run(
@@ -172,5 +182,43 @@ struct ReceiptsTests {
         #expect(finished.exitCode == 2)
         #expect(finished.errorLines.count == 1, "\(finished.errors)")
         #expect(finished.errors.contains(words), "\(finished.errors)")
+    }
+
+    @Test(arguments: [
+        ("Device_Token,Event_Time", []),
+        ("pushed,at", ["--token-column", "pushed", "--time-column", "at"]),
+    ])
+    func `Columns are found by their usual names or named, and what does not count is a warning`(
+        header: String, options: [String]
+    ) throws {
+        let rows = try String(contentsOfFile: export, encoding: .utf8).split(separator: "\n")
+            .dropFirst().map {
+                $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            }
+        let row = try #require(rows.first { $0[9] == "a" })
+        let seconds = try #require(Int(row[8])) / 1000 + 60
+        let time = Date(timeIntervalSince1970: Double(seconds)).formatted(
+            .iso8601.dateTimeSeparator(.space))
+        let receipts = try campaign.directory.write(
+            "\(header)\n\(row[1].uppercased()),\(time)\n\(row[1]),soon\n", to: "named.csv")
+        let finished = try report(["--receipts", receipts, "--json"] + options)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let found = try JSONDecoder().decode(Findings.self, from: Data(finished.output.utf8))
+        #expect(found.arms["a"]?.opened == 1 && found.unreadable == 1)
+        #expect(
+            finished.errors
+                == "broadside: warning: --receipts \(receipts): 1 of 2 receipts can't be read and do "
+                + "not count: the first: line 3 has no readable time (soon)\n")
+
+        // Another campaign's receipts, and those whose clock is wrong.
+        for (text, warning) in [
+            ("\(String(repeating: "ab", count: 32)),\(time)", "of another campaign?"),
+            ("\(row[1]),\(seconds - 3_600)", "from before their notification"),
+        ] {
+            let other = try campaign.directory.write("\(header)\n\(text)\n", to: "other.csv")
+            let finished = try report(["--receipts", other, "--json"] + options)
+            #expect(finished.exitCode == 0)
+            #expect(finished.errors.contains(warning), "\(finished.errors)")
+        }
     }
 }

@@ -35,6 +35,18 @@ struct ReceiptTally {
         return count
     }
 
+    /// Counts a receipt that can't be read.
+    ///
+    /// - Parameters:
+    ///   - fault: What is wrong with the line, with a verb.
+    ///   - value: The value that can't be read; nil to show none, as for tokens.
+    mutating func noteUnreadable(line: UInt64, _ fault: String, value: [UInt8]?) {
+        findings.unreadable += 1
+        guard findings.firstUnreadable == nil else { return }
+        let shown = value.map { " (\(wordExcerpt(String(decoding: $0, as: UTF8.self))))" } ?? ""
+        findings.firstUnreadable = "line \(line) \(fault)\(shown)"
+    }
+
     mutating func take(_ record: RecordSorter.Record) {
         if key != record.first {
             key = record.first

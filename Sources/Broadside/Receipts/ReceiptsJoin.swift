@@ -15,13 +15,9 @@ public import BroadsideSupport
 ///
 /// The key is the row's number if receipts have apns-ids, or the fingerprint of the token. The sort
 /// spills to disk, so that memory is bounded.
-public enum ReceiptsJoin {
-    /// Columns of a receipts file.
-    static let notificationColumn = "apns_id"
-    static let tokenColumn = "token"
-    static let timeColumn = "time"
+enum ReceiptsJoin {
     /// Maximum number of columns to count by, and of values that are counted one by one.
-    public static let columnLimit = 7
+    static let columnLimit = 7
     static let valueLimit = 50
     /// Name for all further values.
     static let otherValues = "(others)"
@@ -29,18 +25,22 @@ public enum ReceiptsJoin {
     /// Returns what the receipts in a file say about a campaign.
     ///
     /// - Parameters:
-    ///   - path: CSV, TSV or JSON Lines with the columns `apns_id` or `token`, and `time`.
-    ///   - columns: Further columns by whose values opens are counted.
+    ///   - path: CSV, TSV or JSON Lines with the columns of an apns-id or token, and of a time.
+    ///   - columns: Names of these columns, and of those by whose values opens are counted.
     static func findings(
-        _ ledger: LedgerReader, receipts path: String, by columns: [String]
+        _ ledger: LedgerReader, receipts path: String, columns: ReceiptColumns
     ) throws(BroadsideError) -> ReceiptFindings {
-        guard columns.count <= columnLimit, Set(columns).count == columns.count else {
+        guard columns.by.count <= columnLimit, Set(columns.by).count == columns.by.count else {
             throw .usage("by", "names one column twice or more than \(columnLimit): correct that")
         }
-        let key = try keyColumn(path)
+        guard path != ListBytes.standardInput else {
+            throw .usage("receipts", "-: receipts are read more than once: name a file")
+        }
+        let (key, isToken) = try columns.key(of: path)
+        let time = try columns.time(of: path)
         let list = try TokenList(
             .file(path), format: nil, tokenColumn: key,
-            wanted: [(timeColumn, "--receipts")] + columns.map { ($0, "--by") },
+            wanted: [(time, "--time-column")] + columns.by.map { ($0, "--by") },
             option: "receipts", isInspected: false)
         let split = ledger.split
         let names = split?.names ?? ["all"]
@@ -49,50 +49,25 @@ public enum ReceiptsJoin {
                 arms: names.map {
                     .init(
                         name: $0, isHoldout: split != nil && $0 == ArmSplit.holdoutName,
-                        columns: columns.count)
+                        columns: columns.by.count)
                 },
-                columns: columns.map { .init(name: $0, values: []) },
-                namesTokens: key == tokenColumn))
+                columns: columns.by.map { .init(name: $0, values: []) },
+                namesTokens: isToken))
         var records = RecordSorter(directory: temporaryDirectory())
-        try collectRows(ledger, byToken: key == tokenColumn, split: split, into: &records)
-        try collectReceipts(list, of: ledger, columns: columns, &tally, into: &records)
+        try collectRows(ledger, byToken: isToken, split: split, into: &records)
+        try collectReceipts(
+            list, of: ledger, time: time, columns: columns.by, &tally, into: &records)
+        let findings = tally.findings
+        if findings.receipts > 0, findings.unreadable == findings.receipts {
+            throw .usage(
+                "receipts",
+                "\(printable(path)): none of its \(grouped(findings.receipts)) receipts can be read: "
+                    + "\(findings.firstUnreadable ?? ""): is the column '\(printable(key))' that of the "
+                    + "\(isToken ? "tokens" : "apns-ids") (--token-column, --id-column), and '\(printable(time))' that of "
+                    + "the times (--time-column), such as 2030-01-31T19:00:00Z or Unix seconds?")
+        }
         try records.merge { (record) throws(BroadsideError) in tally.take(record) }
         return tally.finish()
-    }
-
-    /// Column that names the row or the device.
-    private static func keyColumn(_ path: String) throws(BroadsideError) -> String {
-        guard path != ListBytes.standardInput else {
-            throw .usage("receipts", "-: receipts are read more than once: name a file")
-        }
-        for column in [notificationColumn, tokenColumn] {
-            do throws(BroadsideError) {
-                let list = try TokenList(
-                    .file(path), format: nil, tokenColumn: column, option: "receipts",
-                    isInspected: false)
-                guard list.format.hasHeader || list.format.namesColumnsInEachRow else { continue }
-                if try hasValue(list) { return column }
-            } catch {
-                if error.isFaultyList || error.exitCode != ExitCode.badRequest { throw error }
-                // A file that can't be opened has no other column either.
-                if column == tokenColumn, !(try fileExists(path)) { throw error }
-            }
-        }
-        throw .usage(
-            "receipts",
-            "\(printable(path)) has neither a column \(notificationColumn) nor a column "
-                + "\(tokenColumn): add one, with a header or in each line of JSON")
-    }
-
-    /// Whether any of the first rows has the key.
-    private static func hasValue(_ list: TokenList) throws(BroadsideError) -> Bool {
-        var rows = try RowCursor(list, rowsAtOnce: 1_000)
-        var count = 0
-        while count < 1_000, try rows.next() != nil {
-            count += 1
-            if rows.reader.field(0).isText { return true }
-        }
-        return count == 0
     }
 
     // MARK: The ledger
@@ -153,8 +128,8 @@ public enum ReceiptsJoin {
     // MARK: The receipts
 
     private static func collectReceipts(
-        _ list: TokenList, of ledger: LedgerReader, columns: [String], _ tally: inout ReceiptTally,
-        into records: inout RecordSorter
+        _ list: TokenList, of ledger: LedgerReader, time timeColumn: String, columns: [String],
+        _ tally: inout ReceiptTally, into records: inout RecordSorter
     ) throws(BroadsideError) {
         let campaign = ledger.ledgers.first?.manifest.campaignNumber
         let time = field(timeColumn, of: list)
@@ -162,27 +137,22 @@ public enum ReceiptsJoin {
         let byToken = tally.findings.namesTokens
         var digits = TokenDigits()
         var rows = try RowCursor(list, endsOnSignals: true, showsProgress: true)
-        while try rows.next() != nil {
+        while let row = try rows.next() {
             tally.findings.receipts += 1
             let name = rows.reader.field(0)
-            guard name.isText,
-                let written = WrittenTime(rows.reader.text(rows.reader.field(time))),
-                written.last >= 0
-            else {
-                tally.findings.unreadable += 1
-                continue
-            }
             let key: UInt64
             if byToken {
-                guard digits.write({ rows.reader.readToken(name, into: &$0) }) == nil else {
-                    tally.findings.unreadable += 1
+                guard name.isText,
+                    digits.write({ rows.reader.readToken(name, into: &$0) }) == nil
+                else {
+                    tally.noteUnreadable(line: row.line, "has no device token", value: nil)
                     continue
                 }
                 key = TokenText.fingerprint(digits.bytes)
             } else {
                 let text = rows.reader.text(name)
-                guard text.byteCount == NotificationID.textCount else {
-                    tally.findings.unreadable += 1
+                guard name.isText, text.byteCount == NotificationID.textCount else {
+                    tally.noteUnreadable(line: row.line, "has no apns-id", value: nil)
                     continue
                 }
                 // Other senders have UUIDs of other kinds.
@@ -193,6 +163,12 @@ public enum ReceiptsJoin {
                     continue
                 }
                 key = UInt64(identifier.part) << 40 | identifier.row
+            }
+            let timeField = rows.reader.field(time)
+            guard let written = WrittenTime(rows.reader.text(timeField)), written.last >= 0 else {
+                tally.noteUnreadable(
+                    line: row.line, "has no readable time", value: rows.reader.value(timeField))
+                continue
             }
             var values: UInt64 = 0
             for (index, field) in fields.enumerated() {
@@ -213,24 +189,33 @@ public enum ReceiptsJoin {
     }
 }
 
-extension LedgerReader {
-    /// Writes the report page with what the receipts in a file say.
+/// What devices reported about a campaign: `report --receipts`.
+public struct ReceiptsReport {
+    private let ledger: LedgerReader
+    private let findings: ReceiptFindings
+
+    /// Reads a ledger and the receipts.
     ///
     /// - Parameters:
+    ///   - ledger: The campaign's ledger.
     ///   - path: File of the receipts.
-    ///   - columns: Further columns by whose values opens are counted.
-    public func writeReport(
-        to output: OutputFile, receipts path: String, by columns: [String]
+    ///   - columns: Columns of the file.
+    public init(
+        _ ledger: LedgerReader, receipts path: String, columns: ReceiptColumns
     ) throws(BroadsideError) {
-        let findings = try ReceiptsJoin.findings(self, receipts: path, by: columns)
-        try output.write(try reportPage(receipts: findings))
-        try output.finish()
+        self.ledger = ledger
+        findings = try ReceiptsJoin.findings(ledger, receipts: path, columns: columns)
     }
 
-    /// Returns what the receipts in a file say, as JSON.
-    public func receiptsJSON(
-        _ path: String, by columns: [String]
-    ) throws(BroadsideError) -> String {
-        try ReceiptsJoin.findings(self, receipts: path, by: columns).json
+    /// Facts that make the figures doubtful, one line each, without a line end.
+    public var warnings: [String] { findings.warnings }
+
+    /// The figures as JSON, one object and a line end.
+    public var json: String { findings.json }
+
+    /// Writes the campaign's page with the figures.
+    public func write(to output: OutputFile) throws(BroadsideError) {
+        try output.write(try ledger.reportPage(receipts: findings))
+        try output.finish()
     }
 }

@@ -7,7 +7,7 @@ enum ReportCommand {
         name: "report",
         summary: "write an HTML report of a campaign, or of many nights",
         usage:
-            "--ledger DIR [--receipts FILE [--by COLUMN] [--json]] [--output FILE.html] | --all DIR... [--json] [--output FILE]",
+            "--ledger DIR [--receipts FILE [--token-column NAME | --id-column NAME] [--time-column NAME] [--by COLUMN] [--json]] [--output FILE.html] | --all DIR... [--json] [--output FILE]",
         discussion: """
             Writes one HTML page about a campaign, over all its runs: the outcome in one sentence and
             one bar, what needs a decision, what to do next, reasons, curves, the bottleneck. The page
@@ -16,8 +16,8 @@ enum ReportCommand {
 
             With --receipts, the page shows how many devices opened: for each arm of --split with its
             95% interval (Wilson), and each difference, also from the holdout (Newcombe), or that the
-            sample is too small to tell. The file is CSV, TSV or JSON Lines with the column apns_id, or
-            token, which also compares with the holdout; and the column time (Unix seconds or
+            sample is too small to tell. The file is CSV, TSV or JSON Lines with a column of apns-ids, or
+            of tokens, which also compares with the holdout; and a column of times (Unix seconds or
             milliseconds, or ISO 8601). A device counts once, with its first receipt.
 
             With --all, the page is about many nights: one row for each, newest first, and charts of
@@ -45,6 +45,18 @@ enum ReportCommand {
                     .init(
                         "receipts", .file(.read), "FILE",
                         "with --ledger: what devices reported, joined by apns_id or token"),
+                    .init(
+                        "token-column", .text, "NAME",
+                        "with --receipts: column of the device tokens (default: found by its name, such as token)"
+                    ),
+                    .init(
+                        "id-column", .text, "NAME",
+                        "with --receipts: column of the apns-ids (default: found by its name, such as apns_id)"
+                    ),
+                    .init(
+                        "time-column", .text, "NAME",
+                        "with --receipts: column of the times (default: found by its name, such as time)"
+                    ),
                     .init(
                         "by", .text, "COLUMN",
                         "with --receipts: also count opens by the values of this column; may be repeated",
@@ -81,28 +93,39 @@ enum ReportCommand {
             let ledger = try LedgerReader(path: path)
             try ledger.checkOutput(arguments.string("output"))
             let output = try OutputFile(arguments.string("output"))
-            let columns = arguments.strings("by")
             guard let receipts = arguments.string("receipts") else {
-                guard columns.isEmpty else {
-                    throw .usage("by", "goes with --receipts: add --receipts FILE")
+                if let name = columnOptions.first(where: { arguments.has($0) }) {
+                    throw .usage(name, "goes with --receipts: add --receipts FILE")
                 }
                 try ledger.writeReport(to: output)
                 return 0
             }
+            let report = try ReceiptsReport(
+                ledger, receipts: receipts,
+                columns: ReceiptColumns(
+                    token: arguments.string("token-column"),
+                    notification: arguments.string("id-column"),
+                    time: arguments.string("time-column"), by: arguments.strings("by")))
+            for line in report.warnings {
+                standardErrorLine("broadside: warning: --receipts \(receipts): \(line)")
+            }
             guard arguments.has("json") else {
-                try ledger.writeReport(to: output, receipts: receipts, by: columns)
+                try report.write(to: output)
                 return 0
             }
-            try output.write(Array(try ledger.receiptsJSON(receipts, by: columns).utf8))
+            try output.write(Array(report.json.utf8))
             try output.finish()
             return 0
         })
+
+    /// Options that name columns of a receipts file.
+    private static let columnOptions = ["token-column", "id-column", "time-column", "by"]
 
     private static func writeAll(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
         if arguments.has("ledger") {
             throw .usage("all", "and --ledger exclude each other: give one of them")
         }
-        if let name = ["receipts", "by"].first(where: { arguments.has($0) }) {
+        if let name = (["receipts"] + columnOptions).first(where: { arguments.has($0) }) {
             throw .usage(name, "is about one campaign: give --ledger DIR in place of --all")
         }
         guard !arguments.words.isEmpty else {

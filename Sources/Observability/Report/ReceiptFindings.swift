@@ -72,6 +72,8 @@ package struct ReceiptFindings: Sendable {
     package var early: UInt64 = 0
     /// Receipts without a readable name or time.
     package var unreadable: UInt64 = 0
+    /// The first of these: its line and what is wrong; nil if there is none.
+    package var firstUnreadable: String?
 
     package init(arms: [Arm], columns: [Column], namesTokens: Bool) {
         self.arms = arms
@@ -130,6 +132,27 @@ package struct ReceiptFindings: Sendable {
             (unreadable, "have no readable name or time"),
         ].filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+
+    /// Facts that make the figures doubtful, one line each.
+    package var warnings: [String] {
+        var lines: [String] = []
+        if let firstUnreadable {
+            lines.append(
+                "\(grouped(unreadable)) of \(grouped(receipts)) receipts can't be read and do not "
+                    + "count: the first: \(firstUnreadable)")
+        }
+        let matched = arms.reduce(repeated + early) { $0 + $1.opened }
+        if receipts > unreadable, matched == 0 {
+            lines.append(
+                "none of the \(grouped(receipts)) receipts belongs to a row that was accepted or held "
+                    + "out: are they of another campaign?")
+        } else if early > 0, early == matched {
+            lines.append(
+                "all \(grouped(early)) receipts of this campaign's devices are from before their "
+                    + "notification: are their times in the time zone that they name, or UTC?")
+        }
+        return lines
     }
 
     static func percent(_ share: Double) -> String { "\(decimal(share * 100, places: 1))%" }

@@ -1,0 +1,89 @@
+import BroadsideLists
+import BroadsideRows
+import BroadsideSupport
+
+/// Columns of a file of receipts. A column that is not named is found by its usual names.
+public struct ReceiptColumns: Sendable {
+    /// Column of the device token; nil to find it.
+    public var token: String?
+    /// Column of the notification's apns-id; nil to find it.
+    public var notification: String?
+    /// Column of the time; nil to find it.
+    public var time: String?
+    /// Further columns by whose values opens are counted.
+    public var by: [String]
+
+    /// Usual names; letters may be capitals.
+    private static let usualNotifications = ["apns_id", "apns-id", "apnsId"]
+    private static let usualTokens = ["token", "device_token", "deviceToken", "push_token"]
+    private static let usualTimes = ["time", "timestamp", "event_time", "opened_at", "date"]
+
+    /// Names the columns.
+    ///
+    /// - Parameters:
+    ///   - token: Column of the device token; nil to find it.
+    ///   - notification: Column of the apns-id; nil to find it.
+    ///   - time: Column of the time; nil to find it.
+    ///   - by: Further columns by whose values opens are counted.
+    public init(
+        token: String? = nil, notification: String? = nil, time: String? = nil, by: [String] = []
+    ) {
+        self.token = token
+        self.notification = notification
+        self.time = time
+        self.by = by
+    }
+
+    /// Returns the column that names the row or the device, and whether it has tokens.
+    func key(of path: String) throws(BroadsideError) -> (column: String, isToken: Bool) {
+        guard token == nil || notification == nil else {
+            throw .usage("id-column", "and --token-column exclude each other: give one of them")
+        }
+        if let notification { return (notification, false) }
+        if let token { return (token, true) }
+        if let found = try find(Self.usualNotifications, in: path) { return (found, false) }
+        if let found = try find(Self.usualTokens, in: path) { return (found, true) }
+        let list = try TokenList(
+            .file(path), format: nil, tokenColumn: nil, option: "receipts", isInspected: false)
+        let isPlain = !list.format.hasHeader && !list.format.namesColumnsInEachRow
+        throw .usage(
+            "receipts",
+            "\(printable(path)) has neither a column apns_id nor a column token: "
+                + (isPlain ? "write a header" : "name one with --id-column or --token-column"))
+    }
+
+    /// Returns the column of the time, or its usual name if the file has none.
+    func time(of path: String) throws(BroadsideError) -> String {
+        if let time { return time }
+        return try find(Self.usualTimes, in: path) ?? Self.usualTimes[0]
+    }
+
+    /// Returns the first of some columns that the file has.
+    private func find(_ names: [String], in path: String) throws(BroadsideError) -> String? {
+        for name in names {
+            do throws(BroadsideError) {
+                let list = try TokenList(
+                    .file(path), format: nil, tokenColumn: name, option: "receipts",
+                    isInspected: false)
+                guard list.format.hasHeader || list.format.namesColumnsInEachRow else { continue }
+                if try hasValue(list) { return name }
+            } catch {
+                if error.isFaultyList || error.exitCode != ExitCode.badRequest { throw error }
+                // A file that can't be opened has no other column either.
+                if !(try fileExists(path)) { throw error }
+            }
+        }
+        return nil
+    }
+
+    /// Whether any of the first rows has the column; in a file without rows, its header is enough.
+    private func hasValue(_ list: TokenList) throws(BroadsideError) -> Bool {
+        var rows = try RowCursor(list, rowsAtOnce: 1_000)
+        var count = 0
+        while count < 1_000, try rows.next() != nil {
+            count += 1
+            if rows.reader.field(0).isText { return true }
+        }
+        return count == 0
+    }
+}
