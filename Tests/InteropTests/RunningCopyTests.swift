@@ -5,7 +5,7 @@ import Testing
 /// Copies of a ledger that are made while its run is sending: they are from before what it reserved later.
 @Suite(.timeLimit(.minutes(60)))
 struct RunningCopyTests {
-    /// What became of the original after the copy was made.
+    /// State of the original after the copy was made.
     enum Original: CaseIterable {
         case ended, killed, runs
     }

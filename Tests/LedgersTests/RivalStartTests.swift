@@ -15,7 +15,7 @@ struct RivalStartTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// What became of the starts at one place.
+    /// The outcomes of the starts at one place.
     private final class Round: Sendable {
         let path: String
         let holders = Atomic<Int>(0)

@@ -6,7 +6,7 @@ import Testing
 
 /// `--payload-by`: which payload a row gets, and what is counted of those that get none of their own.
 @Suite struct PayloadChoiceTests {
-    /// What became of each row of a column.
+    /// The outcome of each row of a column.
     private struct Outcome {
         /// The name of the row's payload, or why it has none.
         var payloads: [String] = []

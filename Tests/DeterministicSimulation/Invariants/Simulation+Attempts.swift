@@ -10,7 +10,7 @@ struct SentRequest {
 }
 
 extension Simulation {
-    /// What became of a request, as its client knows it.
+    /// The outcome of a request, as its client knows it.
     private enum Knowledge {
         /// Surely not acted on: it does not count as an attempt.
         case notProcessed
