@@ -1,6 +1,6 @@
 internal import BroadsideAPNs
 import BroadsideLedgerFormat
-import BroadsideLists
+public import BroadsideLists
 import BroadsideRows
 public import BroadsideSupport
 internal import BroadsideTLS
@@ -11,17 +11,19 @@ public enum LedgerErasure {
     /// Erases the devices of a list from ledgers, one ledger after the other.
     ///
     /// - Parameters:
-    ///   - tokens: Path of the list of devices.
+    ///   - tokens: List of the devices, or one device.
+    ///   - tokenColumn: Column of the list with the tokens; nil: `token`.
     ///   - directories: Directories of ledgers, or with ledgers immediately below them.
     ///   - report: Receives a line about each ledger once it is durable, and one about them all.
     /// - Throws: Exit code 2 if the list or a directory is wrong, 5 if a disk fails, 7 if another
     ///   process uses a ledger. Ledgers before that one are done, and it is as it was or done.
     public static func run(
-        tokens: String, ledgers directories: [String], report: (String) -> Void
+        tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
+        report: (String) -> Void
     ) throws(BroadsideError) {
         let collection = try LedgerCollection(directories, option: "ledger")
         var devices = DeviceSet()
-        try read(tokens, into: &devices)
+        try read(tokens, tokenColumn, into: &devices)
         for note in [collection.note, collection.closedNote] {
             if let note { standardErrorLine("broadside: warning: --ledger: \(note)") }
         }
@@ -39,9 +41,18 @@ public enum LedgerErasure {
     /// Reads the devices. Each row must have a token, because a device in a row that can't be read
     /// would be kept.
     private static func read(
-        _ tokens: String, into devices: inout DeviceSet
+        _ tokens: TokenSource, _ tokenColumn: String?, into devices: inout DeviceSet
     ) throws(BroadsideError) {
-        let list = try TokenList(.file(tokens), format: nil, tokenColumn: nil)
+        if case .single(let token) = tokens {
+            guard let digits = canonicalToken(token) else {
+                throw .usage(
+                    "token",
+                    "'\(wordExcerpt(token))' is not a device token: write its hexadecimal digits")
+            }
+            _ = devices.insert(digits.rawSpan)
+            return
+        }
+        let list = try TokenList(tokens, format: nil, tokenColumn: tokenColumn)
         var cursor = try RowCursor(list, endsOnSignals: true)
         var digits = TokenDigits()
         while let row = try cursor.next() {

@@ -105,8 +105,15 @@ struct ListHeader {
                 "\(location(of: wanted, token: token)) no column '\(printable(wanted))': \(guess)its "
                     + "columns are \(shownColumns(columns))"
                     + (Self.separatorAdvice(columns)
-                        ?? (wanted == token ? ": name one with --token-column" : "")))
+                        ?? (wanted == token ? tokenColumnAdvice : "")))
         }
+    }
+
+    /// What to do if the token's column is missing. `--token-column` names that of the list.
+    private var tokenColumnAdvice: String {
+        name.isOf(option: "suppress")
+            ? ": call its tokens' column '\(TokenList.defaultTokenColumn)', or as in --tokens"
+            : ": name one with --token-column"
     }
 
     /// Returns the only column whose name contains the word token, if the token column is the

@@ -32,6 +32,7 @@ final class Files: Sendable {
             ("strange/diary", "Dear diary"), ("no.gz", "aabb\n"), ("no.zst", "aabb\n"),
             ("empty", ""),
             ("garbage", "-----BEGIN PRIVATE KEY-----\nbm8=\n-----END PRIVATE KEY-----\n"),
+            ("users", "user,device token\nx,\(String(repeating: "ab", count: 32))\n"),
             ("bad-json", "{\"aps\":\n  {\"alert\" \"x\"}}"),
             ("umlaut-json", "{\"aps\":\"äöü\" ,}"),
             ("array", "[1]"), ("cut-off", "{\"aps\":{\"alert\":\"x\""),

@@ -134,6 +134,37 @@ struct ForgetTests {
         }
     }
 
+    @Test func `One device, or a column of another name, erases the same devices`() throws {
+        let sent = try campaign.send(to: server.endpoint)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let one = try copy(campaign.ledger)
+        let finished = try Broadside.run(
+            ["ledger", "forget", "--ledger", one, "--token", token(3).uppercased()],
+            in: campaign.directory)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        _ = try judge(campaign.ledger, one, devices([3]))
+        let other = try copy(campaign.ledger)
+        let list = try campaign.directory.write(
+            "User;Device Token\nx;\(token(3))\n", to: "users.csv")
+        let column = try Broadside.run(
+            [
+                "ledger", "forget", "--ledger", other, "--tokens", list, "--token-column",
+                "device token",
+            ],
+            in: campaign.directory)
+        #expect(column.exitCode == 0, "\(column.errors)")
+        _ = try judge(campaign.ledger, other, devices([3]))
+        for (options, words) in [
+            (["--token", "zz"], "--token 'zz' is not a device token"),
+            (["--token", token(3), "--tokens", list], "exclude each other"),
+            ([], "--tokens FILE"), (["--tokens", list], "did you mean 'Device Token'?"),
+        ] {
+            let refused = try Broadside.run(
+                ["ledger", "forget", "--ledger", other] + options, in: campaign.directory)
+            #expect(refused.exitCode == 2 && refused.errors.contains(words), "\(refused.errors)")
+        }
+    }
+
     @Test(arguments: ["lines", "csv", "tsv", "jsonl"])
     func `A list from standard input loses the rows of erased devices and keeps its places`(
         format: String

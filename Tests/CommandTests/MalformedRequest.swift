@@ -121,6 +121,7 @@ extension MalformedRequest {
         .init(["--suppress", "@directory"], says: ["--suppress", "@directory"]),
         .init(["--suppress", "-"], says: ["--suppress -"]),
         .init(["--suppress", "@garbage"], says: ["--suppress", "@garbage", "line 1"]),
+        .init(["--suppress", "@users"], says: ["@users", "call its tokens' column 'token'"]),
         .init(["--suppress", "@bad-json"], says: ["--suppress", "@bad-json", "line 1"]),
         .init(["--tokens", "@no.gz"], says: ["@no.gz", "is not a gzip file"]),
         .init(["--tokens", "@no.zst"], says: ["@no.zst", "is not a zstd file"]),

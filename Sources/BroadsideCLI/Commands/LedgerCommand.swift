@@ -9,7 +9,7 @@ enum LedgerCommand {
         name: "ledger",
         summary: "stats | export | verify | find | merge | repair | forget: the results of runs",
         usage:
-            "stats|export|verify|find|repair --ledger DIR [OPTIONS] | merge DIR... | forget --tokens FILE --ledger DIR...",
+            "stats|export|verify|find|repair --ledger DIR [OPTIONS] | merge DIR... | forget --tokens FILE|--token TOKEN --ledger DIR...",
         discussion: """
             stats   counts of rows by state and reason; --json for programs
             export  the rows in list order, with state, status, reason, apns-id; with --follow as they
@@ -62,6 +62,7 @@ enum LedgerCommand {
         var cursor: String?
         var notificationID: String?
         var token: String?
+        var tokenColumn: String?
 
         static let defaults = Values()
     }
@@ -98,7 +99,12 @@ enum LedgerCommand {
                 "export: with --follow, a file that remembers how far it came: started again, it writes each row once"
             ),
             .text("apns-id", "ID", \.notificationID, "find: the row with this apns-id"),
-            .text("token", "TOKEN", \.token, "find: the rows with this device token"),
+            .text(
+                "token", "TOKEN", \.token,
+                "find: the rows with this device token; forget: this device"),
+            .text(
+                "token-column", "NAME", \.tokenColumn,
+                "forget: column of --tokens with the device tokens (default: token)"),
         ])
 
     private static func run(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
@@ -116,7 +122,7 @@ enum LedgerCommand {
             case "find": ["ledger", "apns-id", "token", "tokens", "json"]
             case "merge": ["output", "tokens"]
             case "repair": ["ledger", "output", "tokens"]
-            case "forget": ["ledger", "tokens"]
+            case "forget": ["ledger", "tokens", "token-column", "token"]
             default: ["ledger"]
             }
         for option in description.options where arguments.has(option.name) {
@@ -133,11 +139,7 @@ enum LedgerCommand {
         let path = try arguments.required("ledger", "DIR")
         if subcommand == "find" { return try find(values) }
         if subcommand == "forget" {
-            let tokens = try arguments.required("tokens", "FILE")
-            try LedgerErasure.run(
-                tokens: tokens, ledgers: values.ledgers + arguments.words.dropFirst(),
-                report: { printText($0 + "\n") })
-            return 0
+            return try forget(values, arguments)
         }
         guard values.ledgers.count == 1 else {
             throw .usage("ledger", "is given twice: ledger \(subcommand) takes one")
@@ -165,6 +167,21 @@ enum LedgerCommand {
             try export(ledger, values)
         default: printText(try ledger.verify() + "\n")
         }
+        return 0
+    }
+
+    private static func forget(
+        _ values: Values, _ arguments: ParsedArguments
+    ) throws(BroadsideError) -> Int32 {
+        try arguments.require([RequiredOption("tokens", "FILE", or: [("token", "TOKEN")])])
+        if values.token != nil, let name = ["tokens", "token-column"].first(where: arguments.has) {
+            throw .usage(name, "and --token exclude each other: give one of them")
+        }
+        let directories = values.ledgers + arguments.words.dropFirst()
+        try LedgerErasure.run(
+            tokens: values.token.map { .single($0) } ?? .file(values.tokens ?? ""),
+            tokenColumn: values.tokenColumn, ledgers: directories,
+            report: { printText($0 + "\n") })
         return 0
     }
 

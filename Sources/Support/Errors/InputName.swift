@@ -19,5 +19,8 @@ package struct InputName: Sendable, CustomStringConvertible {
         self.description = description
     }
 
+    /// Whether an option gave the file.
+    package func isOf(option: String) -> Bool { self.option == option }
+
     package static let standardInput = InputName("standard input")
 }
