@@ -69,46 +69,20 @@ indirect enum JSONValue {
         _ token: JSONTokenizer.Token, _ text: [UInt8]
     ) throws(JSONError) -> String {
         guard token.hasEscapes else { return String(decoding: text[token.range], as: UTF8.self) }
-        var bytes: [UInt8] = []
-        var offset = token.start
-        while offset < token.start + token.count {
-            guard text[offset] == UInt8(ascii: "\\") else {
-                bytes.append(text[offset])
-                offset += 1
-                continue
-            }
-            let escape = text[offset + 1]
-            let start = offset
-            offset += 2
-            switch escape {
-            case UInt8(ascii: "b"): bytes.append(0x08)
-            case UInt8(ascii: "f"): bytes.append(0x0c)
-            case UInt8(ascii: "n"): bytes.append(0x0a)
-            case UInt8(ascii: "r"): bytes.append(0x0d)
-            case UInt8(ascii: "t"): bytes.append(0x09)
-            case UInt8(ascii: "u"):
-                var value = unit(text, offset)
-                offset += 4
-                if value & 0xfc00 == 0xd800, offset + 6 <= token.start + token.count,
-                    text[offset] == UInt8(ascii: "\\"), text[offset + 1] == UInt8(ascii: "u"),
-                    unit(text, offset + 2) & 0xfc00 == 0xdc00
-                {
-                    value = 0x1_0000 + (value & 0x3ff) << 10 + unit(text, offset + 2) & 0x3ff
-                    offset += 6
-                }
-                // Half of a pair alone is no character.
-                guard let scalar = Unicode.Scalar(value) else {
-                    throw JSONError(.badEscape, at: start)
-                }
-                bytes += String(Character(scalar)).utf8
-            default: bytes.append(escape)
+        var value = ""
+        var problem: Int?
+        // SAFETY: only the output accesses the temporary storage, within the closure; it counts the
+        // bytes that are set, which are no more than the escaped form has.
+        unsafe withUnsafeTemporaryAllocation(byteCount: token.count, alignment: 1) { storage in
+            var output = unsafe OutputRawSpan(buffer: storage, initializedCount: 0)
+            let inside = unsafe text.span.bytes.extracting(token.range)
+            problem = JSONEscapes.decode(inside, into: &output)
+            value = unsafe output.bytes.withUnsafeBytes {
+                unsafe String(decoding: $0, as: UTF8.self)
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// Four hexadecimal digits.
-    private static func unit(_ text: [UInt8], _ offset: Int) -> UInt32 {
-        UInt32(String(decoding: text[offset..<(offset + 4)], as: UTF8.self), radix: 16) ?? 0
+        // Half of a pair alone is no character.
+        if let problem { throw JSONError(.badEscape, at: token.start + problem) }
+        return value
     }
 }
