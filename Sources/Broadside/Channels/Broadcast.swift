@@ -21,11 +21,11 @@ struct Broadcast {
     /// Reads payload and credential.
     init(_ options: BroadcastOptions) throws(BroadsideError) {
         self.options = options
-        app = try ChannelOptions.checkApp(options.app)
-        channel = try ChannelOptions.checkChannel(options.channel)
+        app = try options.request.checkedApp()
+        channel = try options.request.checkedChannel()
         var warnings: [String] = []
         payload = try Self.payload(options, &warnings)
-        let connection = options.connection
+        let connection = options.request.connection
         server = try SingleRequestServer(
             connection, host: Endpoints.broadcastHost(connection.environment),
             port: Endpoints.defaultPort, bodyLimit: Self.bodyLimit, warnings: &warnings)
@@ -86,7 +86,8 @@ struct Broadcast {
             payloadSHA256: hexadecimal(sha256(payload)), topic: app,
             pushType: PushType.liveActivity.rawValue, priority: Int(options.priority.rawValue),
             expiration: options.expirationText, collapseID: nil,
-            environment: options.connection.environment.rawValue, shard: nil, suppressSHA256: nil,
+            environment: options.request.connection.environment.rawValue, shard: nil,
+            suppressSHA256: nil,
             wireProtocol: CampaignIdentity.broadcastProtocol, channel: channel)
     }
 
@@ -114,12 +115,7 @@ struct Broadcast {
         let shown = request(
             requestID: "… (from the ledger's number)",
             expiration: "\(options.expiration.unixSeconds(startUnixSeconds: now))")
-        let isToken = server.credential.kind == .providerToken
-        print(
-            shown.text(
-                authority: server.authority, credential: isToken ? server.credential.summary : nil),
-            terminator: "")
-        print("\npreview: nothing was sent, nothing was written")
+        print(server.preview(shown) + "\npreview: nothing was sent, nothing was written")
     }
 
     /// What would be sent, for people.
@@ -150,7 +146,7 @@ struct Broadcast {
         line.add("attempts", UInt64(outcome.attempts))
         let time = outcome.settledAtMilliseconds
         line.add("settled_at_ms", time == 0 ? nil : time)
-        if options.isJSON {
+        if options.request.isJSON {
             printText(line.object + "\n")
         } else {
             var text = "\(outcome.state.name)  request \(ledger.requestID)"
@@ -169,7 +165,7 @@ struct Broadcast {
                 status: outcome.status, reason: Reason(text: outcome.reason))
         if response.reasonText == nil { response.reasonText = outcome.reason }
         let advice = ChannelRefusal.advice(
-            response, app: app, environment: options.connection.environment)
+            response, app: app, environment: options.request.connection.environment)
         switch outcome.state {
         case .accepted: return ExitCode.complete
         case .rejected:

@@ -3,10 +3,8 @@ public import BroadsideRows
 
 /// Options of `broadside broadcast`.
 public struct BroadcastOptions: Sendable {
-    /// Bundle ID of the app.
-    public var app: String?
-    /// ID of the channel.
-    public var channel: String?
+    /// App, channel, credential and output; a broadcast to production needs a confirmation.
+    public var request = ChannelRequestOptions()
     /// File with the payload.
     public var payload: String?
     /// Whether errors of the payload are refused.
@@ -23,16 +21,6 @@ public struct BroadcastOptions: Sendable {
     public var retry: ReopenedStates = []
     /// Number of attempts if APNs is overloaded.
     public var attemptsMax = 5
-    /// Credential, environment and endpoint.
-    public var connection = SendOptions()
-    /// Whether the outcome is printed as JSON.
-    public var isJSON = false
-    /// Whether the request is only checked; nothing is connected or written.
-    public var isDryRun = false
-    /// Number of requests to print instead of sending; nil: the request is sent.
-    public var preview: Int?
-    /// Whether a broadcast to production needs no confirmation.
-    public var isConfirmed = false
 
     /// Creates options with their defaults.
     public init() {}

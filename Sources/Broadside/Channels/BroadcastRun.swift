@@ -19,11 +19,11 @@ public enum BroadcastRun {
     public static func run(_ options: BroadcastOptions) throws(BroadsideError) -> Int32 {
         let broadcast = try Broadcast(options)
         for warning in broadcast.warnings { standardErrorLine("broadside: warning: \(warning)") }
-        if options.preview != nil {
+        if options.request.preview != nil {
             broadcast.show()
             return 0
         }
-        if options.isDryRun {
+        if options.request.isDryRun {
             printText(broadcast.plan)
             return 0
         }
@@ -42,7 +42,8 @@ public enum BroadcastRun {
     private static func confirm(
         _ options: BroadcastOptions, _ broadcast: Broadcast
     ) throws(BroadsideError) {
-        guard broadcast.server.isProduction, !options.isConfirmed, isatty(STDIN_FILENO) == 1 else {
+        guard broadcast.server.isProduction, !options.request.isConfirmed, isatty(STDIN_FILENO) == 1
+        else {
             return
         }
         standardError(broadcast.plan)

@@ -21,8 +21,8 @@ struct ChannelCall {
         self.channel = channel
         self.server = server
         storage = options.storage
-        environment = options.connection.environment
-        isJSON = options.isJSON
+        environment = options.request.connection.environment
+        isJSON = options.request.isJSON
         let path = BroadcastChannel.channelsPath(app: app)
         let named = channel.map { [(name: "apns-channel-id", value: $0)] } ?? []
         request =
@@ -34,24 +34,21 @@ struct ChannelCall {
                         "{\"message-storage-policy\":\(options.storage.policy),\"push-type\":\"\(BroadcastChannel.pushType)\"}"
                             .utf8))
             case .read: SingleRequest(method: "GET", path: path, fields: named)
-            case .list: SingleRequest(method: "GET", path: BroadcastChannel.listPath(app: app))
+            case .list: Self.list(app: app)
             case .delete: SingleRequest(method: "DELETE", path: path, fields: named)
             }
     }
 
     /// Request for the list of all channels.
-    var list: SingleRequest {
+    var list: SingleRequest { Self.list(app: app) }
+
+    private static func list(app: String) -> SingleRequest {
         SingleRequest(method: "GET", path: BroadcastChannel.listPath(app: app))
     }
 
     /// Prints the request.
     func show() {
-        let isToken = server.credential.kind == .providerToken
-        print(
-            request.text(
-                authority: server.authority, credential: isToken ? server.credential.summary : nil),
-            terminator: "")
-        print("\npreview: nothing was sent")
+        print(server.preview(request) + "\npreview: nothing was sent")
     }
 
     /// What would be done, for people.

@@ -14,26 +14,26 @@ public enum ChannelRun {
     /// - Throws: Exit code 1 if APNs can't be reached or is overloaded, 2 if the request is wrong, 4
     ///   if APNs refuses it, 6 if it is unknown whether a channel was created.
     public static func run(_ options: ChannelOptions) throws(BroadsideError) -> Int32 {
-        let app = try ChannelOptions.checkApp(options.app)
+        let app = try options.request.checkedApp()
         let needsChannel = options.action == .read || options.action == .delete
-        guard needsChannel || options.channel == nil else {
+        guard needsChannel || options.request.channel == nil else {
             throw .usage("channel", "is not an option of channel \(options.action): leave it out")
         }
-        let channel = needsChannel ? try ChannelOptions.checkChannel(options.channel) : nil
-        let environment = options.connection.environment
+        let channel = needsChannel ? try options.request.checkedChannel() : nil
+        let environment = options.request.connection.environment
         var warnings: [String] = []
         let server = try SingleRequestServer(
-            options.connection, host: Endpoints.channelHost(environment),
+            options.request.connection, host: Endpoints.channelHost(environment),
             port: Endpoints.channelPort(environment), bodyLimit: BroadcastChannel.listCountMax,
             warnings: &warnings)
-        try server.credential.checkApp(app, options.connection)
+        try server.credential.checkApp(app, options.request.connection)
         for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
         let call = ChannelCall(options, app: app, channel: channel, server: server)
-        if options.preview != nil {
+        if options.request.preview != nil {
             call.show()
             return 0
         }
-        if options.isDryRun {
+        if options.request.isDryRun {
             printText(call.plan)
             return 0
         }
@@ -46,7 +46,7 @@ public enum ChannelRun {
     private static func confirm(
         _ options: ChannelOptions, _ call: ChannelCall
     ) throws(BroadsideError) {
-        guard !options.isConfirmed else { return }
+        guard !options.request.isConfirmed else { return }
         guard isatty(STDIN_FILENO) == 1 else {
             throw .usage(
                 "yes",

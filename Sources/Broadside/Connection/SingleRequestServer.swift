@@ -63,6 +63,13 @@ struct SingleRequestServer {
         route.port == 443 ? String(hostAndPort.dropLast(4)) : hostAndPort
     }
 
+    /// Text of a request as it would be sent; in place of a provider token it names the credential.
+    func preview(_ request: SingleRequest) -> String {
+        request.text(
+            authority: authority,
+            credential: credential.kind == .providerToken ? credential.summary : nil)
+    }
+
     /// Opens a connection up to the server's SETTINGS.
     ///
     /// - Throws: Exit code 1; no request was sent.

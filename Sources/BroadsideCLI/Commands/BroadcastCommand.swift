@@ -58,15 +58,17 @@ enum BroadcastCommand {
                 ] + (sendsNothing ? [] : [.ledger]))
             var options = BroadcastOptions()
             try group.read(arguments, into: &options)
-            options.connection = try ChannelOptionGroups.connection(arguments)
+            options.request.connection = try ChannelOptionGroups.connection(arguments)
             return try BroadcastRun.run(options)
         })
 
     private static let group = OptionGroup<BroadcastOptions>(
         title: "Broadcast",
         options: [
-            .text("app", "BUNDLE", \.app, "the app's bundle ID, without a suffix"),
-            .text("channel", "ID", \.channel, "the channel's ID, as channel create printed it"),
+            .text("app", "BUNDLE", \.request.app, "the app's bundle ID, without a suffix"),
+            .text(
+                "channel", "ID", \.request.channel, "the channel's ID, as channel create printed it"
+            ),
             .file(
                 "payload", \.payload,
                 "the JSON payload: event update or end, timestamp, content-state; at most 5,120 bytes"
@@ -74,15 +76,10 @@ enum BroadcastCommand {
             .file(
                 "ledger", \.ledger, use: .ledger, placeholder: "DIR",
                 "directory for the outcome: new, or that of an earlier start of this broadcast"),
-            .custom(
-                "priority", .choice(["10", "5", "1"]), "10|5|1",
+            .priority(
+                ["10", "5", "1"],
                 "apns-priority: 10 at once, 5 with regard to power, 1 low (default: 10)"
-            ) { (text, options) throws(BroadsideError) in
-                guard let value = UInt8(text), let priority = Priority(rawValue: value) else {
-                    throw .usage("priority", "'\(text)' is unknown: use 10, 5 or 1")
-                }
-                options.priority = priority
-            },
+            ) { (priority, options) in options.priority = priority },
             .custom(
                 "expiration", .text, "TIME",
                 "until when APNs keeps the broadcast for subscribers that are away: 0, Unix seconds, or +2h from the first start; at most 8 hours, and 0 only if the channel stores nothing (default: 0)"
@@ -97,15 +94,7 @@ enum BroadcastCommand {
                 "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
                 "send a broadcast again that an earlier start left in these states"
             ) { (text, options) throws(BroadsideError) in
-                for state in text.split(separator: ",") {
-                    switch state {
-                    case "failed": options.retry.insert(.failed)
-                    case "unknown": options.retry.insert(.unknown)
-                    default:
-                        throw .usage(
-                            "retry", "'\(state)' is unknown: use failed, unknown or both")
-                    }
-                }
+                options.retry = try reopenedStates(text)
             },
             .integer(
                 "max-attempts", 1...100, \.attemptsMax,
@@ -114,13 +103,13 @@ enum BroadcastCommand {
                 "payload-check", \.payloadCheck,
                 "refuse a payload with errors, or send it all the same"),
             .text("name", "TEXT", \.name, "name for status and report"),
-            .flag("yes", \.isConfirmed, "do not ask for confirmation before production"),
-            .flag("json", \.isJSON, "print the outcome as JSON"),
+            .flag("yes", \.request.isConfirmed, "do not ask for confirmation before production"),
+            .flag("json", \.request.isJSON, "print the outcome as JSON"),
             .flag(
-                "dry-run", \.isDryRun,
+                "dry-run", \.request.isDryRun,
                 "check everything and print the plan; connect to nothing, write nothing"),
             .integer(
-                "preview", 1...SendOptions.previewLimit, \.preview,
+                "preview", 1...SendOptions.previewLimit, \.request.preview,
                 "print the request as it would be sent; connect to nothing, write nothing"),
         ])
 }

@@ -69,7 +69,7 @@ enum ChannelCommand {
             var options = ChannelOptions()
             options.action = action
             try group.read(arguments, into: &options)
-            options.connection = try ChannelOptionGroups.connection(arguments)
+            options.request.connection = try ChannelOptionGroups.connection(arguments)
             return try ChannelRun.run(options)
         })
 
@@ -81,18 +81,21 @@ enum ChannelCommand {
     private static let group = OptionGroup<ChannelOptions>(
         title: "Channel",
         options: [
-            .text("app", "BUNDLE", \.app, "the app's bundle ID, without a suffix"),
+            .text("app", "BUNDLE", \.request.app, "the app's bundle ID, without a suffix"),
             .text(
-                "channel", "ID", \.channel, "read, delete: the channel's ID, as create printed it"),
+                "channel", "ID", \.request.channel,
+                "read, delete: the channel's ID, as create printed it"),
             .choice(
                 "storage", \.storage,
                 "create: what APNs keeps for subscribers that are away: nothing, or the newest broadcast for up to 8 hours"
             ),
-            .flag("yes", \.isConfirmed, "delete: do not ask for confirmation"),
-            .flag("json", \.isJSON, "print the result as JSON"),
-            .flag("dry-run", \.isDryRun, "check everything and print the plan; connect to nothing"),
+            .flag("yes", \.request.isConfirmed, "delete: do not ask for confirmation"),
+            .flag("json", \.request.isJSON, "print the result as JSON"),
+            .flag(
+                "dry-run", \.request.isDryRun,
+                "check everything and print the plan; connect to nothing"),
             .integer(
-                "preview", 1...SendOptions.previewLimit, \.preview,
+                "preview", 1...SendOptions.previewLimit, \.request.preview,
                 "print the request as it would be sent; connect to nothing"),
         ])
 }

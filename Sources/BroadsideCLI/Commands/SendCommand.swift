@@ -103,14 +103,8 @@ enum SendCommand {
                 "apns-topic: the app's bundle ID, with the push type's suffix; {{column}} is replaced "
                     + "(with a provider token, at most 256 topics, each with guards of its own)"),
             pushType,
-            .custom(
-                "priority", .choice(["1", "5", "10"]), "1|5|10",
-                "apns-priority (default: 10; 5 for background)"
-            ) { (text, options) throws(BroadsideError) in
-                guard let value = UInt8(text).flatMap(Priority.init(rawValue:)) else {
-                    throw .usage("priority", "'\(text)' is unknown: use 10, 5 or 1")
-                }
-                options.priority = value
+            .priority(["1", "5", "10"], "apns-priority (default: 10; 5 for background)") {
+                (priority, options) in options.priority = priority
             },
             .custom(
                 "expiration", .number, "WHEN",

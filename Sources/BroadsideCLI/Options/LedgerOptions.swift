@@ -21,15 +21,7 @@ enum LedgerOptions {
             "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
             "with --resume: send again the rows in these states: failed, unknown, or failed,unknown"
         ) { (text, options) throws(BroadsideError) in
-            for state in text.split(separator: ",").map(String.init) {
-                switch state {
-                case "failed": options.retry.insert(.failed)
-                case "unknown": options.retry.insert(.unknown)
-                default:
-                    throw .usage(
-                        "retry", "'\(state)' is unknown: use failed, unknown or both")
-                }
-            }
+            options.retry = try reopenedStates(text)
         },
     ]
 

@@ -1,4 +1,5 @@
 import Broadside
+import BroadsideAPNs
 import BroadsideSupport
 
 /// Values of a command's options.
@@ -194,6 +195,22 @@ struct Option<Values: OptionValues>: Sendable {
         return Option(.init(name, .choice(names), shown, help)) {
             (arguments, values) throws(BroadsideError) in
             if let value = try arguments.choice(name, Value.self) { set(value, &values) }
+        }
+    }
+
+    /// Value of apns-priority.
+    ///
+    /// - Parameter words: The values, in the order of the help.
+    static func priority(
+        _ words: [String], _ help: String,
+        _ set: @escaping @Sendable (Priority, inout Values) -> Void
+    ) -> Option {
+        custom("priority", .choice(words), words.joined(separator: "|"), help) {
+            (text, values) throws(BroadsideError) in
+            guard let priority = UInt8(text).flatMap(Priority.init(rawValue:)) else {
+                throw .usage("priority", "'\(text)' is unknown: use 10, 5 or 1")
+            }
+            set(priority, &values)
         }
     }
 

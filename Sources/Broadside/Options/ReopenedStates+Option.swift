@@ -1,0 +1,15 @@
+package import BroadsideRows
+package import BroadsideSupport
+
+/// Returns the states that `--retry` names, such as `failed,unknown`.
+package func reopenedStates(_ text: String) throws(BroadsideError) -> ReopenedStates {
+    var states: ReopenedStates = []
+    for name in text.split(separator: ",") {
+        switch name {
+        case "failed": states.insert(.failed)
+        case "unknown": states.insert(.unknown)
+        default: throw .usage("retry", "'\(name)' is unknown: use failed, unknown or both")
+        }
+    }
+    return states
+}
