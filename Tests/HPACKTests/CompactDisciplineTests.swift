@@ -68,7 +68,7 @@ import Testing
         #expect(mirror.size == 820)
         #expect(mirror.layout != before)
         #expect(mirror.index(of: .identifier) == 63 && mirror.index(of: .authority) == 69)
-        #expect(try inflater.inflate(block) == fields.map(plain))
+        #expect(try inflater.inflate(block) == fields.map(Self.plain))
         let third = Self.encode(Self.request(id: 3, bearer: renewed, version: 2), &mirror)
         #expect(third.count == 123 && third.contains([0xc5, 0xbe, 0xc3, 0xc2, 0xc1, 0xc0, 0x0f]))
         #expect(try inflater.inflate(third).count == 10)
@@ -83,7 +83,7 @@ import Testing
             for id in 1...3 {
                 let fields = Self.request(id: id, bearer: bearer, version: version)
                 let block = Self.encode(fields, &mirror, huffman: id == 2)
-                #expect(try inflater.inflate(block) == fields.map(plain))
+                #expect(try inflater.inflate(block) == fields.map(Self.plain))
                 #expect(inflater.tableSize == mirror.size && mirror.size <= 4096)
                 if id == 3 { sizes.append(block.count) }
             }
@@ -98,14 +98,21 @@ import Testing
     @Test func `A smaller table takes only the entries that fit, and nghttp2 decodes each request`()
         throws
     {
-        for limit in [0, 100, 300, 400] {
+        try Self.checkSmallTables([0, 100, 300, 400], .compact) { Self.request(id: $0) }
+    }
+
+    /// Encodes three requests for tables of each size, and has nghttp2 decode them.
+    static func checkSmallTables(
+        _ limits: [Int], _ policy: IndexingPolicy, request: (Int) -> [RequestField]
+    ) throws {
+        for limit in limits {
             let inflater = ReferenceInflater()
             var mirror = DynamicTableMirror()
             mirror.limit(capacity: limit)
             inflater.changeLimit(limit)
             for id in 1...3 {
-                let fields = Self.request(id: id)
-                let block = Self.encode(fields, &mirror)
+                let fields = request(id)
+                let block = encode(fields, &mirror, policy)
                 #expect(try inflater.inflate(block) == fields.map(plain))
                 #expect(inflater.tableSize == mirror.size && mirror.size <= limit)
             }
@@ -152,7 +159,7 @@ import Testing
                 }
             }
             let block = Self.encode(fields, &mirror, policy, huffman: Bool.random(using: &random))
-            #expect(try inflater.inflate(block) == fields.map(plain))
+            #expect(try inflater.inflate(block) == fields.map(Self.plain))
             #expect(inflater.tableSize == mirror.size)
         }
     }
@@ -161,7 +168,7 @@ import Testing
         (0..<count).map { _ in UInt8.random(in: 33...126, using: &random) }
     }
 
-    private func plain(_ field: RequestField) -> PlainField {
+    static func plain(_ field: RequestField) -> PlainField {
         guard case .constant(let bytes) = field.value else { fatalError("no holes here") }
         return PlainField(
             name: field.name.text.description, value: String(decoding: bytes, as: UTF8.self))
