@@ -82,12 +82,34 @@ struct ChannelTests {
     private static let broadcasts = "/4/broadcasts/apps/\(app)"
     private static let live = ("apns-push-type", "liveactivity")
 
+    /// A request about the app's channels.
+    private static func channel(
+        _ method: String, _ reason: String, status: Int = 400, _ fields: [(String, String)] = [],
+        body: String = ""
+    ) -> Case {
+        Case(
+            status: status, reason: reason, method: method, path: channels, fields: fields,
+            body: body)
+    }
+
+    private static func id(_ value: String) -> (String, String) { ("apns-channel-id", value) }
+
+    /// A broadcast to the channel that stores nothing.
+    private static func broadcast(
+        _ reason: String, status: Int = 400, _ more: [(String, String)] = [live],
+        body: String = update
+    ) -> Case {
+        Case(
+            status: status, reason: reason, method: "POST", path: broadcasts,
+            fields: [id("CHANNEL")] + more, body: body)
+    }
+
     /// Each reason of the documents by a request; `CHANNEL` is the ID of a channel that stores
     /// nothing.
     static let cases = [
         Case(status: 404, reason: "BadPath", method: "GET", path: "/1/apps/\(app)/channel"),
         Case(status: 404, reason: "BadPath", method: "POST", path: "/4/broadcasts/apps/"),
-        Case(status: 405, reason: "MethodNotAllowed", method: "PUT", path: channels),
+        channel("PUT", "MethodNotAllowed", status: 405),
         Case(
             status: 405, reason: "MethodNotAllowed", method: "GET", path: broadcasts,
             hasToken: false),
@@ -109,79 +131,42 @@ struct ChannelTests {
         Case(
             status: 400, reason: "FeatureNotEnabled", method: "GET",
             path: "/1/apps/com.example.Other/all-channels"),
-        Case(
-            status: 400, reason: "BadRequestPayload", method: "POST", path: channels,
-            body: "{\"push-type\""),
-        Case(status: 400, reason: "PayloadEmpty", method: "POST", path: channels),
-        Case(
-            status: 400, reason: "BadRequestParams", method: "POST", path: channels,
+        channel("POST", "BadRequestPayload", body: "{\"push-type\""),
+        channel("POST", "PayloadEmpty"),
+        channel(
+            "POST", "BadRequestParams",
             body: "{\"message-storage-policy\":1,\"push-type\":\"LiveActivity\",\"name\":\"x\"}"),
-        Case(
-            status: 400, reason: "MissingChannelQueueSize", method: "POST", path: channels,
-            body: "{\"push-type\":\"LiveActivity\"}"),
-        Case(
-            status: 400, reason: "MissingChannelQueueSize", method: "POST", path: channels,
+        channel("POST", "MissingChannelQueueSize", body: "{\"push-type\":\"LiveActivity\"}"),
+        channel(
+            "POST", "MissingChannelQueueSize",
             body: "{\"message-storage-policy\":2,\"push-type\":\"LiveActivity\"}"),
-        Case(
-            status: 400, reason: "MissingPushType", method: "POST", path: channels,
-            body: "{\"message-storage-policy\":1}"),
-        Case(
-            status: 400, reason: "InvalidPushType", method: "POST", path: channels,
+        channel("POST", "MissingPushType", body: "{\"message-storage-policy\":1}"),
+        channel(
+            "POST", "InvalidPushType",
             body: "{\"message-storage-policy\":1,\"push-type\":\"alert\"}"),
-        Case(status: 400, reason: "MissingChannelId", method: "GET", path: channels),
-        Case(
-            status: 400, reason: "BadChannelId", method: "GET", path: channels,
-            fields: [("apns-channel-id", "not base64")]),
-        Case(
-            status: 400, reason: "BadChannelId", method: "GET", path: channels,
-            fields: [("apns-channel-id", String(repeating: "A", count: 260))]),
-        Case(
-            status: 400, reason: "ChannelNotRegistered", method: "DELETE", path: channels,
-            fields: [("apns-channel-id", unknownChannel)]),
-        Case(
-            status: 400, reason: "DuplicateHeaders", method: "GET", path: channels,
-            fields: [("apns-channel-id", "CHANNEL"), ("apns-channel-id", "CHANNEL")]),
-        Case(
-            status: 400, reason: "MissingPushType", method: "POST", path: broadcasts,
-            fields: [("apns-channel-id", "CHANNEL")], body: update),
-        Case(
-            status: 400, reason: "InvalidPushType", method: "POST", path: broadcasts,
-            fields: [("apns-channel-id", "CHANNEL"), ("apns-push-type", "alert")], body: update),
+        channel("GET", "MissingChannelId"),
+        channel("GET", "BadChannelId", [id("not base64")]),
+        channel("GET", "BadChannelId", [id(String(repeating: "A", count: 260))]),
+        channel("DELETE", "ChannelNotRegistered", [id(unknownChannel)]),
+        channel("GET", "DuplicateHeaders", [id("CHANNEL"), id("CHANNEL")]),
+        broadcast("MissingPushType", []),
+        broadcast("InvalidPushType", [("apns-push-type", "alert")]),
         Case(
             status: 400, reason: "MissingChannelId", method: "POST", path: broadcasts,
             fields: [live], body: update),
         Case(
             status: 400, reason: "ChannelNotRegistered", method: "POST", path: broadcasts,
-            fields: [live, ("apns-channel-id", unknownChannel)], body: update),
-        Case(
-            status: 400, reason: "BadExpirationDate", method: "POST", path: broadcasts,
-            fields: [live, ("apns-channel-id", "CHANNEL"), ("apns-expiration", "soon")],
-            body: update),
-        Case(
-            status: 400, reason: "BadExpirationDate", method: "POST", path: broadcasts,
-            fields: [live, ("apns-channel-id", "CHANNEL"), ("apns-expiration", "2000000000")],
-            body: update),
-        Case(
-            status: 400, reason: "BadPriority", method: "POST", path: broadcasts,
-            fields: [live, ("apns-channel-id", "CHANNEL"), ("apns-priority", "7")], body: update),
-        Case(
-            status: 400, reason: "BadMessageId", method: "POST", path: broadcasts,
-            fields: [live, ("apns-channel-id", "CHANNEL"), ("apns-request-id", "1")],
-            body: update),
-        Case(
-            status: 400, reason: "BadMessageId", method: "POST", path: broadcasts,
-            fields: [live, ("apns-channel-id", "CHANNEL"), ("apns-id", "1")], body: update),
-        Case(
-            status: 400, reason: "PayloadEmpty", method: "POST", path: broadcasts,
-            fields: [live, ("apns-channel-id", "CHANNEL")]),
-        Case(
-            status: 413, reason: "PayloadTooLarge", method: "POST", path: broadcasts,
-            fields: [live, ("apns-channel-id", "CHANNEL")],
-            body: String(repeating: " ", count: 5121)),
-        Case(
-            status: 200, reason: "", method: "POST", path: broadcasts,
-            fields: [live, ("apns-channel-id", "CHANNEL")],
-            body: String(repeating: " ", count: 5120 - update.utf8.count) + update),
+            fields: [live, id(unknownChannel)], body: update),
+        broadcast("BadExpirationDate", [live, ("apns-expiration", "soon")]),
+        broadcast("BadExpirationDate", [live, ("apns-expiration", "2000000000")]),
+        broadcast("BadPriority", [live, ("apns-priority", "7")]),
+        broadcast("BadMessageId", [live, ("apns-request-id", "1")]),
+        broadcast("BadMessageId", [live, ("apns-id", "1")]),
+        broadcast("PayloadEmpty", body: ""),
+        broadcast(
+            "PayloadTooLarge", status: 413, body: String(repeating: " ", count: 5121)),
+        broadcast(
+            "", status: 200, body: String(repeating: " ", count: 5120 - update.utf8.count) + update),
     ]
 
     private static func fields(
