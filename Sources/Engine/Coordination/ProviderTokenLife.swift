@@ -115,6 +115,7 @@ package struct ProviderTokenLife {
         version += 1
         isWanted = false
         isStale = false
+        assert(version > 1, "requests with the token before have another version")
         // A token that comes late, after 20 minutes without renewal, is not replaced at once.
         keptUntil = now + ProviderTokenAge.renewableSeconds
     }

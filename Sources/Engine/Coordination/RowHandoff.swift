@@ -71,6 +71,7 @@ final class RowHandoff: Sendable {
     func put(_ row: Row, from reactor: Int) -> Bool {
         state.withLock { state in
             let others = state.ready.subtracting(state.left).subtracting([reactor])
+            assert(!state.left.contains(reactor), "a reactor that has left has no rows")
             guard !others.isEmpty, state.rows.count < limit,
                 state.fieldValueByteCount + row.fieldValues.count <= Self.fieldValueByteCountMax
             else { return false }
@@ -106,6 +107,7 @@ final class RowHandoff: Sendable {
     ///   some.
     func leave(_ reactor: Int) -> Bool {
         state.withLock { state in
+            assert(!state.left.contains(reactor), "a reactor leaves once")
             state.working.remove(reactor)
             guard state.rows.isEmpty, state.working.isEmpty else { return false }
             state.left.insert(reactor)

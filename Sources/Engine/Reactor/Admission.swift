@@ -39,6 +39,8 @@ struct Admission {
         let count = UInt64(max(1, run.rateParticipants + (sharesRate ? 0 : 1)))
         risesAt = run.isPaused ? .max : run.rateRisesAt
         let share = run.isPaused ? 0 : run.milliRate.map { $0 / count }
+        assert(
+            run.milliRate == nil || share != nil, "a run with a rate has no reactor without one")
         // Setting a rate discards accumulated lateness: what a slow rate permits would be too much
         // for a faster rate.
         if share != limiter.milliRate || run.isRampCounting {

@@ -97,6 +97,7 @@ import BroadsideSupport
     ///
     /// - Parameter mustProve: Whether the connection's address loses rows.
     mutating func becomeReady(mustProve: Bool, now: UInt64) {
+        assert(isListening && !isReady, "a connection becomes ready once, while it is heard")
         isReady = true
         pace = ConcurrencyLimiter(now: now)
         trust.requireProof(mustProve)

@@ -29,9 +29,15 @@ struct Liveness {
 
     init(now: UInt64) { lastReceived = now }
 
-    mutating func recordReceived(now: UInt64) { lastReceived = now }
+    mutating func recordReceived(now: UInt64) {
+        assert(now >= lastReceived, "time does not go back")
+        lastReceived = now
+    }
 
-    mutating func recordPing(now: UInt64) { pingSent = now }
+    mutating func recordPing(now: UInt64) {
+        assert(pingSent == nil, "a second PING would extend the wait for the first")
+        pingSent = now
+    }
 
     /// - Parameter isAwaited: Whether requests are open.
     mutating func verdict(isAwaited: Bool, now: UInt64) -> Verdict {

@@ -84,7 +84,10 @@
     }
 
     /// Records that the driver sends nothing.
-    mutating func sendStopped() { isSending = false }
+    mutating func sendStopped() {
+        assert(isSending, "the driver reports bytes that it got")
+        isSending = false
+    }
 
     /// Records that the driver sent `count` bytes.
     ///

@@ -139,7 +139,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// - Returns: Whether the server may have seen the request.
     private mutating func lose(_ tag: RowTag, with index: Int, now: Now) -> Bool {
-        rows.inFlight -= 1
+        rows.endFlight()
         // A request written at the same instant may have left: in doubt.
         if rows.slab[tag].sentNanoseconds > connections[index].outbox.handedOver {
             requeueUncounted(tag)

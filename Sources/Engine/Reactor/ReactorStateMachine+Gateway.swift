@@ -74,7 +74,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Settles a notification that was accepted by silence.
     mutating func confirm(_ tag: RowTag, connection index: Int, now: Now) {
         recordUntimedResponse(index, now: now)
-        rows.inFlight -= 1
+        rows.endFlight()
         settleAccepted(tag, now: now)
     }
 
@@ -91,7 +91,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         recordUntimedResponse(index, now: now)
         run.recordResponse(now)
-        rows.inFlight -= 1
+        rows.endFlight()
         let meaning = packet.meaning
         rows.slab[tag].lastStatus = UInt16(packet.status)
         rows.slab[tag].lastReason = meaning.reason.rawValue

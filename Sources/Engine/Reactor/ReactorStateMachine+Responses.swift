@@ -16,7 +16,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections.addresses.succeeded(
                 connections[index].address, slot: index, now: now.nanoseconds)
         }
-        rows.inFlight -= 1
+        rows.endFlight()
         accept(tag, now: now)
     }
 
@@ -28,23 +28,23 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .response(let tag, let status):
             connections[index].recordResponse(
                 now, sent: rows.slab[tag].sentNanoseconds)
-            rows.inFlight -= 1
+            rows.endFlight()
             refuse(tag, status: status, connection: index, now: now)
         case .notProcessed(let tag):
-            rows.inFlight -= 1
+            rows.endFlight()
             requeueAfterRefusal(tag, refusedOn: index, now: now)
         case .discarded(let tag):
-            rows.inFlight -= 1
+            rows.endFlight()
             requeueUncounted(tag)
         case .lost(let tag):
-            rows.inFlight -= 1
+            rows.endFlight()
             lose(tag, reason: .connectionLost, now: now)
             if connections[index].trust.recordLoss() {
                 replaceUnresponsive(index, "requests are reset one after the other", now: now)
             }
         case .overdue(let tag):
             let sent = rows.slab[tag].sentNanoseconds
-            rows.inFlight -= 1
+            rows.endFlight()
             lose(tag, reason: .timeout, now: now)
             if connections[index].trust.lastResponse <= sent {
                 replaceUnresponsive(index, "no response comes in time", now: now)

@@ -177,6 +177,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             written += 1
         }
         writer.finish()
+        assert(written <= budget, "what rate, pace and trust allow is a limit")
         return written
     }
 
@@ -211,13 +212,16 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func renewAuthorization() { writer.use(run.directives.authorization) }
 
     private mutating func recordSent(_ tag: RowTag, now: Now) {
+        assert(
+            rows.slab[tag].firstSentNanoseconds <= now.nanoseconds,
+            "a row is sent again after it was sent")
         rows.slab[tag].sentNanoseconds = now.nanoseconds
         rows.slab[tag].authorizationVersion = writer.authorizationVersion
         let isRetry = rows.slab[tag].firstSentNanoseconds != 0
         if !isRetry { rows.slab[tag].firstSentNanoseconds = now.nanoseconds }
         rows.slab[tag].attempts += 1
         metrics.countRequest(isRetry: isRetry)
-        rows.inFlight += 1
+        rows.beginFlight()
     }
 
     // MARK: Unproven connections

@@ -13,6 +13,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .running:
             phase = .draining(since: now.nanoseconds)
         case .draining(let since):
+            assert(since <= now.nanoseconds, "a stop lies in the past")
             let isLongEnough = now.nanoseconds - since > settings.requestTimeout
             if isLongEnough || run.directives.isStoppingAtOnce {
                 for index in 0..<connections.count where connections[index].isListening {
@@ -45,6 +46,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             let isLate = now.nanoseconds - since > Self.closeLimit
             guard recorder.isSafe, connections.areAllClosed || isLate else { return }
             leaveRate()
+            assert(rows.slab.count == 0, "a row in hand has neither a verdict nor a release")
             phase = .finished
         case .finished:
             break
@@ -52,6 +54,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func beginClosing(_ now: Now) {
+        assert(rows.inFlight == 0, "connections stay open while a response may come")
         phase = .closing(since: now.nanoseconds)
         for index in 0..<connections.count {
             switch connections[index].phase {

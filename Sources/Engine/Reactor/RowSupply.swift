@@ -24,7 +24,7 @@ struct RowSupply: ~Copyable {
     /// Whether this reactor has registered its rows with `RowHandoff`.
     var hasRegisteredRows = false
     /// Requests without a response.
-    var inFlight = 0
+    private(set) var inFlight = 0
     /// Rows settled without a request in this iteration, and whether the limit stopped it.
     var settledUnsent = 0
     var hasMoreUnsent = false
@@ -111,6 +111,20 @@ struct RowSupply: ~Copyable {
     mutating func awaitSync(_ tag: RowTag) -> UInt64 {
         awaitingSync.append(tag, reservedAt: chunks.reservedAt, in: slab)
         return chunks.reservedAt
+    }
+
+    /// Counts a request of a row in hand.
+    @inline(__always)
+    mutating func beginFlight() {
+        inFlight += 1
+        assert(inFlight <= slab.count, "each request in flight has a row in hand")
+    }
+
+    /// Counts the outcome of a request, before its row moves on.
+    @inline(__always)
+    mutating func endFlight() {
+        assert(inFlight > 0, "an outcome belongs to a request in flight")
+        inFlight -= 1
     }
 
     /// Puts a row first in line for the next connection.
