@@ -48,9 +48,16 @@ package final class RowZones: @unchecked Sendable {
 
     /// The zones, by number less `firstZone`.
     package private(set) var zones: [Zone] = []
-    /// Number of rows whose zone is unknown; the line and the text of the first.
+    /// Number of rows that can't be sent because they have no zone; the line and the text of the
+    /// first.
     package private(set) var unknownRows: UInt64 = 0
     package private(set) var firstUnknown: (line: UInt64, text: String)?
+    /// Number of rows with the default zone because they name no zone that the system knows; the
+    /// line and the text of the first.
+    package private(set) var misnamedRows: UInt64 = 0
+    package private(set) var firstMisnamed: (line: UInt64, text: String)?
+    /// Number of rows with the default zone because their column is empty.
+    package private(set) var unnamedRows: UInt64 = 0
     /// Number of the first row in the file, and number of rows there.
     private var firstRow: UInt64 = 0
     private var count: UInt64 = 0
@@ -90,12 +97,25 @@ package final class RowZones: @unchecked Sendable {
                     if firstUnknown == nil {
                         firstUnknown = (row.line, numbers.text(in: rows.reader))
                     }
+                } else {
+                    switch numbers.latest {
+                    case .known: break
+                    case .unnamed: unnamedRows += 1
+                    case .misnamed:
+                        misnamedRows += 1
+                        if firstMisnamed == nil {
+                            firstMisnamed = (row.line, numbers.text(in: rows.reader))
+                        }
+                    }
                 }
             }
             try append(number, &window)
         }
         try flush(&window)
         zones = try numbers.finish(list)
+        assert(
+            misnamedRows + unnamedRows <= zones.reduce(0) { $0 + $1.rows },
+            "rows with the default zone have a zone")
     }
 
     /// Creates the zones of rows that are known, for tests.
@@ -152,6 +172,18 @@ package struct ZoneNumbers: ~Copyable {
     private var known: [UInt64: UInt16] = [:]
     private var hasRow = false
     private var hasValue = false
+    /// What the latest row has in its column.
+    private(set) var latest = Naming.known
+
+    /// What a row has in its column.
+    enum Naming {
+        /// A zone that the system knows; or there is no column.
+        case known
+        /// Nothing.
+        case unnamed
+        /// Another text.
+        case misnamed
+    }
 
     /// Limit on the texts whose number is kept.
     private static let knownLimit = 65_536
@@ -188,27 +220,37 @@ package struct ZoneNumbers: ~Copyable {
     }
 
     private mutating func find(_ reader: borrowing RowReader) -> UInt16 {
+        latest = .known
         guard let field else { return defaultNumber }
         let value = reader.field(field)
         if value.form != .missing { hasValue = true }
-        guard value.isText, value.count > 0, value.count <= Self.nameLimit else {
+        guard value.isText, value.count > 0 else {
+            latest = .unnamed
+            return defaultNumber
+        }
+        guard value.count <= Self.nameLimit else {
+            latest = .misnamed
             return defaultNumber
         }
         let hash = MixingHash.hash(reader.text(value))
-        if let number = known[hash] { return number }
-        let number = makeNumber(reader.value(value))
+        let number = known[hash] ?? makeNumber(reader.value(value))
         if known.count < Self.knownLimit { known[hash] = number }
-        return number
+        guard number == RowZones.unknown else { return number }
+        latest = .misnamed
+        return defaultNumber
     }
 
+    /// Returns the number of a zone; `unknown` if the system does not know it.
     private mutating func makeNumber(_ bytes: [UInt8]) -> UInt16 {
-        guard let name = String(validating: bytes, as: UTF8.self), rule.isKnown(name) else {
-            return defaultNumber
+        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        let name = bytes.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
+        guard let name = String(validating: name, as: UTF8.self), rule.isKnown(name) else {
+            return RowZones.unknown
         }
         if let index = zones.firstIndex(where: { $0.name == name }) {
             return RowZones.firstZone + UInt16(index)
         }
-        guard zones.count < RowZones.zonesLimit else { return defaultNumber }
+        guard zones.count < RowZones.zonesLimit else { return RowZones.unknown }
         zones.append(RowZones.Zone(name: name))
         assert(zones.count <= RowZones.zonesLimit, "so many zones have numbers")
         return RowZones.firstZone + UInt16(zones.count - 1)

@@ -72,6 +72,12 @@ public struct CalendarDate: Hashable, Comparable, Sendable {
         )
     }
 
+    /// Whether the date has ended in all time zones, at seconds since 1970. The last one is 12 hours
+    /// behind UTC.
+    public func isOverEverywhere(at seconds: UInt64) -> Bool {
+        Int64(clamping: seconds) >= (days + 1) * Self.secondsPerDay + Self.secondsPerDay / 2
+    }
+
     /// The next date.
     var next: CalendarDate { CalendarDate(days: days + 1) }
 

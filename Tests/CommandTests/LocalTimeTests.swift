@@ -114,6 +114,60 @@ struct LocalTimeTests {
     }
 
     /// The clock of the command, one hour of which passes within a second.
+    @Test(arguments: [
+        (["europe/berlin", "Europe/Berlin", ""], nil as String?),
+        (["Europe/Berlin ", "Berlin", "Paris"], "--zone-column 'tz': 2 rows name no zone"),
+    ])
+    func `Some zones that are unknown are a warning, and most of them a wrong column`(
+        zones: [String], refusal: String?
+    ) throws {
+        let campaign = try Self.campaign(zones)
+        let options = [
+            "--deliver-at", "09:00", "--zone-column", "tz", "--zone-default", "Asia/Tokyo",
+        ]
+        let planned = try Broadside.run(
+            Self.arguments(campaign, options + ["--on", "2030-06-15", "--dry-run"]),
+            in: campaign.directory)
+        guard let refusal else {
+            #expect(planned.exitCode == 0)
+            #expect(
+                planned.errors
+                    == "broadside: warning: --zone-column: 1 row names no zone that is known, the "
+                    + "first on line 2 ('europe/berlin'): they get --zone-default Asia/Tokyo\n")
+            #expect(planned.output.contains("by --zone-default: 1 of these rows have no zone"))
+            #expect(planned.output.contains("by --zone-default: 1 row names no zone that is known"))
+            return
+        }
+        for more in [["--dry-run"], ["--yes"]] {
+            let refused = try Broadside.run(
+                Self.arguments(campaign, options + more), in: campaign.directory)
+            #expect(refused.exitCode == 2 && refused.errors.contains(refusal), "\(refused.errors)")
+            #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        }
+    }
+
+    @Test func `A date that is past everywhere sends nothing, and a time that has passed is shown`()
+        throws
+    {
+        let campaign = try Self.campaign(["Europe/Berlin", "Asia/Tokyo"])
+        let options = ["--deliver-at", "00:01", "--zone-column", "tz"]
+        for more in [["--dry-run"], ["--yes"]] {
+            let refused = try Broadside.run(
+                Self.arguments(campaign, options + ["--on", "2025-11-27"] + more),
+                in: campaign.directory)
+            #expect(refused.exitCode == 2)
+            #expect(refused.errors.contains("--on 2025-11-27 is past in every time zone"))
+            #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        }
+        // 00:01 of UTC's date comes earlier in both.
+        let planned = try Broadside.run(
+            Self.arguments(campaign, options + ["--dry-run"]), in: campaign.directory)
+        #expect(planned.exitCode == 0, "\(planned.errors)")
+        #expect(
+            planned.output.contains(
+                "at once: 2 rows in Europe/Berlin and 1 other: 00:01 has passed there (--late)"))
+    }
+
     private static func clock(_ start: String) throws -> [String: String] {
         var environment = try FakeTime.fixed("+0")
         environment["FAKETIME"] = "@\(start) x3600"

@@ -110,6 +110,15 @@ struct WavePlan: Sendable {
         var lines = progress.lines.enumerated().map { index, line in
             (index == 0 ? "waves        " : "             ") + line
         }
+        if let time = schedule.deliverAt, waves.first?.isAtOnce == true {
+            lines[0] += ": \(time.text) has passed there (--late)"
+        }
+        if zones.unnamedRows > 0 {
+            lines.append(
+                "             by --zone-default: \(grouped(zones.unnamedRows)) of these rows have no zone"
+            )
+        }
+        if let misnamedText { lines.append("             by --zone-default: \(misnamedText)") }
         if missedRows > 0 {
             lines.append("             too late: \(grouped(missedRows)) rows are skipped")
         }
@@ -129,6 +138,44 @@ struct WavePlan: Sendable {
             }
         }
         return lines
+    }
+
+    /// Rows whose zone is misspelled or no zone, for people; nil if there are none.
+    private var misnamedText: String? {
+        zones.firstMisnamed.map { first in
+            let rows =
+                zones.misnamedRows == 1
+                ? "1 row names" : "\(grouped(zones.misnamedRows)) rows name"
+            return
+                "\(rows) no zone that is known, the first on line \(first.line) ('\(first.text)')"
+        }
+    }
+
+    /// Checks the zones and the date of a campaign before it begins. Warns about rows with the
+    /// default zone whose own may be misspelled.
+    ///
+    /// - Throws: Exit code 2 if most rows that name a zone name none that is known, or if the date
+    ///   is past.
+    func check(_ options: DeliveryOptions) throws(BroadsideError) {
+        if let date = options.date, date.isOverEverywhere(at: schedule.startedAt / 1_000) {
+            throw .usage(
+                "on",
+                "\(date.text) is past in every time zone: name a later date, or leave out "
+                    + "--deliver-at to send now")
+        }
+        guard let text = misnamedText, let column = options.zoneColumn,
+            let zone = options.zoneDefault
+        else { return }
+        let named = zones.zones.reduce(0) { $0 + $1.rows } - zones.unnamedRows
+        assert(named >= zones.misnamedRows, "rows with the default zone have a zone")
+        guard zones.misnamedRows <= named / 2 else {
+            throw .usage(
+                "zone-column",
+                "'\(printable(column))': \(text): is it the column of zones such as Europe/Berlin? To "
+                    + "send these rows by --zone-default, empty the column there")
+        }
+        standardErrorLine(
+            "broadside: warning: --zone-column: \(text): they get --zone-default \(zone)")
     }
 
     /// Position among the waves at a time.

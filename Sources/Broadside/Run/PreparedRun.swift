@@ -30,6 +30,15 @@ struct PreparedRun {
                 plan.options.delivery, list,
                 ListSelection(rows: session.manifest.rows, skips: session.skips),
                 startedAt: session.manifest.firstStartedAtMilliseconds)
+        if !run.isBegun, let waves {
+            do throws(BroadsideError) {
+                try waves.check(plan.options.delivery)
+            } catch {
+                // The campaign begins with the corrected list or option.
+                directory.discardCampaign()
+                throw error
+            }
+        }
         size =
             isOver || plan.options.progress == .none ? nil : try ListSize.estimate(plan, list)
         let selection = ListSelection(rows: session.manifest.rows, skips: session.skips)
