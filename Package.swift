@@ -23,10 +23,14 @@ let testSettings: [SwiftSetting] = [
 
 /// The target of a folder: the names of targets are unique in a graph of packages, so each begins with this one's.
 func target(_ folder: String) -> String {
+    if let name = names[folder] { return name }
     if folder.hasPrefix("Broadside") || others.contains(folder) { return folder }
     let isOfC = folder.hasPrefix("C") && folder.dropFirst().first!.isUppercase
     return isOfC ? "CBroadside\(folder.dropFirst())" : "Broadside\(folder)"
 }
+
+/// Targets with a name of their own: the library, and what it and the command have in common.
+let names = ["Library": "Broadside", "Broadside": "BroadsideCampaigns"]
 
 /// Targets that no product has.
 let others: Set<String> = ["DeterministicSimulation", "FuzzTargets"]
@@ -124,7 +128,7 @@ let package = Package(
                 "Primitives", "Ring", "Support", "CMicrohttpd",
             ]),
 
-        // The library that joins them, a local APNs, and the command.
+        // What joins them, the library for servers, a local APNs, and the command.
         module(
             "Broadside",
             [
@@ -132,11 +136,18 @@ let package = Package(
                 "HPACK", "HTTP2", "Hygiene", "LedgerFormat", "Policy", "Payloads", "Rows",
                 "LegacyGateway", "TLS", "Ring",
             ]),
+        // Alone in using Foundation, which the command does not link.
+        module(
+            "Library",
+            [
+                "Broadside", "Observability", "Engine", "Ledgers", "LedgerFormat", "Rows", "APNs",
+                "Primitives", "HTTP2", "HPACK", "TLS", "Ring", "Support",
+            ]),
         module(
             "Simulator",
             ["APNs", "Primitives", "LegacyGateway", "HPACK", "TLS", "Ring", "Support", "CNghttp2"]),
         // The local APNs as a trait of Swift Testing.
-        module("SimulatorTesting", ["Simulator", "Broadside"]),
+        module("SimulatorTesting", ["Simulator", "Library"]),
         .executableTarget(
             name: "BroadsideCLI",
             dependencies: targets([
@@ -149,7 +160,7 @@ let package = Package(
         .target(
             name: "DeterministicSimulation",
             dependencies: targets([
-                "Broadside", "Engine", "Lists", "Support", "APNs", "HPACK", "Hygiene",
+                "Library", "Engine", "Lists", "Support", "APNs", "HPACK", "Hygiene",
                 "LedgerFormat", "Policy", "Payloads", "Rows", "LegacyGateway", "Ring", "CNghttp2",
             ]),
             path: "Tests/DeterministicSimulation",
@@ -236,9 +247,9 @@ let package = Package(
         tests(
             "BroadsideTests",
             [
-                "Broadside", "Observability", "Engine", "Ledgers", "Lists", "Support", "Hygiene",
-                "LedgerFormat", "Policy", "Payloads", "Rows", "LegacyGateway", "HTTP2", "HPACK",
-                "TLS", "APNs", "Ring", "CNghttp2", "TestSupport",
+                "Library", "Broadside", "Observability", "Engine", "Ledgers", "Lists", "Support",
+                "Hygiene", "LedgerFormat", "Policy", "Payloads", "Rows", "LegacyGateway", "HTTP2",
+                "HPACK", "TLS", "APNs", "Ring", "CNghttp2", "TestSupport",
             ]),
         tests(
             "ObservabilityTests",
@@ -258,9 +269,9 @@ let package = Package(
                 "DeterministicSimulation", "Support",
             ]),
         // As a program of anyone's uses the libraries; the service is also a package of its own.
-        tests("LibraryTests", ["Broadside", "Simulator", "SimulatorTesting", "TestSupport"]),
+        tests("LibraryTests", ["Library", "Simulator", "SimulatorTesting", "TestSupport"]),
         .executableTarget(
-            name: target("Service"), dependencies: targets(["Broadside", "Simulator"]),
+            name: target("Service"), dependencies: targets(["Library", "Simulator"]),
             path: "Tests/Service/Sources/service", swiftSettings: testSettings),
 
         // These drive the real command, against servers that nobody here wrote.

@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// Command line as a whole: the list of commands, and the selection of one.

@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 @unsafe @preconcurrency internal import Glibc
 

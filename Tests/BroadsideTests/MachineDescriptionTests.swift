@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 
 @Suite struct MachineDescriptionTests {
     private func machine(_ text: String, congestionControl: String? = "cubic") -> MachineDescription

@@ -1,20 +1,20 @@
-import BroadsideAPNs
-import BroadsideEngine
-import BroadsideSupport
+package import BroadsideAPNs
+package import BroadsideEngine
+package import BroadsideSupport
 import BroadsideTLS
 
 extension Credential {
     /// Initial `authorization` of a run, and its renewal.
-    struct Authorization: Sendable {
+    package struct Authorization: Sendable {
         /// `bearer ...`; nil with a certificate.
-        var value: [UInt8]?
-        var issuedAtSeconds: UInt64 = 0
+        package var value: [UInt8]?
+        package var issuedAtSeconds: UInt64 = 0
         /// Signs a value for an issue time; nil if there is no key to sign with.
-        var sign: RunCoordinator.Signer?
+        package var sign: RunCoordinator.Signer?
     }
 
     /// Kind of the credential, which determines the rules for request headers.
-    var kind: NotificationHeaders.Credential {
+    package var kind: NotificationHeaders.Credential {
         switch self {
         case .key, .suppliedToken: .providerToken
         case .certificate: .certificate
@@ -90,7 +90,7 @@ extension Credential {
     /// Returns the initial authorization of a run.
     ///
     /// - Parameter nowSeconds: Seconds since 1970.
-    func authorization(nowSeconds: UInt64) throws(BroadsideError) -> Authorization {
+    package func authorization(nowSeconds: UInt64) throws(BroadsideError) -> Authorization {
         switch self {
         case .certificate:
             return Authorization()

@@ -1,10 +1,10 @@
-internal import BroadsideAPNs
-import BroadsideSupport
-import BroadsideTLS
+package import BroadsideAPNs
+package import BroadsideSupport
+package import BroadsideTLS
 internal import Glibc
 
 /// Credential of the sender: exactly one of the kinds, read and checked.
-enum Credential: Sendable {
+package enum Credential: Sendable {
     /// Key that signs provider tokens.
     case key(SigningKey, keyID: String, teamID: String)
     /// Provider token that another program makes: in a file that may be replaced, or from a
@@ -22,7 +22,7 @@ enum Credential: Sendable {
     ///   - options: Options with one credential.
     ///   - warnings: Receives likely mistakes.
     ///   - printed: Output of the options' command; nil: the command is run.
-    static func read(
+    package static func read(
         _ options: SendOptions, warnings: inout [String], printed: SecretBytes? = nil
     ) throws(BroadsideError) -> Credential {
         try Clock.checkThatItIsSet()

@@ -1,15 +1,15 @@
 internal import BroadsideAPNs
 import BroadsideEngine
 internal import BroadsidePolicy
-import BroadsideSupport
+package import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
 /// A provider token from another program, with its source: a file, replaced by that program before
 /// the token is an hour old, or a command that prints a token.
-struct ExternalProviderToken: Sendable {
+package struct ExternalProviderToken: Sendable {
     /// Source of the token.
-    enum Source: Sendable {
+    package enum Source: Sendable {
         case file(String)
         case command(String)
 
@@ -39,14 +39,14 @@ struct ExternalProviderToken: Sendable {
     }
 
     /// Identifies one state of the file.
-    struct Mark: Equatable, Sendable {
+    package struct Mark: Equatable, Sendable {
         private var inode: UInt64
         private var size: Int
         private var seconds: Int
         private var nanoseconds: Int
 
         /// nil if the file does not exist.
-        init?(path: String) {
+        package init?(path: String) {
             guard let status = SystemCall.status(path) else { return nil }
             inode = UInt64(status.st_ino)
             size = Int(status.st_size)
@@ -55,9 +55,9 @@ struct ExternalProviderToken: Sendable {
         }
     }
 
-    let source: Source
+    package let source: Source
     /// State of the file before it was read; nil if the token comes from a command.
-    let mark: Mark?
+    package let mark: Mark?
     let claims: ProviderTokenClaims
     /// `bearer ...`.
     let authorization: [UInt8]
@@ -68,7 +68,7 @@ struct ExternalProviderToken: Sendable {
     /// Reads the file and makes all checks that need no key.
     ///
     /// - Parameter warnings: Receives likely mistakes.
-    static func read(
+    package static func read(
         _ path: String, nowSeconds: UInt64, warnings: inout [String]
     ) throws(BroadsideError) -> ExternalProviderToken {
         let mark = Mark(path: path)
@@ -177,7 +177,7 @@ extension ExternalProviderToken {
 /// A command is due when its token has reached an age at which APNs accepts a new one and will soon
 /// require it, or when APNs has reported the token as expired: never more often than Apple's rules
 /// allow.
-struct ExternalProviderTokenWatch {
+package struct ExternalProviderTokenWatch {
     /// Result of reading a changed file or running the command.
     struct Reading: Sendable {
         /// State of the file; nil for a command.

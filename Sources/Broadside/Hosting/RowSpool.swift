@@ -1,10 +1,10 @@
-import BroadsideSupport
+package import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
 /// Rows on their way from a task of the program to the ledger's copy of the list, which a thread of
 /// the run writes. One block waits at most; the task is suspended meanwhile.
-final class RowSpool: Sendable {
+package final class RowSpool: Sendable {
     private struct State: Sendable {
         var block: [UInt8]?
         var isAtEnd = false
@@ -24,12 +24,12 @@ final class RowSpool: Sendable {
     private static let interval: UInt32 = 500
 
     /// - Parameter byteLimit: Limit on the copy of the list.
-    init(byteLimit: UInt64) { self.byteLimit = byteLimit }
+    package init(byteLimit: UInt64) { self.byteLimit = byteLimit }
 
     // MARK: For the program's task
 
     /// Waits until rows are wanted; false if they never are.
-    func isWanted() async -> Bool {
+    package func isWanted() async -> Bool {
         await withCheckedContinuation { continuation in
             let known = state.withLock { state -> Bool? in
                 assert(state.producer == nil, "one task supplies rows")
@@ -43,7 +43,7 @@ final class RowSpool: Sendable {
     }
 
     /// Hands over a block and waits until it is taken; false if no more are taken.
-    func put(_ block: [UInt8]) async -> Bool {
+    package func put(_ block: [UInt8]) async -> Bool {
         await withCheckedContinuation { continuation in
             let isClosed = state.withLock { state in
                 guard !state.isClosed else { return true }
@@ -59,7 +59,7 @@ final class RowSpool: Sendable {
     /// Ends the rows.
     ///
     /// - Parameter failure: Why they are not complete; nil if they are.
-    func finish(_ failure: BroadsideError?) {
+    package func finish(_ failure: BroadsideError?) {
         state.withLock { state in
             state.isAtEnd = true
             state.failure = failure
@@ -67,7 +67,7 @@ final class RowSpool: Sendable {
     }
 
     /// Takes no more rows.
-    func cancel() {
+    package func cancel() {
         let producer = state.withLock { state in
             defer { state.producer = nil }
             state.isClosed = true

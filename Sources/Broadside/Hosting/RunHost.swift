@@ -1,19 +1,19 @@
-import BroadsideEngine
-import BroadsideObservability
-import BroadsideSupport
+package import BroadsideEngine
+package import BroadsideObservability
+package import BroadsideSupport
 internal import Synchronization
 
 /// End of a run, as it was recorded.
-struct RunEnd: Sendable {
-    let summary: Summary
+package struct RunEnd: Sendable {
+    package let summary: Summary
     /// Exit code that a command would have.
-    let exitCode: Int32
+    package let exitCode: Int32
     /// Description of the problem and its remedy; nil if there is none.
-    let message: String?
+    package let message: String?
 }
 
 /// What a hosted run reports, on threads of the run, which must not be held up.
-protocol RunObserver: Sendable {
+package protocol RunObserver: Sendable {
     /// The run sends from now on.
     func begin()
     func take(_ snapshot: RunSnapshot)
@@ -23,9 +23,9 @@ protocol RunObserver: Sendable {
 }
 
 /// A program that runs a campaign: its requests to the run, and what it is told.
-final class RunHost: Sendable {
+package final class RunHost: Sendable {
     /// Change of a running send.
-    enum Request: Equatable, Sendable {
+    package enum Request: Equatable, Sendable {
         /// Requests per second; nil: unlimited.
         case rate(Double?)
         case pause
@@ -47,7 +47,7 @@ final class RunHost: Sendable {
     private static let ordersLimit = 64
 
     /// The run's threads, instead of signals and standard error.
-    let threads: HostedRun
+    package let threads: HostedRun
     /// Rows that the program supplies; nil: the list is a file.
     let rows: RowSpool?
     private let observer: any RunObserver
@@ -55,7 +55,7 @@ final class RunHost: Sendable {
     private let hasBegun = Atomic(false)
     private let isStopRequested = Atomic(false)
 
-    init(_ threads: HostedRun, observer: any RunObserver, rows: RowSpool?) {
+    package init(_ threads: HostedRun, observer: any RunObserver, rows: RowSpool?) {
         self.threads = threads
         self.observer = observer
         self.rows = rows
@@ -69,7 +69,7 @@ final class RunHost: Sendable {
     /// Requests a change.
     ///
     /// - Parameter respond: Called once, with nil if the run obeyed.
-    func put(_ request: Request, _ respond: @escaping @Sendable (BroadsideError?) -> Void) {
+    package func put(_ request: Request, _ respond: @escaping @Sendable (BroadsideError?) -> Void) {
         let refusal = orders.withLock { orders -> BroadsideError? in
             if orders.isClosed { return Self.ended }
             guard orders.waiting.count < Self.ordersLimit else { return Self.busy }
@@ -81,7 +81,7 @@ final class RunHost: Sendable {
 
     /// Requests the end of the run, which awaits responses to requests in flight, however often it
     /// is requested.
-    func requestStop() {
+    package func requestStop() {
         rows?.cancel()
         if hasBegun.load(ordering: .acquiring) { return put(.stop) { _ in } }
         guard !isStopRequested.exchange(true, ordering: .relaxed) else { return }
@@ -89,7 +89,7 @@ final class RunHost: Sendable {
     }
 
     /// Requests the end of the run, without waiting for responses.
-    func requestStopAtOnce() {
+    package func requestStopAtOnce() {
         requestStop()
         threads.requestStop()
         threads.requestStop()
@@ -124,7 +124,7 @@ final class RunHost: Sendable {
     }
 
     /// Refuses all requests, because the run is over.
-    func close() {
+    package func close() {
         let waiting = orders.withLock { orders in
             defer { orders.waiting = [] }
             orders.isClosed = true

@@ -7,7 +7,7 @@ public import BroadsideLists
 public import BroadsideObservability
 public import BroadsideRows
 import BroadsideSupport
-import BroadsideTLS
+package import BroadsideTLS
 
 /// Options of one send: values that are parsed but not yet checked against each other or against
 /// files.
@@ -226,9 +226,9 @@ public struct SendOptions: Sendable {
     /// The night whose send this is; nil: none.
     var night: NightRecord?
     /// Program that runs the campaign; nil: a command.
-    var host: RunHost?
+    package var host: RunHost?
     /// Key that the program has, instead of its source.
-    var heldKey: SigningKey?
+    package var heldKey: SigningKey?
 
     /// Creates options with the documented defaults.
     public init() {}

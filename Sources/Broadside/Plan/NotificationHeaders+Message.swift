@@ -1,5 +1,5 @@
-import BroadsideAPNs
-import BroadsideSupport
+package import BroadsideAPNs
+package import BroadsideSupport
 
 extension NotificationHeaders.Field {
     /// Option that sets the header, without dashes.
@@ -55,7 +55,7 @@ extension NotificationHeaders.Problem {
     }
 
     /// The problem as an error of its option.
-    var asError: BroadsideError { .usage(field.option, message) }
+    package var asError: BroadsideError { .usage(field.option, message) }
 }
 
 extension CertificateScope.TopicProblem {

@@ -1,10 +1,10 @@
-import BroadsideEngine
-import BroadsideSupport
+package import BroadsideEngine
+package import BroadsideSupport
 import BroadsideTLS
 
 extension Route {
     /// Reads the route from the options and the file that they name.
-    static func read(
+    package static func read(
         _ options: SendOptions, warnings: inout [String]
     ) throws(BroadsideError) -> Route {
         let (host, port) = try Plan.endpoint(options)

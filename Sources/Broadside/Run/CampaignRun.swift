@@ -4,7 +4,7 @@ import BroadsideLists
 import BroadsideObservability
 import BroadsideRing
 public import BroadsideSupport
-import BroadsideTLS
+package import BroadsideTLS
 internal import Glibc
 internal import Synchronization
 
@@ -218,7 +218,7 @@ public enum CampaignRun {
         }
     }
 
-    static func tlsContext(
+    package static func tlsContext(
         _ options: SendOptions, _ credential: Credential, resumesSessions: Bool = false
     ) throws(BroadsideError) -> TLSContext {
         var configuration = ClientConfiguration()

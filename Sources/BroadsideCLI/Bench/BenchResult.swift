@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 internal import BroadsidePrimitives
 import BroadsideSupport
 

@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside doctor`: checks the machine, the credentials and the connection to APNs.

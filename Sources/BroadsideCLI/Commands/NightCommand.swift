@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside night`: sends one night's campaign, with a ledger named by its date.

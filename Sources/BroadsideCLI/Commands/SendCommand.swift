@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideAPNs
 import BroadsideLegacyGateway
 import BroadsideSupport
@@ -110,7 +110,7 @@ enum SendCommand {
                 "expiration", .number, "WHEN",
                 "apns-expiration: 0, Unix seconds, a date (ISO 8601, UTC unless it has an offset), or +90s, +2h after the first start"
             ) { (text, options) throws(BroadsideError) in
-                guard let value = Broadside.expiration(text) else {
+                guard let value = BroadsideCampaigns.expiration(text) else {
                     throw .usage(
                         "expiration",
                         "'\(text)' is unknown: use 0, Unix seconds, +90s, +2h, or a date like "

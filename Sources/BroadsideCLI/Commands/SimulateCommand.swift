@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSimulator
 import BroadsideSupport
 import Glibc
@@ -125,7 +125,7 @@ enum SimulateCommand {
                     "when unregistered tokens became so, the timestamp of their 410: Unix seconds or a "
                         + "date (default: when the tokens were issued, else a day of November 2023)"
                 ) { (text, options) throws(BroadsideError) in
-                    guard case .at(let seconds) = Broadside.expiration(text), seconds > 0,
+                    guard case .at(let seconds) = BroadsideCampaigns.expiration(text), seconds > 0,
                         seconds < 100_000_000_000
                     else {
                         throw .usage(

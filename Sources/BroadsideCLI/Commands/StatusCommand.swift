@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside status`: an overview of runs.

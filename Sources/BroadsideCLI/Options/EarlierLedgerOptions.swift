@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// Options that skip rows based on what earlier ledgers recorded about their tokens.

@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// Options for the path of a run's ledger, and for beginning or continuing it.

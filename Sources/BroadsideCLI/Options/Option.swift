@@ -1,5 +1,5 @@
-import Broadside
 import BroadsideAPNs
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// Values of a command's options.

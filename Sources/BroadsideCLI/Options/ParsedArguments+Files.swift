@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 import Glibc
 

@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// Option that a command requires, possibly with alternatives.

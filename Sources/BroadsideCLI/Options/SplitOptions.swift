@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// Options that put devices into arms, and give arms their payloads.

@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 
 /// Output of `broadside help --man`: manual pages in man(7)'s macros, from the same tables as
 /// `--help`.

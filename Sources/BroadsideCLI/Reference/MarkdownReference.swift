@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 
 /// Output of `broadside help --markdown`: one page with all commands and options, from the same
 /// tables as `--help`. `tools/reference` keeps it as docs/reference.md.

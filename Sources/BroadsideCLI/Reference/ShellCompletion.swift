@@ -1,4 +1,4 @@
-import Broadside
+import BroadsideCampaigns
 import BroadsideSupport
 
 /// Output of `broadside help --completion SHELL`: completion of commands, options, choices and

@@ -1,7 +1,7 @@
 import BroadsideHTTP2
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 
 /// Whole responses from frames as a server may cut and pad them (RFC 9113 section 6).
 @Suite struct ResponseRecorderTests {

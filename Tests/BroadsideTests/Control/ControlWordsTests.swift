@@ -1,7 +1,7 @@
 import BroadsideSupport
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 
 /// What an operator and a run say to each other over the control socket.
 @Suite struct ControlWordsTests {

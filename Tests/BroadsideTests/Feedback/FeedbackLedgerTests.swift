@@ -4,7 +4,7 @@ import BroadsideSupport
 import Foundation
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 
 @Suite struct FeedbackLedgerTests {
     @Test func `A feedback service that never ends is recorded up to the limit of tuples`() throws {

@@ -7,7 +7,7 @@ import BroadsideTestSupport
 import Foundation
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 
 @Suite struct PruneRunTests {
     /// A directory of the test's own, with a ledger that calls the first `deadCount` tokens dead.

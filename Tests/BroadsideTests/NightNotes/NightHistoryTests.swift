@@ -1,7 +1,7 @@
 import BroadsideSupport
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 
 /// Which night a start is about, by the notes about earlier starts.
 @Suite(.timeLimit(.minutes(60))) struct NightHistoryTests {

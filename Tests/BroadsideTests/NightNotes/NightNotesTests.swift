@@ -3,7 +3,7 @@ import BroadsideTestSupport
 import Foundation
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 
 /// The file with the notes about nights: whole lines, durable one after the other, one process at a time.
 @Suite(.timeLimit(.minutes(60))) struct NightNotesTests {

@@ -2,7 +2,7 @@ import BroadsideHygiene
 import BroadsidePolicy
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 @testable import BroadsideEngine
 
 /// What a run begins with, what it may grow to, and how that is divided among its reactors.

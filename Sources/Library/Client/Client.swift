@@ -1,4 +1,5 @@
 import BroadsideAPNs
+import BroadsideCampaigns
 import BroadsideEngine
 import BroadsideSupport
 internal import Synchronization

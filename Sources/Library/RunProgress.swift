@@ -1,3 +1,4 @@
+import BroadsideCampaigns
 internal import BroadsideLedgerFormat
 import BroadsideObservability
 import BroadsideRows

@@ -1,3 +1,4 @@
+import BroadsideCampaigns
 import BroadsideEngine
 import BroadsideObservability
 import BroadsideSupport

@@ -1,3 +1,4 @@
+import BroadsideCampaigns
 import BroadsideSupport
 public import FoundationEssentials
 

@@ -1,3 +1,4 @@
+public import BroadsideCampaigns
 public import BroadsideLedgerFormat
 public import BroadsideRows
 internal import BroadsideSupport

@@ -1,4 +1,5 @@
 public import BroadsideAPNs
+import BroadsideCampaigns
 internal import BroadsideSupport
 public import FoundationEssentials
 

@@ -1,3 +1,4 @@
+import BroadsideCampaigns
 internal import BroadsideSupport
 import BroadsideTLS
 public import FoundationEssentials

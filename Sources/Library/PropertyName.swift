@@ -47,9 +47,9 @@ enum PropertyName {
     }
 
     private static func camelCase(_ option: String) -> String {
-        let words = option.split(separator: "-")
-        return words.dropFirst().reduce(String(words.first ?? "")) { name, word in
-            name + (word == "id" ? "ID" : word.prefix(1).uppercased() + word.dropFirst())
+        let parts = option.split(separator: "-")
+        return parts.dropFirst().reduce(String(parts.first ?? "")) { name, part in
+            name + (part == "id" ? "ID" : part.prefix(1).uppercased() + part.dropFirst())
         }
     }
 }

@@ -1,3 +1,5 @@
+import BroadsideCampaigns
+
 /// Server that notifications go to.
 public enum APNsServer: Sendable, Equatable {
     /// Apple's server for apps from the App Store and TestFlight.

@@ -1,4 +1,5 @@
 import BroadsideAPNs
+import BroadsideCampaigns
 import BroadsideEngine
 import BroadsideRing
 import BroadsideSupport
