@@ -11,10 +11,17 @@ package enum RareProgram: String, CaseIterable, Sendable {
     case duckDB = "DuckDB"
     case fish
     case go = "Go"
+    case java = "Java"
     case node = "Node"
     case pandas
+    /// With libraries for HTTP/2 and ES256.
+    case perl = "Perl"
+    /// With its extension for curl.
+    case php = "PHP"
     case postgreSQL = "PostgreSQL"
     case prometheus = "Prometheus"
+    /// With a library for HTTP/2.
+    case ruby = "Ruby"
     case softHSM = "SoftHSM"
     case systemd
     case zsh

@@ -34,7 +34,10 @@ struct DocumentationTests {
         for finding in try story.run() { Issue.record("\(finding)") }
     }
 
-    @Test(.needs(.duckDB, .go, .node, .pandas, .postgreSQL, .systemd), arguments: rareDocuments)
+    @Test(
+        .needs(
+            .duckDB, .go, .java, .node, .pandas, .perl, .php, .postgreSQL, .ruby, .systemd),
+        arguments: rareDocuments)
     func `Pages that need rare programs run, exit and print as they say`(of document: String) throws
     {
         let story = try DocumentedStory(name: document, text: Self.text(document))
