@@ -79,9 +79,11 @@ package struct DueRows: Sendable {
             case (.wait, .send): dispositions[index] = .notDue
             // The row stays in doubt.
             case (.wait, .sendAgain): dispositions[index] = .settled
-            case (.skip, .send): dispositions[index] = .skipped(.late)
-            case (.send, .send) where number == RowZones.unknown:
-                dispositions[index] = .invalid(.badZone)
+            // A row that an earlier run left in doubt was settled like this there, too: it was not sent.
+            case (.skip, .send), (.skip, .sendAgain), (.skip, .becomesUnknown):
+                dispositions[index] = .skipped(.late)
+            case (.send, .send), (.send, .sendAgain), (.send, .becomesUnknown):
+                if number == RowZones.unknown { dispositions[index] = .invalid(.badZone) }
             default: break
             }
         }

@@ -105,7 +105,7 @@ import Testing
         #expect(invalid.count == Int(found.unknownRows))
     }
 
-    @Test func `A zone whose time has passed is skipped, and a row in doubt stays in doubt`() throws
+    @Test func `A late row is skipped, also in doubt, and a waiting one in doubt stays so`() throws
     {
         let list = try list(["Zone/A", "Zone/B", "Zone/A", "Zone/B"])
         let due = DueRows(try zones(list)) { $0 == 0 ? .skip : .wait }
@@ -115,8 +115,25 @@ import Testing
         #expect(chunk.dispositions == [.skipped(.late), .notDue, .skipped(.late), .notDue])
         chunk.dispositions = [.settled, .sendAgain, .sendAgain, .becomesUnknown]
         try ListSelection(due: due).mark(chunk)
-        #expect(chunk.dispositions == [.settled, .settled, .sendAgain, .becomesUnknown])
+        #expect(chunk.dispositions == [.settled, .settled, .skipped(.late), .becomesUnknown])
         #expect(due.waitingRows == 2)
+        chunk.dispositions = [.becomesUnknown, .send, .beyondLimit, .beyondLimit]
+        try ListSelection(due: due).mark(chunk)
+        #expect(chunk.dispositions == [.skipped(.late), .notDue, .beyondLimit, .beyondLimit])
+        pool.giveBack(chunk)
+    }
+
+    @Test func `A row of an unknown zone is never sent, whatever an earlier run left of it`() throws
+    {
+        let list = try list(["nowhere", "nowhere", "nowhere", "nowhere", "Zone/A"])
+        let due = DueRows(try zones(list)) { _ in .send }
+        let source = try ListSource(
+            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil, due: due)
+        let chunk = try #require(try source.next(rowLimit: .max))
+        chunk.dispositions = [.send, .sendAgain, .becomesUnknown, .settled, .sendAgain]
+        try ListSelection(due: due).mark(chunk)
+        let invalid = RowDisposition.invalid(.badZone)
+        #expect(chunk.dispositions == [invalid, invalid, invalid, .settled, .sendAgain])
         pool.giveBack(chunk)
     }
 }
