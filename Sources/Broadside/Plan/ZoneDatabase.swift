@@ -10,6 +10,9 @@ final class ZoneDatabase: Sendable {
     private let directory: String
     private let known = Mutex<[String: TimeZoneRules?]>([:])
 
+    /// Name of the machine's own zone in the database: a list means the same on each machine.
+    private static let machineName = "localtime"
+
     /// Limit on the names that are kept; files of others are read each time.
     private static let knownLimit = 8_192
     /// Largest file of a zone, in bytes; those of the database have less than 4,000.
@@ -26,7 +29,7 @@ final class ZoneDatabase: Sendable {
     }
 
     private func read(_ name: String) -> TimeZoneRules? {
-        guard Self.isName(name),
+        guard Self.isName(name), name != Self.machineName,
             let bytes = try? readFile(
                 "\(directory)/\(name)", option: "zone-default", limit: Self.fileLimit)
         else { return nil }
