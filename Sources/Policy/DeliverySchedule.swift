@@ -92,17 +92,25 @@ public struct DeliverySchedule: Hashable, Sendable {
         return Self.milliseconds(end)
     }
 
-    /// First time after `now` at which the quiet hours of a zone begin; nil: there are none.
+    /// First time after `now` at which the quiet hours of a zone begin, or at which its clock is set
+    /// back into them; nil: there are none.
     public func nextQuiet(in zone: TimeZoneRules, after now: UInt64) -> UInt64? {
         guard let quiet else { return nil }
         let seconds = Int64(now / 1000)
         let local = zone.local(at: seconds)
         let date = CalendarDate(ofLocal: local)
         let isToday = CalendarDate.secondOfDay(local) < quiet.start.seconds
-        return Self.milliseconds(
-            zone.firstTime(
-                from: seconds,
-                showing: (isToday ? date : date.next).localMidnight + quiet.start.seconds))
+        let start = zone.firstTime(
+            from: seconds,
+            showing: (isToday ? date : date.next).localMidnight + quiet.start.seconds)
+        var change = zone.nextChange(after: seconds)
+        while let time = change, time < start {
+            if quiet.contains(second: CalendarDate.secondOfDay(zone.local(at: time))) {
+                return Self.milliseconds(time)
+            }
+            change = zone.nextChange(after: time)
+        }
+        return Self.milliseconds(start)
     }
 
     private static func milliseconds(_ seconds: Int64) -> UInt64 {

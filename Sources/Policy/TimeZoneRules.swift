@@ -103,7 +103,7 @@ public struct TimeZoneRules: Hashable, Sendable {
     }
 
     /// Time of the next change; nil if there is none.
-    private func nextChange(after time: Int64) -> Int64? {
+    func nextChange(after time: Int64) -> Int64? {
         var (low, high) = (0, changes.count)
         while low < high {
             let middle = (low + high) / 2

@@ -120,6 +120,33 @@ import Testing
         #expect(schedule.nextQuiet(in: zone, after: due + hour) == due + 25 * hour)
     }
 
+    @Test func `A time that is that of the start has not passed`() throws {
+        let due: UInt64 = 1_795_809_600_000
+        func instant(_ start: UInt64) -> DeliverySchedule.Instant {
+            DeliverySchedule(
+                deliverAt: TimeOfDay("20:00"), date: CalendarDate("2026-11-27"), zone: .utc,
+                late: .skip, quiet: nil, startedAt: start
+            ).instant(in: .utc)
+        }
+        #expect(instant(due - 1) == .at(due) && instant(due) == .at(due))
+        #expect(instant(due + 1) == .missed)
+    }
+
+    @Test func `A clock that is set back into quiet hours begins them once more`() throws {
+        let zone = try #require(TimeZoneRulesTests.rules("America/New_York"))
+        let schedule = DeliverySchedule(
+            deliverAt: nil, date: nil, zone: zone, late: .send, quiet: DayPeriod("22:00-01:30"),
+            startedAt: 0)
+        // At 06:00 UTC on 2026-11-01 the clock is set from 02:00 to 01:00.
+        let change: UInt64 = 1_793_512_800_000
+        let minute: UInt64 = 60_000
+        #expect(schedule.nextQuiet(in: zone, after: change - 15 * minute) == change)
+        #expect(
+            schedule.dueTime(0, in: zone, now: change + 10 * minute) == change + 30 * minute)
+        #expect(
+            schedule.nextQuiet(in: zone, after: change + 30 * minute) == change + 21 * 60 * minute)
+    }
+
     @Test(arguments: [
         "2026-02-29", "2026-13-01", "2026-00-10", "2026-1-1", "26-01-01", "2026-01-32", "",
         "+026-01-01",

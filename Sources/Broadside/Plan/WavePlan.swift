@@ -1,19 +1,19 @@
-import BroadsideLists
-import BroadsideObservability
-import BroadsidePolicy
+package import BroadsideLists
+package import BroadsideObservability
+package import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
 /// Waves of a campaign whose rows are sent at their local time: which zones are due when.
-struct WavePlan: Sendable {
+package struct WavePlan: Sendable {
     /// Zones of the list's rows, and the number of rows of each.
-    let zones: RowZones
+    package let zones: RowZones
     private let schedule: DeliverySchedule
     private let rules: [TimeZoneRules]
     /// Instants of the zones, decided at the first start.
     private let instants: [DeliverySchedule.Instant]
     /// Waves as decided at the first start, in order; the first may be that of rows sent at once.
-    let waves: [Wave]
+    package let waves: [Wave]
 
     /// Finds the zones of all rows.
     ///
@@ -31,11 +31,21 @@ struct WavePlan: Sendable {
         let schedule = DeliverySchedule(
             deliverAt: options.deliverAt, date: options.date, zone: zone ?? .utc,
             late: options.late ?? .send, quiet: options.quiet, startedAt: startedAt)
+        let zones = try RowZones(list, selection, rule: options.zoneRule(database))
+        self.init(
+            zones, rules: zones.zones.map { database.rules(named: $0.name) ?? .utc }, schedule)
+    }
+
+    /// Decides when the rows of zones are due.
+    ///
+    /// - Parameter rules: Rules of each zone.
+    package init(_ zones: RowZones, rules: [TimeZoneRules], _ schedule: DeliverySchedule) {
+        precondition(rules.count == zones.zones.count, "each zone has its rules")
+        self.zones = zones
+        self.rules = rules
         self.schedule = schedule
-        zones = try RowZones(list, selection, rule: options.zoneRule(database))
-        rules = zones.zones.map { zone in database.rules(named: zone.name) ?? .utc }
         instants = rules.map { schedule.instant(in: $0) }
-        waves = Self.waves(zones, instants, startedAt: startedAt)
+        waves = Self.waves(zones, instants, startedAt: schedule.startedAt)
     }
 
     private static func waves(
@@ -51,7 +61,7 @@ struct WavePlan: Sendable {
     }
 
     /// Number of rows whose time had passed at the first start and that are not sent.
-    var missedRows: UInt64 {
+    package var missedRows: UInt64 {
         zip(zones.zones, instants).reduce(0) { $0 + ($1.1 == .missed ? $1.0.rows : 0) }
     }
 
@@ -62,7 +72,7 @@ struct WavePlan: Sendable {
     }
 
     /// Rows that are due at a time.
-    func due(at now: UInt64) -> DueRows {
+    package func due(at now: UInt64) -> DueRows {
         DueRows(zones) { zone in
             guard let time = dueTime(zone, now: now) else { return .skip }
             return time <= now ? .send : .wait
@@ -86,12 +96,27 @@ struct WavePlan: Sendable {
 
     /// First time after `now` at which the quiet hours of a zone begin that is due at `now`; nil:
     /// there is none.
-    func nextQuiet(after now: UInt64) -> UInt64? {
+    package func nextQuiet(after now: UInt64) -> UInt64? {
         zones.zones.indices.compactMap { zone -> UInt64? in
             guard zones.zones[zone].rows > 0, let time = dueTime(zone, now: now), time <= now
             else { return nil }
             return schedule.nextQuiet(in: rules[zone], after: now)
         }.min()
+    }
+
+    /// Whether rows of waves that have begun may be left; false if all of these are settled. In a
+    /// zone whose quiet hours have begun since, rows may be settled or not.
+    ///
+    /// - Parameters:
+    ///   - rows: Number of rows of the campaign; nil: unknown.
+    ///   - settled: Number of those that are settled and not to be sent again.
+    package func mayHaveLeft(at now: UInt64, rows: UInt64?, settled: UInt64) -> Bool {
+        guard let rows else { return true }
+        let later = zip(zones.zones, instants).reduce(UInt64(0)) { sum, zone in
+            guard case .at(let instant) = zone.1, instant > now else { return sum }
+            return sum + zone.0.rows
+        }
+        return settled + later < rows
     }
 
     /// Number of rows that are due at a time.

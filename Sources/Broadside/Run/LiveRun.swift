@@ -208,7 +208,14 @@ struct LiveRun {
         while !coordinator.isStopping, Clock.now().wallMilliseconds < passes.dueAt {
             poll(watch, [], signals, monitor)
         }
-        if !coordinator.isStopping { monitor.beginWave(Clock.now()) }
+        guard !coordinator.isStopping else { return }
+        // A machine that slept over the time of the wave may wake in the middle of the night.
+        if let quiet = watch.quietAt, Clock.now().wallMilliseconds >= quiet {
+            passes.beginQuiet()
+            coordinator.stop(.control)
+            return
+        }
+        monitor.beginWave(Clock.now())
     }
 
     /// Reports progress and forwards signals, once.

@@ -1,8 +1,8 @@
-import BroadsideEngine
-import BroadsideLists
+package import BroadsideEngine
+package import BroadsideLists
 import BroadsideObservability
-import BroadsidePolicy
-import BroadsideSupport
+package import BroadsidePolicy
+package import BroadsideSupport
 
 /// Passes of a process over its list. Usually there is one, for all rows. If rows are sent at their
 /// local time, each wave is a pass, and a run of the ledger as after `--resume`: it sends the rows
@@ -12,14 +12,14 @@ import BroadsideSupport
 ///       │                        │ ▲
 ///       │                        │ └──quiet hours end── waits ◀──quiet hours begin──┐
 ///       └────stop───▶ the end ◀──┴──────────────────────────────────────────────────┘
-final class RunPasses {
+package final class RunPasses {
     /// Waves; nil: all rows are sent in one pass.
-    let waves: WavePlan?
+    package let waves: WavePlan?
     /// Hook of the run; nil: none.
     let hook: EventHook?
     /// Time for which the rows of the pass are selected, milliseconds since 1970; later than now
     /// while the run waits.
-    private(set) var dueAt: UInt64
+    package private(set) var dueAt: UInt64
     /// Passes that have ended.
     private(set) var endedCount = 0
     /// Whether the start was reported to the hook.
@@ -27,7 +27,7 @@ final class RunPasses {
     /// Index of the latest wave that was reported to the hook.
     var reportedWave: Int?
     /// Whether the quiet hours of a zone that the pass sends have begun, so that the pass ends.
-    private(set) var isQuiet = false
+    package private(set) var isQuiet = false
 
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
@@ -37,15 +37,26 @@ final class RunPasses {
     private(set) var settings: Settings?
 
     /// Settings of a run that may change while it sends.
-    struct Settings {
+    package struct Settings {
         var milliRate: UInt64?
         var ramp: RampClock?
         var isPaused: Bool
+
+        package init(milliRate: UInt64?, ramp: RampClock?, isPaused: Bool) {
+            self.milliRate = milliRate
+            self.ramp = ramp
+            self.isPaused = isPaused
+        }
     }
 
     /// - Parameters:
     ///   - isDueLeft: Whether rows that are due now may be left from earlier runs; false: the run
     ///     waits for the next wave.
+    package convenience init(_ waves: WavePlan?, isDueLeft: Bool, now: UInt64) {
+        self.init(waves, hook: nil, isDueLeft: isDueLeft, now: now)
+    }
+
+    /// Creates the passes of a run with a hook.
     init(_ waves: WavePlan?, hook: EventHook?, isDueLeft: Bool, now: UInt64) {
         self.waves = waves
         self.hook = hook
@@ -57,7 +68,7 @@ final class RunPasses {
     }
 
     /// Rows of the pass; nil: all.
-    var due: DueRows? { waves?.due(at: dueAt) }
+    package var due: DueRows? { waves?.due(at: dueAt) }
 
     /// Position among the waves; nil: there are none.
     func progress(_ now: Now, isWaiting: Bool) -> WaveProgress? {
@@ -65,13 +76,13 @@ final class RunPasses {
     }
 
     /// Time at which the pass has to end, because quiet hours begin; nil: none.
-    var quietAt: UInt64? { waves?.nextQuiet(after: dueAt) }
+    package var quietAt: UInt64? { waves?.nextQuiet(after: dueAt) }
 
     /// Ends the pass at the begin of quiet hours.
-    func beginQuiet() { isQuiet = true }
+    package func beginQuiet() { isQuiet = true }
 
     /// Whether more rows are due after the pass.
-    func hasNext(_ now: Now) -> Bool { nextTime(now) != nil }
+    package func hasNext(_ now: Now) -> Bool { nextTime(now) != nil }
 
     private func nextTime(_ now: Now) -> UInt64? {
         guard let waves else { return nil }
@@ -82,7 +93,7 @@ final class RunPasses {
     }
 
     /// Ends the pass, and begins the next.
-    func end(
+    package func end(
         _ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double, settings: Settings,
         _ now: Now
     ) {

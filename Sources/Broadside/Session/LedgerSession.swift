@@ -245,11 +245,10 @@ final class LedgerSession {
 
     /// Whether rows of waves that have begun may be left; false if all of these are settled.
     func mayHaveDueRows(_ waves: WavePlan) -> Bool {
-        guard let rows = manifest.rowCount(with: earlier), earlier.count(.inDoubt) == 0 else {
-            return true
-        }
-        let waiting = waves.due(at: Clock.now().wallMilliseconds).waitingRows
-        return earlier.kept(reopening: plan.options.retry).settled + waiting < rows
+        earlier.count(.inDoubt) > 0
+            || waves.mayHaveLeft(
+                at: Clock.now().wallMilliseconds, rows: manifest.rowCount(with: earlier),
+                settled: earlier.kept(reopening: plan.options.retry).settled)
     }
 
     /// Rows that earlier runs read and this one does not read again, for `--max-invalid`.
