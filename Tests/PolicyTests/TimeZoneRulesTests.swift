@@ -108,6 +108,55 @@ import Testing
         }
     }
 
+    /// A file of a zone without changes in its table.
+    private static func file(footer: String, leapCount: UInt8 = 0) -> [UInt8] {
+        func header(_ leapCount: UInt8) -> [UInt8] {
+            Array("TZif2".utf8) + [UInt8](repeating: 0, count: 15)
+                + [0, 0, leapCount, 0, 1, 4].flatMap { [0, 0, 0, $0] as [UInt8] }
+        }
+        let type = [UInt8](repeating: 0, count: 6) + Array("AAA\0".utf8)
+        return header(0) + type + header(leapCount) + type
+            + [UInt8](repeating: 0, count: 12 * Int(leapCount)) + Array("\n\(footer)\n".utf8)
+    }
+
+    /// A file of version 1.
+    private static func oldFile(leapCount: UInt8) -> [UInt8] {
+        Array("TZif".utf8) + [UInt8](repeating: 0, count: 16)
+            + [0, 0, leapCount, 0, 1, 4].flatMap { [0, 0, 0, $0] as [UInt8] }
+            + [UInt8](repeating: 0, count: 6) + Array("AAA\0".utf8)
+            + [UInt8](repeating: 0, count: 8 * Int(leapCount))
+    }
+
+    @Test func `A file that counts leap seconds is no zone`() {
+        #expect(TimeZoneRules(file: Self.file(footer: "AAA0")) != nil)
+        #expect(TimeZoneRules(file: Self.file(footer: "AAA0", leapCount: 1)) == nil)
+        #expect(TimeZoneRules(file: Self.oldFile(leapCount: 0)) != nil)
+        #expect(TimeZoneRules(file: Self.oldFile(leapCount: 1)) == nil)
+    }
+
+    @Test func `Days of a year are counted with February 29, or without it`() throws {
+        // March 1 of 2027 and of 2028, a leap year.
+        let (plain, leap): (Int64, Int64) = (1_803_859_200, 1_835_481_600)
+        let julian = try #require(TimeZoneRules(file: Self.file(footer: "AAA0BBB,J60/0,J300/0")))
+        for day in [plain, leap] {
+            #expect(julian.offset(at: day - 1) == 0 && julian.offset(at: day) == 3_600)
+        }
+        let counted = try #require(TimeZoneRules(file: Self.file(footer: "AAA0BBB,59/0,299/0")))
+        for day in [plain, leap - 86_400] {
+            #expect(counted.offset(at: day - 1) == 0 && counted.offset(at: day) == 3_600)
+        }
+    }
+
+    @Test func `A change on the first of January is that of the local year`() throws {
+        // 2030-12-31 12:00 UTC is 2031-01-01 02:00 there, two hours after the change.
+        let east = try #require(TimeZoneRules(file: Self.file(footer: "AAA-14BBB,J1/0,J200/0")))
+        #expect(east.offset(at: 1_924_948_800) == 15 * 3_600)
+        #expect(east.offset(at: 1_924_948_800 - 7_201) == 14 * 3_600)
+        // 13:30 on 2031-01-01 is half an hour after a change from 12:00 to 13:00.
+        let noon = try #require(TimeZoneRules(file: Self.file(footer: "AAA0BBB,J1/12,J200/0")))
+        #expect(noon.time(showing: 1_925_040_600) == 1_925_040_600 - 3_600)
+    }
+
     @Test(arguments: [
         ("", false), ("EST5", true), ("EST", false), ("EST5EDT", false), ("E5", false),
         ("EST5EDT,M3.2.0,M11.1.0", true), ("EST5EDT,M3.2.7,M11.1.0", false),

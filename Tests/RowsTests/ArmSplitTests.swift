@@ -19,7 +19,17 @@ import Testing
         #expect(try position(pairs.uppercased(), salt: "spring") == 7916)
         #expect(try position(String(repeating: "ff", count: 32), salt: "spring") == 7760)
         #expect(try position(pairs, salt: "autumn") == 9467)
+        let all = String(repeating: "0123456789abcdef", count: 4)
+        #expect(try position(all, salt: "spring") == 9653)
+        #expect(try position(all.uppercased(), salt: "spring") == 9653)
         #expect(try position("ab", salt: String(repeating: "x", count: 70)) == 8670)
+    }
+
+    @Test func `A salt has 1 to 200 bytes`() {
+        #expect(!ArmSplit.isSalt("") && ArmSplit.isSalt("x"))
+        #expect(ArmSplit.isSalt(String(repeating: "x", count: 200)))
+        #expect(!ArmSplit.isSalt(String(repeating: "x", count: 201)))
+        #expect(!ArmSplit.isSalt(String(repeating: "é", count: 101)))
     }
 
     @Test func `Arms take consecutive positions in their order`() throws {

@@ -51,6 +51,13 @@ import Testing
         #expect(Proportion(count: 90, of: 100).minus(none).isInconclusive)
     }
 
+    @Test func `An interval of no device, and of all, has its end exactly there`() {
+        for total in UInt64(1)...3_000 {
+            #expect(Proportion(count: 0, of: total).interval.lowerBound == 0, "\(total)")
+            #expect(Proportion(count: total, of: total).interval.upperBound == 1, "\(total)")
+        }
+    }
+
     @Test func `The difference of two arms has the other sign from the other side`() {
         let (first, second) = (Proportion(count: 56, of: 70), Proportion(count: 48, of: 80))
         let (there, back) = (first.minus(second), second.minus(first))
