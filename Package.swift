@@ -160,8 +160,9 @@ let package = Package(
         .target(
             name: "DeterministicSimulation",
             dependencies: targets([
-                "Library", "Engine", "Lists", "Support", "APNs", "HPACK", "Hygiene",
-                "LedgerFormat", "Policy", "Payloads", "Rows", "LegacyGateway", "Ring", "CNghttp2",
+                "Library", "Broadside", "Observability", "Engine", "Lists", "Support", "APNs",
+                "HPACK", "Hygiene", "LedgerFormat", "Policy", "Payloads", "Rows",
+                "LegacyGateway", "Ring", "CNghttp2",
             ]),
             path: "Tests/DeterministicSimulation",
             swiftSettings: testSettings),

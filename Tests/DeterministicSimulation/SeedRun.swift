@@ -18,6 +18,8 @@ public struct SeedResult: Sendable, Equatable {
     public let overlaps: Int
     /// Starts from an old copy of the ledger, each refused.
     public let staleStarts: Int
+    /// What happened to waves; nil: all rows were due at once.
+    public let waves: WaveCounts?
     /// How often each fault met each condition.
     public let coverage: Coverage
     /// The end of its story, where that was asked for.
@@ -30,10 +32,11 @@ public struct SeedResult: Sendable, Equatable {
 ///   - seed: What everything follows from.
 ///   - telling: How much of what happens is put into words.
 ///   - hasSenders: Whether newer attempts claim the ledger while older ones run.
+///   - hasWaves: Whether rows are sent at their local time in any case.
 public func runSeed(
-    _ seed: UInt64, telling: Telling = .nothing, hasSenders: Bool = false
+    _ seed: UInt64, telling: Telling = .nothing, hasSenders: Bool = false, hasWaves: Bool = false
 ) -> SeedResult {
-    let plan = SimulationPlan(seed: seed, hasSenders: hasSenders)
+    let plan = SimulationPlan(seed: seed, hasSenders: hasSenders, hasWaves: hasWaves)
     let simulation = Simulation(plan: plan, telling: telling)
     simulation.run()
     return SeedResult(
@@ -41,6 +44,7 @@ public func runSeed(
         steps: simulation.steps,
         processes: simulation.segments.count, grownTurns: simulation.grownTurns,
         rows: plan.list.tokens.count, overlaps: simulation.overlaps,
-        staleStarts: simulation.staleStarts, coverage: simulation.coverage,
+        staleStarts: simulation.staleStarts,
+        waves: plan.waves == nil ? nil : simulation.story.counts, coverage: simulation.coverage,
         lastLines: simulation.trace.lastLines)
 }

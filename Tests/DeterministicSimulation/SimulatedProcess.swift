@@ -86,6 +86,12 @@ final class SimulatedProcess {
     /// Reactors that asked for rows meanwhile.
     var waitingReads: [(reactor: Int, rowLimit: Int)] = []
     var hasDied = false
+    /// Its passes, of which it is one; nil: all rows are due at once.
+    var passes: RunPasses?
+    /// Whether it looks for rows before its wave is due, because it begins while an older one runs.
+    var looksOnly = false
+    /// Whether quiet hours have begun, and end it.
+    var hasBecomeQuiet = false
     /// A provider token is on its way.
     var isTokenAsked = false
     /// Requests by the virtual instant at which they were made, for the rate.

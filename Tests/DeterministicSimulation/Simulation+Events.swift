@@ -111,6 +111,9 @@ extension Simulation {
         case .calm(let epoch):
             guard epoch == process.epoch else { return }
             calmDown()
+        case .quiet(let epoch):
+            guard epoch == process.epoch else { return }
+            beginQuiet()
         case .death(let epoch, let isPowerCut):
             guard epoch == process.epoch, process.calmSince == nil else { return }
             die(isPowerCut: isPowerCut)

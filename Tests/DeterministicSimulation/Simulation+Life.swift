@@ -9,7 +9,8 @@ import BroadsideRows
 extension Simulation {
     /// Starts the engine as the command does: from the ledger, if there is one.
     func makeProcess(
-        epoch: Int, faults: FaultPlan, reopens: ReopenedStates, random: inout SimulationRandom
+        epoch: Int, faults: FaultPlan, reopens: ReopenedStates, due: DueRows?,
+        random: inout SimulationRandom
     ) -> SimulatedProcess? {
         let segments = segments.flatMap { $0 }.map(\.ledgerSegment)
         let limit = plan.limit(epoch: epoch)
@@ -19,6 +20,7 @@ extension Simulation {
                 rows: CampaignRows(limit: limit))
             let states = try readLedger(index).map(\.state)
             for row in states.indices where states[row] == .inDoubt { wasInDoubt[row] = true }
+            checkWaits(states, reopens: reopens)
             for previous in 1..<max(1, epoch) {
                 manifestLengths[UInt32(previous)] = index.segmentLengths(epoch: UInt32(previous))
             }
@@ -37,7 +39,7 @@ extension Simulation {
             let source = try ListSource(
                 list: TokenList(lines: list.bytes, layout: plan.list.layout),
                 pool: pool, plan: resumePlan,
-                rows: CampaignRows(limit: limit), skips: nil, due: plan.dueRows(epoch: epoch),
+                rows: CampaignRows(limit: limit), skips: nil, due: due,
                 canary: coordinator.canary)
             let process = SimulatedProcess(
                 epoch: epoch, faults: faults, coordinator: coordinator, reopens: reopens,

@@ -99,7 +99,7 @@ extension Simulation {
             .readChunk(_, let epoch, _), .changesTold(let epoch),
             .signal(let epoch, _), .freeze(let epoch, _), .claim(let epoch), .rate(let epoch, _),
             .growth(let epoch, _, _), .renewal(let epoch), .reload(let epoch), .pause(let epoch, _),
-            .calm(let epoch), .death(let epoch, _):
+            .calm(let epoch), .quiet(let epoch), .death(let epoch, _):
             return process(epoch)
         }
     }

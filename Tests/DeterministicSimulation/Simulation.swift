@@ -36,6 +36,7 @@ public final class Simulation {
     var overlaps = 0
     var staleStarts = 0
     var claims = SimulatedClaims()
+    var story: WaveStory
     /// When the processes that run now have to have ended.
     private(set) var lifeEnd: UInt64 = 0
     /// What the ledger said when a process last ended in order.
@@ -83,6 +84,7 @@ public final class Simulation {
     init(plan: SimulationPlan, telling: Telling) {
         self.plan = plan
         random = plan.random
+        story = WaveStory(seed: plan.seed)
         rowOfToken = plan.gateway == nil ? [:] : plan.list.rowOfToken
         trace = Trace(telling)
         wasInDoubt = Array(repeating: false, count: plan.list.tokens.count)
@@ -131,7 +133,7 @@ public final class Simulation {
             guard failure == nil else { return }
             if isComplete { return }
             epoch = process.epoch
-            if epoch > plan.faultPlans.count + plan.claimsMost + 4 {
+            if epoch > plan.faultPlans.count + plan.claimsMost + 4 + plan.passesMost {
                 fail("the campaign does not end although all is calm: \(leftOver)")
             }
         }
@@ -141,6 +143,16 @@ public final class Simulation {
         claimAttempt(epoch: epoch)
         let faults = plan.faults(epoch: epoch)
         let isCalm = epoch > plan.faultPlans.count
+        // What a process settles in one pass it does not open again in the next.
+        let reopens: ReopenedStates =
+            isCalm && plan.onLost == .resend && story.continuing == nil ? [.failed, .unknown] : []
+        let passes: RunPasses?
+        do {
+            passes = try awaitWave(epoch: epoch, reopens: reopens)
+        } catch {
+            fail("the waves can't be planned: \(error)")
+            return false
+        }
         var faultsNow = faults
         if plan.gateway != nil {
             // A gateway knows no provider tokens.
@@ -149,18 +161,19 @@ public final class Simulation {
         } else if !isCalm, random.chance(0.25) {
             let seconds = now.wallMilliseconds / 1000
             faultsNow.expiresTokensBefore = seconds - seconds % 1800
-        } else if !isCalm, random.chance(0.3), plan.list.tokens.count <= 300 {
+        } else if !isCalm, random.chance(0.3), plan.list.tokens.count <= 300, plan.waves == nil {
             // Rows go round for 20 minutes: few of them, by a token that is soon made.
             if epoch == 1 { setClock(tokenAge: 2099) }
             faultsNow.refusesTokensFrom = now.wallMilliseconds / 1000 - 300 + 1
         }
-        let reopens: ReopenedStates =
-            isCalm && plan.onLost == .resend ? [.failed, .unknown] : []
+        noteWaiting(passes, epoch: epoch)
         guard
             let process = makeProcess(
-                epoch: epoch, faults: faultsNow, reopens: reopens, random: &random)
+                epoch: epoch, faults: faultsNow, reopens: reopens, due: dueRows(passes),
+                random: &random)
         else { return false }
         self.process = process
+        beginPass(passes, of: process)
         process.rates = [(0, plan.rate)]
         lives.append(
             ProcessLife(epoch: epoch, start: now.wallMilliseconds, end: .max))
@@ -271,6 +284,7 @@ public final class Simulation {
         }
         endCanary(of: process)
         if !process.hasDied { checkEnd(of: process) }
+        endPass(of: process)
         process.reactors.removeAll()
         clock += random.skewedDelay(60 * second)
     }

@@ -6,12 +6,13 @@ import DeterministicSimulation
 ///     seeds 0..<500                   runs seeds; the last line counts, exit status 1 where one failed
 ///     seeds --seed 42 --trace         runs one and tells what happens
 ///     seeds 0..<500 --senders         the same with several senders of the campaign at a time
+///     seeds 0..<500 --waves           the same with rows that are sent at their local time
 ///     seeds 0..<500 --coverage FILE   writes what went wrong how often, FILE `-`: as a table
 ///     seeds 0..<500 --keep DIRECTORY  a file for each failing seed, with the end of its story
 ///     seeds --sum FILE...             one table of what others wrote
 let usage = """
-    usage: seeds FIRST..<END [--senders] [--coverage FILE] [--keep DIRECTORY]
-           | seeds --seed N [--senders] [--trace]
+    usage: seeds FIRST..<END [--senders] [--waves] [--coverage FILE] [--keep DIRECTORY]
+           | seeds --seed N [--senders] [--waves] [--trace]
            | seeds --sum FILE... [--least N]
     """
 
@@ -25,6 +26,7 @@ func parseRange(_ text: String) -> Range<UInt64>? {
 var seeds: [UInt64] = []
 var isTelling = false
 var hasSenders = false
+var hasWaves = false
 var coverageFile: String?
 var directory: String?
 var summands: [String]?
@@ -36,6 +38,8 @@ while !arguments.isEmpty {
         isTelling = true
     } else if argument == "--senders" {
         hasSenders = true
+    } else if argument == "--waves" {
+        hasWaves = true
     } else if argument == "--seed", let seed = arguments.first.flatMap({ UInt64($0) }) {
         arguments.removeFirst()
         seeds.append(seed)
@@ -74,13 +78,21 @@ if let summands {
 var failures: [UInt64] = []
 var coverage = Coverage()
 var (overlapping, stale) = (0, 0)
+var waves = WaveCounts()
+var waveSeeds = 0
 nameSeedsThatTrap()
 giveMemoryBack()
 var leftBehind = LeftBehind()
 for seed in seeds {
     runningSeed = seed
     leftBehind.noteSimulation()
-    let result = runSeed(seed, telling: isTelling ? .everything : .nothing, hasSenders: hasSenders)
+    let result = runSeed(
+        seed, telling: isTelling ? .everything : .nothing, hasSenders: hasSenders,
+        hasWaves: hasWaves)
+    if let counts = result.waves {
+        waveSeeds += 1
+        waves.add(counts)
+    }
     if result.overlaps > 0 { overlapping += 1 }
     if result.staleStarts > 0 { stale += 1 }
     coverage.add(result.coverage)
@@ -88,11 +100,12 @@ for seed in seeds {
         failures.append(seed)
         print("seed \(seed): \(failure)")
         print(
-            "    to see it: .build/release/seeds --seed \(seed)\(hasSenders ? " --senders" : "") --trace"
-        )
+            "    to see it: .build/release/seeds --seed \(seed)\(hasSenders ? " --senders" : "")"
+                + "\(hasWaves ? " --waves" : "") --trace")
         if let directory {
-            let story = runSeed(seed, telling: .last(400), hasSenders: hasSenders).lastLines.joined(
-                separator: "\n")
+            let story = runSeed(
+                seed, telling: .last(400), hasSenders: hasSenders, hasWaves: hasWaves
+            ).lastLines.joined(separator: "\n")
             writeText("seed \(seed): \(failure)\n\n\(story)\n", "\(directory)/seed-\(seed).txt")
         }
     } else if seeds.count == 1 {
@@ -105,6 +118,7 @@ print("\(seeds.count - failures.count) passed, \(failures.count) failed")
 if hasSenders {
     print("\(overlapping) seeds had senders at the same time, \(stale) a start from an old copy")
 }
+if waveSeeds > 0 { print("\(waveSeeds) seeds had waves: \(waves.text)") }
 if !failures.isEmpty {
     print("failing seeds: \(failures.map(String.init).joined(separator: " "))")
 }

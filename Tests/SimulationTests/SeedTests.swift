@@ -26,6 +26,13 @@ import Testing
         #expect(result.coverage.hasGateways)
     }
 
+    @Test(arguments: [UInt64(2), 6, 8, 9, 12, 14, 20, 22])
+    func `Rows that are sent at their local time violate no invariant`(seed: UInt64) {
+        let result = runSeed(seed, hasWaves: true)
+        #expect(result.failure == nil)
+        #expect(result.waves.map { $0.passes > 1 && $0.waits > 0 } == true)
+    }
+
     @Test(arguments: [UInt64(3), 17, 21])
     func `A seed gives the same result in each run`(seed: UInt64) {
         let first = runSeed(seed)

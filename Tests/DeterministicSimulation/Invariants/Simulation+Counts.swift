@@ -59,7 +59,9 @@ extension Simulation {
     /// Rows that the process may have settled: those that it found open, or opened again.
     private func wasOpen(_ number: Int, _ process: SimulatedProcess) -> Bool {
         let before = process.statesAtStart[number]
-        return !before.isSettled || process.reopens.contains(before)
+        // A row that it opens again and that is not due stays as it is.
+        return !before.isSettled
+            || process.reopens.contains(before) && !waits(number, epoch: process.epoch)
     }
 
     private func checkSettled(

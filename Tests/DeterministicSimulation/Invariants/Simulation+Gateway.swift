@@ -27,6 +27,7 @@ extension Simulation {
         if notification.command != gateway.command {
             fail("row \(row) goes out by command \(notification.command)")
         }
+        checkTime(ofRow: row, link: link)
         if notification.payload != plan.payload(row: row) {
             fail("row \(row) goes out with another payload")
         }

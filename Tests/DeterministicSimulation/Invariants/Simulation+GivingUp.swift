@@ -55,7 +55,11 @@ extension Simulation {
     /// Counts the reads of the list that a reactor waits for.
     func noteRead(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
         switch completion {
-        case .chunk, .listEnded, .listHeldByCanary: reactor.readsOut -= 1
+        case .chunk:
+            reactor.readsOut -= 1
+            // It may have had no turn since it asked.
+            if reactor.machine.rowsInHand.all == 0 { reactor.heldAt = clock }
+        case .listEnded, .listHeldByCanary: reactor.readsOut -= 1
         default: break
         }
     }

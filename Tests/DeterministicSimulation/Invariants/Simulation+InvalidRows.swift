@@ -14,7 +14,7 @@ extension Simulation {
         let read = states.filter { $0.isSettled && !reopens.contains($0) }
         let end = plan.limit(epoch: epoch).map { Int($0) } ?? .max
         let waiting = states.indices.count { row in
-            row < end && plan.waits(row, epoch: epoch)
+            row < end && waits(row, epoch: epoch)
                 && !(states[row].isSettled && !reopens.contains(states[row]))
         }
         return InvalidRowsGuard(

@@ -60,6 +60,10 @@ extension Simulation {
 
     /// Holds one row of the ledger against what the servers saw and answered.
     private func check(_ row: LedgerRow, number: Int) {
+        if row.state == .skipped, isTooLate(number) {
+            checkLateRow(row, number: number)
+            return
+        }
         if plan.gateway != nil, row.state.isSettled, let token = plan.list.tokens[number] {
             checkGatewayRow(row, number: number, token: token)
             return
@@ -255,7 +259,8 @@ extension Simulation {
         // A list may begin with so many bad tokens that no server is to blame.
         var isList = false
         if case .onlyBadTokens = cause { isList = plan.gateway != nil }
-        let mayComeLast = isRefusal || isPayload || isWhole || isList
+        let isQuiet = cause == .control && process.hasBecomeQuiet
+        let mayComeLast = isRefusal || isPayload || isWhole || isList || isQuiet
         if !isJustified || (process.epoch > plan.faultPlans.count && !mayComeLast) {
             fail("the process stops without reason: \(cause)")
         }
@@ -288,7 +293,7 @@ extension Simulation {
         let isStopped = process.coordinator.stopCause != nil
         let limit = plan.limit(epoch: process.epoch).map { Int($0) } ?? states.count
         for (number, state) in states.enumerated().prefix(limit)
-        where !state.isSettled && !plan.waits(number, epoch: process.epoch) {
+        where !state.isSettled && !waits(number, epoch: process.epoch) {
             if state == .inDoubt, plan.onLost == .record, isStopped,
                 process.statesAtStart[number] == .inDoubt
             {
@@ -303,6 +308,9 @@ extension Simulation {
         guard process.epoch > plan.faultPlans.count, plan.onLost == .resend, !isStopped
         else { return }
         for (number, state) in states.enumerated() where state == .failed || state == .unknown {
+            // It failed in an earlier pass of the same process.
+            if process.statesAtStart[number] == state, !process.reopens.contains(state) { continue }
+            if waits(number, epoch: process.epoch) { continue }
             fail("row \(number) is \(state.name) although all is calm")
         }
     }
@@ -310,7 +318,7 @@ extension Simulation {
     /// Rows that are not due stay what they were, but that those in doubt may become unknown, and those that
     /// are reopened remaining, or in doubt.
     private func checkWaiting(_ states: [RowState], _ process: SimulatedProcess) {
-        for number in states.indices where plan.waits(number, epoch: process.epoch) {
+        for number in states.indices where waits(number, epoch: process.epoch) {
             let (before, state) = (process.statesAtStart[number], states[number])
             let isReopened = process.reopens.contains(before)
             let isAllowed =

@@ -32,9 +32,7 @@ extension Simulation {
         if let limit = plan.limit(epoch: links[link].epoch), id.row >= limit {
             fail("row \(row) is sent, and the limit is \(limit)")
         }
-        if plan.waits(row, epoch: links[link].epoch) {
-            fail("row \(row) is sent, and it is not due")
-        }
+        checkTime(ofRow: row, link: link)
         guard let token = plan.list.tokens[row] else {
             fail("row \(row), which is not a token, was sent")
             return nil

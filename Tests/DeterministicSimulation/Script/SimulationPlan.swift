@@ -14,6 +14,8 @@ struct SimulationPlan {
     /// Newer attempts claim the ledger again and again, and run beside the older ones.
     let hasSenders: Bool
     let list: SimulatedList
+    /// Local times at which rows are sent; nil: all at once.
+    let waves: ScriptedWaves?
     let campaign: UInt64
     /// The payload, or what every row's begins with.
     let payload: [UInt8]
@@ -63,7 +65,8 @@ struct SimulationPlan {
     /// - Parameters:
     ///   - seed: What everything follows from.
     ///   - hasSenders: Whether several senders have the campaign at a time.
-    init(seed: UInt64, hasSenders: Bool = false) {
+    ///   - hasWaves: Whether rows are sent at their local time in any case.
+    init(seed: UInt64, hasSenders: Bool = false, hasWaves: Bool = false) {
         self.hasSenders = hasSenders
         var random = SimulationRandom(seed: seed)
         self.seed = seed
@@ -76,6 +79,8 @@ struct SimulationPlan {
         list = SimulatedList(
             rowCount: rowCount, hasCopies: gateway == nil && seed / 5 % 6 == 2,
             isUnique: gateway != nil, random: random.fork())
+        let waves = ScriptedWaves(seed: seed, chance: hasWaves ? 1 : 0.2, rowCount: rowCount)
+        self.waves = waves
         let drawnCount = random.pick([2, 30, 242, 1000, 4096])
         let payloadCount = gateway?.payloadCount ?? drawnCount
         // No draw of its own, so that a seed's other decisions stay what they were.
@@ -111,10 +116,12 @@ struct SimulationPlan {
         let canWait = requestTimeout == 30 * second && rowCount <= 300
         // So many in a row that the run is stopped must not come.
         // No draw of its own.
-        maxInvalid = [100, 100, 10, 25, 1][Int(seed / 11 % 5)]
+        maxInvalid = waves == nil ? [100, 100, 10, 25, 1][Int(seed / 11 % 5)] : 100
         let namesReasons =
             abortAfter >= 50 && ScriptedBounds.namesReasons(seed: seed, rows: rowCount)
-        faultPlans = (0..<random.pick([0, 1, 1, 2, 4])).map { process in
+        // Later waves meet faults, too.
+        let storms = random.pick([0, 1, 1, 2, 4]) + (waves == nil ? 0 : Int(seed % 3))
+        faultPlans = (0..<storms).map { process in
             var faults = FaultPlan.storm(&random)
             if gateway != nil {
                 faults.turnToGateway(
@@ -151,9 +158,11 @@ struct SimulationPlan {
             }
             return faults
         }
-        canary =
+        let drawnCanary: (rows: Int, percent: Double)? =
             random.chance(0.25)
             ? (random.pick([1, 5, 50, 400]), random.pick([0, 20, 20, 100])) : nil
+        // What checks the list as a whole is told without waves.
+        canary = waves == nil ? drawnCanary : nil
         self.random = random.fork()
     }
 
@@ -197,11 +206,16 @@ struct SimulationPlan {
     /// `--limit` of a process; nil: all rows are its. By a generator of its own. Not together with what
     /// checks the list as a whole.
     func limit(epoch: Int) -> UInt64? {
-        guard epoch <= faultPlans.count, maxInvalid == 100, canary == nil else { return nil }
+        guard epoch <= faultPlans.count, maxInvalid == 100, canary == nil, waves == nil else {
+            return nil
+        }
         var random = SimulationRandom(seed: seed ^ 0x6c69_6d69_7473_0001 &+ UInt64(epoch) << 32)
         guard random.chance(0.2) else { return nil }
         return UInt64(random.between(1...max(1, list.tokens.count)))
     }
+
+    /// Processes that waves may add: one for each zone, and those that quiet hours divide.
+    var passesMost: Int { waves.map { 8 * $0.zones.count + 16 } ?? 0 }
 
     /// What a row's request has to carry.
     func payload(row: Int) -> [UInt8] {

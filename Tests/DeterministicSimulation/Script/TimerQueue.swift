@@ -46,6 +46,8 @@ enum SimulationEvent {
     case reload(epoch: Int)
     /// All becomes well.
     case calm(epoch: Int)
+    /// Quiet hours begin in a zone whose rows the process sends.
+    case quiet(epoch: Int)
     /// The process dies here.
     case death(epoch: Int, isPowerCut: Bool)
 
@@ -53,7 +55,8 @@ enum SimulationEvent {
     /// and death do not.
     var isOfProcess: Bool {
         switch self {
-        case .turn, .readChunk, .changesTold, .signal, .rate, .pause, .growth, .renewal, .reload:
+        case .turn, .readChunk, .changesTold, .signal, .rate, .pause, .growth, .renewal, .reload,
+            .quiet:
             true
         default: false
         }

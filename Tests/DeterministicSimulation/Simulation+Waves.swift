@@ -1,0 +1,350 @@
+import Broadside
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideObservability
+import BroadsidePolicy
+import BroadsideRows
+import BroadsideSupport
+
+// Rows that are sent at their local time. A process waits for a wave, sends its rows, and waits for the next
+// one; each wave is a run of the ledger, and so one of the simulation's processes. While it waits, it may be
+// ended, and start again before the wave's time or long after it; or the machine sleeps over that time.
+
+/// What happened to waves, for counting.
+public struct WaveCounts: Sendable, Equatable {
+    /// Passes over the list.
+    public internal(set) var passes = 0
+    /// Waits for a wave.
+    public internal(set) var waits = 0
+    /// Waits that ended with the process.
+    public internal(set) var endedWaits = 0
+    /// Those among them whose wave's time came before the next process.
+    public internal(set) var missedWaits = 0
+    /// Waits over whose end the machine slept.
+    public internal(set) var sleptWaits = 0
+    /// Passes that quiet hours ended.
+    public internal(set) var quietEnds = 0
+    /// Passes that they ended before the first request.
+    public internal(set) var quietStarts = 0
+    /// Rows whose time had passed at the first start, and that are not sent.
+    public internal(set) var lateRows = 0
+    /// Zones whose clock changes.
+    public internal(set) var changedZones = 0
+    /// All zones.
+    public internal(set) var zones = 0
+
+    /// Nothing happened.
+    public init() {}
+
+    /// Adds what happened elsewhere.
+    public mutating func add(_ other: WaveCounts) {
+        passes += other.passes
+        waits += other.waits
+        endedWaits += other.endedWaits
+        missedWaits += other.missedWaits
+        sleptWaits += other.sleptWaits
+        quietEnds += other.quietEnds
+        quietStarts += other.quietStarts
+        lateRows += other.lateRows
+        changedZones += other.changedZones
+        zones += other.zones
+    }
+
+    /// The counts in words.
+    public var text: String {
+        "\(passes) passes, \(waits) waits: \(endedWaits) ended with the process, \(missedWaits) of them "
+            + "over the wave's time, \(sleptWaits) slept through; \(quietEnds) passes ended by quiet hours, "
+            + "\(quietStarts) before they began; \(lateRows) rows too late; clocks change in "
+            + "\(changedZones) of \(zones) zones"
+    }
+}
+
+/// The waves of a simulation.
+struct WaveStory {
+    /// When the campaign began, milliseconds since 1970.
+    var startedAt: UInt64 = 0
+    var zones: RowZones?
+    /// The time of each zone's rows by the rules, and the same after quiet hours; nil: they are not sent.
+    var bases: [UInt64?] = []
+    var firsts: [UInt64?] = []
+    /// Passes of the process that goes on after its last one; nil: the next process is a new one.
+    var continuing: RunPasses?
+    /// The number of the list's rows, once a process has read all of it.
+    var rowCount: UInt64?
+    /// When processes waited, until the next one reads the ledger, milliseconds since 1970.
+    var waits: [(from: UInt64, to: UInt64)] = []
+    /// Zones whose rows a process is to leave, by its number less 1.
+    var waitingZones: [[Bool]] = []
+    var counts = WaveCounts()
+    /// What happens to processes that wait is drawn from it.
+    var random: SimulationRandom
+
+    init(seed: UInt64) { random = SimulationRandom(seed: seed ^ 0x7761_6974_696e_6701) }
+}
+
+extension Simulation {
+    // MARK: What the engine makes of it
+
+    /// Waits for the next wave, as the command does.
+    ///
+    /// - Returns: Passes of the process that begins now; nil: there are no waves.
+    func awaitWave(epoch: Int, reopens: ReopenedStates) throws -> RunPasses? {
+        guard let waves = plan.waves else { return nil }
+        if epoch == 1 { try beginWaves(waves) }
+        var endings = epoch <= plan.faultPlans.count ? 3 : 0
+        while true {
+            let passes = try story.continuing ?? makePasses(waves, reopens: reopens)
+            story.continuing = nil
+            // Another attempt begins while an older one runs: it looks at the ledger at once.
+            guard older.isEmpty else { return passes }
+            if passes.dueAt > now.wallMilliseconds {
+                story.counts.waits += 1
+                if endings > 0, story.random.chance(0.3) {
+                    endings -= 1
+                    endWait(until: passes.dueAt)
+                    continue
+                }
+                sleep(until: passes.dueAt)
+            }
+            guard let quiet = passes.quietAt, quiet <= now.wallMilliseconds else { return passes }
+            note { "the process wakes in quiet hours" }
+            story.counts.quietStarts += 1
+            passes.beginQuiet()
+            guard goOn(passes) else {
+                fail("the process does not wait for the end of quiet hours")
+                return passes
+            }
+        }
+    }
+
+    private func beginWaves(_ waves: ScriptedWaves) throws {
+        story.startedAt = now.wallMilliseconds
+        story.zones = try waves.rowZones(of: plan.list)
+        story.bases = waves.zones.indices.map { waves.base($0, startedAt: story.startedAt) }
+        story.firsts = waves.zones.indices.map { zone in
+            story.bases[zone].map { waves.endOfQuiet(zone, from: $0) }
+        }
+        story.counts.zones = waves.zones.count
+        story.counts.changedZones = waves.zones.count { !$0.changes.isEmpty }
+        note {
+            "waves: at \(waves.deliverAt as Any), on \(waves.date as Any), late \(waves.late), quiet "
+                + "\(waves.quiet as Any), zones \(waves.zones), start \(story.startedAt)"
+        }
+    }
+
+    /// The passes of a new process.
+    private func makePasses(
+        _ waves: ScriptedWaves, reopens: ReopenedStates
+    ) throws -> RunPasses {
+        guard let zones = story.zones else { preconditionFailure("the zones are known") }
+        let wavePlan = WavePlan(
+            zones, rules: waves.rules, waves.schedule(startedAt: story.startedAt))
+        checkWaves(wavePlan, waves)
+        let index = try LedgerIndex(
+            segments: segments.flatMap { $0 }.map(\.ledgerSegment), campaign: plan.segmentNumber,
+            recordedLengths: manifestLengths)
+        let summary = try LedgerSummary(index)
+        let isDueLeft =
+            summary.count(.inDoubt) > 0
+            || wavePlan.mayHaveLeft(
+                at: now.wallMilliseconds, rows: story.rowCount,
+                settled: summary.kept(reopening: reopens).settled)
+        return RunPasses(wavePlan, isDueLeft: isDueLeft, now: now.wallMilliseconds)
+    }
+
+    /// The process that waits is ended, and another one starts some time later.
+    private func endWait(until dueAt: UInt64) {
+        let start = now.wallMilliseconds
+        let end = start + story.random.skewedDelay(dueAt - start)
+        story.waits.append((start, end))
+        let pauses: [UInt64] = [60_000, dueAt - start, 3 * 3_600_000, 20 * 3_600_000]
+        setWallClock(end + story.random.delay(story.random.pick(pauses)))
+        story.counts.endedWaits += 1
+        if now.wallMilliseconds >= dueAt { story.counts.missedWaits += 1 }
+        note { "the process is ended while it waits, and starts again at \(now.wallMilliseconds)" }
+    }
+
+    /// The process waits for its time, and the machine may sleep until after that.
+    private func sleep(until dueAt: UInt64) {
+        story.waits.append((now.wallMilliseconds, dueAt))
+        var end = dueAt
+        if story.random.chance(0.15) {
+            end += story.random.skewedDelay(9 * 3_600_000)
+            story.counts.sleptWaits += 1
+        }
+        setWallClock(end)
+        note { "the process has waited until \(now.wallMilliseconds), for \(dueAt)" }
+    }
+
+    private func setWallClock(_ time: UInt64) {
+        clock = max(clock, (time - wallStart) * millisecond)
+    }
+
+    /// Ends a pass, and continues with the next; false if there is none.
+    private func goOn(_ passes: RunPasses) -> Bool {
+        guard passes.hasNext(now) else { return false }
+        passes.end(
+            RunStatistics(), LatencyCounts(), seconds: 0,
+            settings: RunPasses.Settings(milliRate: nil, ramp: nil, isPaused: false), now)
+        story.continuing = passes
+        return true
+    }
+
+    /// The time for which a process selects its rows, milliseconds since 1970.
+    private func time(of passes: RunPasses) -> UInt64 {
+        older.isEmpty ? passes.dueAt : min(passes.dueAt, now.wallMilliseconds)
+    }
+
+    /// Rows that a process sends; nil: all.
+    func dueRows(_ passes: RunPasses?) -> DueRows? {
+        guard let passes else { return nil }
+        story.counts.passes += 1
+        return passes.waves?.due(at: time(of: passes))
+    }
+
+    /// Notes that a process begins a pass, and plans its end at the begin of quiet hours.
+    func beginPass(_ passes: RunPasses?, of process: SimulatedProcess) {
+        guard let passes else { return }
+        let time = time(of: passes)
+        process.passes = passes
+        process.looksOnly = time < passes.dueAt
+        guard let quiet = passes.waves?.nextQuiet(after: time) else { return }
+        let instant = max(clock, (quiet - min(quiet, wallStart)) * millisecond)
+        events.insert(.quiet(epoch: process.epoch), at: instant)
+    }
+
+    /// Quiet hours begin in a zone of the pass.
+    func beginQuiet() {
+        guard let waves = plan.waves, !process.coordinator.isStopping else { return }
+        note { "quiet hours begin" }
+        trace.step(time: clock, kind: 15, 0)
+        story.counts.quietEnds += 1
+        if !waves.zones.indices.contains(where: { waves.isQuiet($0, at: now.wallMilliseconds) }) {
+            fail("the pass is ended for quiet hours, and there are none")
+        }
+        process.passes?.beginQuiet()
+        process.hasBecomeQuiet = true
+        process.coordinator.stop(.control)
+        for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
+    }
+
+    /// Has a process that ended in order go on with its next pass, as the command does.
+    func endPass(of process: SimulatedProcess) {
+        guard let passes = process.passes else { return }
+        if !process.hasDied, process.hasListEnded {
+            story.rowCount = UInt64(plan.list.tokens.count)
+        }
+        let cause = process.coordinator.stopCause
+        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential }
+        guard !process.hasDied, !process.looksOnly, heldBack == 0,
+            cause == nil || cause == .control && process.hasBecomeQuiet,
+            let states = finalStates
+        else { return }
+        guard !states.allSatisfy(\.isSettled) else {
+            // Rows that failed are sent again by a process that starts outside of their quiet hours.
+            setWallClock(now.wallMilliseconds + story.random.delay(4 * 3_600_000))
+            return
+        }
+        if !goOn(passes) { fail("the process ends, and rows of later waves are left") }
+    }
+
+    // MARK: What it is held against
+
+    /// Whether a process is to leave a row to a later one, because it is not due. A row without a token waits
+    /// for nothing.
+    func waits(_ row: Int, epoch: Int) -> Bool {
+        guard let waves = plan.waves, plan.list.tokens[row] != nil else { return false }
+        return story.waitingZones[epoch - 1][waves.zoneOfRow[row]]
+    }
+
+    /// Notes which rows a process is to leave.
+    func noteWaiting(_ passes: RunPasses?, epoch: Int) {
+        guard let waves = plan.waves, let passes else { return }
+        let time = time(of: passes)
+        precondition(story.waitingZones.count == epoch - 1, "each process leaves its rows")
+        story.waitingZones.append(
+            waves.zones.indices.map { permitted($0, from: time, waves).map { $0 > time } ?? false })
+    }
+
+    /// Whether a row's time had passed at the first start, and it is not to be sent.
+    func isTooLate(_ row: Int) -> Bool {
+        guard let waves = plan.waves, plan.list.tokens[row] != nil else { return false }
+        return story.bases[waves.zoneOfRow[row]] == nil
+    }
+
+    /// The first time from `time` on at which the rows of a zone may be sent; nil: they are not sent.
+    private func permitted(_ zone: Int, from time: UInt64, _ waves: ScriptedWaves) -> UInt64? {
+        story.firsts[zone].map { time <= $0 ? $0 : waves.endOfQuiet(zone, from: time) }
+    }
+
+    /// A row that is too late was never sent, and is skipped during the life of a process.
+    func checkLateRow(_ row: LedgerRow, number: Int) {
+        if row.reason != "Late" || row.status != 0 || row.attempts != 0 || row.timestamp != nil
+            || !requestsOfRow[number].isEmpty
+        {
+            fail("row \(number) is too late and skipped (\(row.reason)), \(row.attempts) attempts")
+        }
+        checkLife(row, number: number)
+    }
+
+    /// No process waits while a row may be sent.
+    func checkWaits(_ states: [RowState], reopens: ReopenedStates) {
+        defer { story.waits = [] }
+        guard let waves = plan.waves, !story.waits.isEmpty else { return }
+        var zones: Set<Int> = []
+        for row in states.indices where plan.list.tokens[row] != nil {
+            let state = states[row]
+            let isLeft =
+                state == .remaining || state == .inDoubt && plan.onLost == .resend
+                || state.isSettled && reopens.contains(state)
+            if isLeft { zones.insert(waves.zoneOfRow[row]) }
+        }
+        for (from, to) in story.waits {
+            for zone in zones.sorted() {
+                guard let time = permitted(zone, from: from, waves), time < to else { continue }
+                fail("the process waits from \(from) to \(to), and zone \(zone) is due at \(time)")
+            }
+        }
+    }
+
+    /// The waves that people are told are those of the rules.
+    private func checkWaves(_ wavePlan: WavePlan, _ waves: ScriptedWaves) {
+        var expected: [UInt64: UInt64] = [:]
+        var late: UInt64 = 0
+        for row in plan.list.tokens.indices where plan.list.tokens[row] != nil {
+            if let time = story.firsts[waves.zoneOfRow[row]] {
+                expected[time, default: 0] += 1
+            } else {
+                late += 1
+            }
+        }
+        let found = wavePlan.waves.map { ($0.atMilliseconds, $0.rows) }
+        let isEqual =
+            found.count == expected.count && found.allSatisfy { expected[$0.0] == $0.1 }
+            && zip(found, found.dropFirst()).allSatisfy { $0.0.0 < $0.1.0 }
+        if !isEqual { fail("the waves are \(found), not \(expected)") }
+        if wavePlan.missedRows != late { fail("\(wavePlan.missedRows) rows are late, not \(late)") }
+        story.counts.lateRows = Int(late)
+    }
+
+    /// A row is sent at its time, not before it, and not in quiet hours.
+    func checkTime(ofRow row: Int, link id: Int) {
+        guard let waves = plan.waves, plan.list.tokens[row] != nil else { return }
+        if waits(row, epoch: links[id].epoch) { fail("row \(row) is sent, and it is not due") }
+        let zone = waves.zoneOfRow[row]
+        let sentAt = wallStart + links[id].arrivingSentAt / millisecond
+        guard let base = story.bases[zone] else {
+            return fail("row \(row) is sent, and it is too late for it")
+        }
+        if sentAt < base { fail("row \(row) is sent at \(sentAt), and its time is \(base)") }
+        // A request that was made before may lie in the client for half a minute; a process that was stopped
+        // as a whole does not know.
+        let grace: UInt64 = 60_000
+        let frozen = wallStart + process.frozenUntil / millisecond
+        guard waves.isQuiet(zone, at: sentAt), waves.isQuiet(zone, at: sentAt - grace),
+            sentAt > frozen + grace
+        else { return }
+        fail("row \(row) is sent at \(sentAt), in quiet hours")
+    }
+}
