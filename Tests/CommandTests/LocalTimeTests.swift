@@ -265,4 +265,43 @@ struct LocalTimeTests {
         }
         try simulation.stop()
     }
+
+    /// A send to a simulation at a time that stands still, with a certificate: a provider token would be from another
+    /// time than the server's.
+    private static func start(
+        _ campaign: Campaign, _ simulation: Simulation, at time: String, _ more: [String]
+    ) throws -> Subprocess {
+        var clock = try FakeTime.fixed(time)
+        clock["TZ"] = "UTC"
+        return try Broadside.start(
+            [
+                "send", "--tokens", "\(campaign.directory.path)/list.csv", "--payload",
+                campaign.payloadFile, "--certificate", "\(simulation.state)/client.pem",
+                "--private-key", "\(simulation.state)/client.key", "--endpoint",
+                simulation.endpoint, "--ledger", campaign.ledger, "--zone-column", "tz",
+            ] + simulation.options(["ca-file", "topic"]) + more, in: campaign.directory,
+            environment: clock)
+    }
+
+    @Test
+    func `A resume sends what is due at once, also if zones that were sent are in quiet hours now`()
+        throws
+    {
+        let simulation = try Simulation()
+        let campaign = try Self.campaign([
+            "Asia/Tokyo", "Asia/Tokyo", "America/New_York", "Pacific/Honolulu",
+        ])
+        // At 11:00 UTC clocks there show 20:00, 07:00 and 01:00, at 14:00 UTC 23:00, 10:00 and 04:00.
+        for (time, use, accepted) in [("11:00", [], 2), ("14:00", ["--resume"], 3)] {
+            let sending = try Self.start(
+                campaign, simulation, at: "2027-06-15 \(time):00",
+                ["--quiet", "22:00-08:00"] + use)
+            try sending.wait { (try? campaign.statistics().accepted) == accepted }
+            sending.send(signal: SIGTERM)
+            let stopped = try sending.wait(limit: 60)
+            #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        }
+        #expect(try campaign.statistics().remaining == 1)
+        try simulation.stop()
+    }
 }
