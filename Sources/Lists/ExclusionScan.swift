@@ -33,6 +33,8 @@ package struct ExclusionScan {
     package var campaign: RunningCampaign
     /// Payloads of the rows: a row that can't be sent does not make a later one a duplicate.
     private let payloads: PayloadSet
+    /// Time zones whose rows can't be sent; nil if rows have none.
+    private let zones: UnsentZones?
 
     /// Records in memory for each of the two sorts: 16 MiB.
     private static let sorterLimit = 1 << 19
@@ -46,7 +48,8 @@ package struct ExclusionScan {
     package init?(
         of tokens: TokenSource?, suppress file: String?, skipsDuplicates: Bool,
         filter: RowFilter? = nil, split: ArmSplit? = nil, earlier: EarlierReader? = nil,
-        campaign: RunningCampaign = RunningCampaign(), tokenColumn: String?, payloads: PayloadSet
+        campaign: RunningCampaign = RunningCampaign(), tokenColumn: String?, payloads: PayloadSet,
+        zones: UnsentZones? = nil
     ) throws(BroadsideError) {
         let split = split?.holdout == nil ? nil : split
         guard
@@ -58,6 +61,7 @@ package struct ExclusionScan {
         self.filter = filter
         self.split = split
         self.payloads = payloads
+        self.zones = zones
         guard let path = file else {
             (suppress, suppressSHA256) = (nil, nil)
             return
@@ -206,7 +210,8 @@ package struct ExclusionScan {
         _ list: TokenList, into tokens: inout RecordSorter, where isWanted: (TokenDigest) -> Bool
     ) throws(BroadsideError) -> ListSurvey.Counts {
         try Self.read(
-            list, upTo: nil, payloads: nil, filter: nil, split: nil, verdicts: nil, registered: nil
+            list, upTo: nil, payloads: nil, filter: nil, split: nil, verdicts: nil, registered: nil,
+            zones: nil
         ) {
             (row) throws(BroadsideError) in
             guard let token = row.token, isWanted(token) else { return }
@@ -224,7 +229,13 @@ package struct ExclusionScan {
         return try Self.read(
             list, upTo: end, payloads: skipsDuplicates ? payloads : nil, filter: filter,
             split: split,
-            verdicts: earlier?.rules.skipsDead == true ? verdicts : nil, registered: registered
+            verdicts: earlier?.rules.skipsDead == true ? verdicts : nil, registered: registered,
+            zones: skipsDuplicates
+                ? zones.map { zones in
+                    UnsentZonesPass(
+                        zones, layout: list.layout,
+                        startedAt: campaign.startedAtMilliseconds ?? Clock.now().wallMilliseconds)
+                } : nil
         ) { (row) throws(BroadsideError) in
             if let token = row.token, isWanted(token) {
                 try tokens.append(
@@ -264,7 +275,7 @@ package struct ExclusionScan {
         let number: UInt64
         /// nil if the row has no token.
         var token: TokenDigest?
-        /// Whether a payload can be rendered for it.
+        /// Whether a payload can be rendered for it, and its zone allows a request.
         var isSendable: Bool
         /// Reason that applies to the row regardless of its token.
         var reason: SkipReason?
@@ -278,9 +289,11 @@ package struct ExclusionScan {
     ///   - split: Rule whose holdout is left out; nil to leave out none.
     ///   - verdicts: Evidence about dead tokens; nil if there is none.
     ///   - registered: Index of the field with the registration time; nil if there is none.
+    ///   - zones: Test of the rows' time zones; nil if they have none.
     private static func read(
         _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, filter: RowFilter?,
         split: ArmSplit?, verdicts: EarlierVerdicts?, registered: Int?,
+        zones: consuming UnsentZonesPass?,
         _ visit: (ReadRow) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let set = payloads ?? PayloadSet(constant: [])
@@ -311,6 +324,7 @@ package struct ExclusionScan {
             if isSendable, set.isPersonal, case .invalid = renderer.render(rows.reader) {
                 isSendable = false
             }
+            if isSendable, zones?.isUnsent(rows.reader) == true { isSendable = false }
             try visit(
                 ReadRow(
                     number: row.number,
@@ -374,7 +388,7 @@ extension RecordSorter.Record {
     /// Record of a row in the list, sorted by token, then by number.
     ///
     /// - Parameters:
-    ///   - isSendable: Whether a payload can be rendered for it.
+    ///   - isSendable: Whether it can be sent, as far as row and campaign decide.
     ///   - reason: Reason that applies to this row regardless of its token.
     fileprivate static func row(
         _ row: UInt64, _ token: TokenDigest, isSendable: Bool, _ reason: SkipReason?

@@ -256,6 +256,9 @@ package struct ZoneNumbers: ~Copyable {
         return RowZones.firstZone + UInt16(zones.count - 1)
     }
 
+    /// Returns the name of a zone by its number.
+    func name(of number: UInt16) -> String { zones[Int(number - RowZones.firstZone)].name }
+
     /// Text of the latest row's column.
     func text(in reader: borrowing RowReader) -> String {
         field.map { tokenExcerpt(reader.value(reader.field($0))) } ?? ""

@@ -304,4 +304,32 @@ struct LocalTimeTests {
         #expect(try campaign.statistics().remaining == 1)
         try simulation.stop()
     }
+
+    @Test
+    func `A row without a known zone has its arm, and like a late one makes no row a duplicate`()
+        throws
+    {
+        let simulation = try Simulation()
+        let campaign = try Campaign(rows: 2)
+        // 09:00 is now in Tokyo, and was three hours ago in Auckland.
+        let rows = [
+            (0, "Mars/Base"), (0, "Asia/Tokyo"), (1, "Pacific/Auckland"), (1, "Asia/Tokyo"),
+            (1, "Asia/Tokyo"),
+        ].map { "\(campaign.tokens.token($0)),\($1)\n" }
+        try campaign.directory.write("token,tz\n" + rows.joined(), to: "list.csv")
+        let finished = try Self.start(
+            campaign, simulation, at: "2027-06-15 00:00:00",
+            [
+                "--deliver-at", "09:00", "--on", "2027-06-15", "--late", "skip", "--duplicates",
+                "skip", "--split", "a=50,b=50", "--split-salt", "s", "--max-invalid", "100",
+            ]
+        ).wait()
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let found = try campaign.ledger("export").output.split(separator: "\n").dropFirst()
+            .map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+        #expect(found.map { $0[4] } == ["BadZone", "", "Late", "", "Duplicate"])
+        #expect(found.map { $0[2] } == ["invalid", "accepted", "skipped", "accepted", "skipped"])
+        #expect(Set(found.map { $0.last ?? "" }).isSubset(of: ["a", "b"]), "\(found)")
+        try simulation.stop()
+    }
 }

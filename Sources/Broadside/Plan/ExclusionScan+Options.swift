@@ -32,7 +32,8 @@ extension ExclusionScan {
             earlier: earlier?.reader,
             campaign: begun.map { RunningCampaign($0) }
                 ?? RunningCampaign(number: options.campaignID),
-            tokenColumn: options.tokenColumn, payloads: payloads)
+            tokenColumn: options.tokenColumn, payloads: payloads,
+            zones: try options.delivery.unsentZones())
     }
 }
 

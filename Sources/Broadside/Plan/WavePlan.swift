@@ -27,10 +27,7 @@ package struct WavePlan: Sendable {
     ) throws(BroadsideError) {
         guard options.isUsed else { return nil }
         let database = ZoneDatabase()
-        let zone = try options.zone(database)
-        let schedule = DeliverySchedule(
-            deliverAt: options.deliverAt, date: options.date, zone: zone ?? .utc,
-            late: options.late ?? .send, quiet: options.quiet, startedAt: startedAt)
+        let schedule = options.schedule(try options.zone(database), startedAt: startedAt)
         let zones = try RowZones(list, selection, rule: options.zoneRule(database))
         self.init(
             zones, rules: zones.zones.map { database.rules(named: $0.name) ?? .utc }, schedule)
@@ -217,6 +214,26 @@ extension DeliveryOptions {
     func zone(_ database: ZoneDatabase) throws(BroadsideError) -> TimeZoneRules? {
         try zoneDefault.map { (name) throws(BroadsideError) in
             try database.rules(of: name, option: "zone-default")
+        }
+    }
+
+    /// Schedule of a campaign.
+    ///
+    /// - Parameter zone: Rules of the default zone; nil: there is none.
+    fileprivate func schedule(_ zone: TimeZoneRules?, startedAt: UInt64) -> DeliverySchedule {
+        DeliverySchedule(
+            deliverAt: deliverAt, date: date, zone: zone ?? .utc, late: late ?? .send,
+            quiet: quiet, startedAt: startedAt)
+    }
+
+    /// Zones whose rows get no request; nil if rows have no zone.
+    func unsentZones() throws(BroadsideError) -> UnsentZones? {
+        guard isUsed else { return nil }
+        let database = ZoneDatabase()
+        let zone = try zone(database)
+        return UnsentZones(zoneRule(database)) { [self] name, startedAt in
+            schedule(zone, startedAt: startedAt)
+                .instant(in: database.rules(named: name) ?? .utc) == .missed
         }
     }
 

@@ -244,6 +244,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             settle(
                 tag, state: .skipped, status: 0, reasonCode: skip.reason.rawValue, now: now)
         case .invalid(let reason):
+            writer.keepArm(from: rows.chunks.reader, of: tag, in: &rows.slab)
             settle(tag, state: .invalid, status: 0, reasonCode: reason.rawValue, now: now)
             countRead(isInvalid: true)
             return false

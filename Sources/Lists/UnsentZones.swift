@@ -1,0 +1,46 @@
+internal import BroadsideRows
+
+/// Time zones whose rows get no request, because the zone is unknown or its time has passed. Such a
+/// row makes no later row with its token a duplicate.
+package struct UnsentZones: Sendable {
+    /// How rows name their zones.
+    let rule: RowZones.Rule
+    /// Whether the rows of a zone are skipped in a campaign that started at a time, milliseconds
+    /// since 1970.
+    let isMissed: @Sendable (String, UInt64) -> Bool
+
+    package init(
+        _ rule: RowZones.Rule, isMissed: @escaping @Sendable (String, UInt64) -> Bool
+    ) {
+        self.rule = rule
+        self.isMissed = isMissed
+    }
+}
+
+/// Test of a list's rows for zones that get no request.
+struct UnsentZonesPass: ~Copyable {
+    private let zones: UnsentZones
+    private let startedAt: UInt64
+    private var numbers: ZoneNumbers
+    /// Whether a zone is missed, by its number less `RowZones.firstZone`; nil: not asked yet.
+    private var missed: [Bool?] = []
+
+    init(_ zones: UnsentZones, layout: RowLayout, startedAt: UInt64) {
+        self.zones = zones
+        self.startedAt = startedAt
+        numbers = ZoneNumbers(zones.rule, layout: layout)
+    }
+
+    /// Whether the latest row gets no request.
+    mutating func isUnsent(_ reader: borrowing RowReader) -> Bool {
+        let number = numbers.number(of: reader)
+        guard number >= RowZones.firstZone else { return true }
+        let index = Int(number - RowZones.firstZone)
+        while missed.count <= index { missed.append(nil) }
+        assert(missed.count <= RowZones.zonesLimit, "so many zones have numbers")
+        if let known = missed[index] { return known }
+        let isMissed = zones.isMissed(numbers.name(of: number), startedAt)
+        missed[index] = isMissed
+        return isMissed
+    }
+}
