@@ -97,6 +97,9 @@ let package = Package(
         module("TLS", ["COpenSSL", "CGnuTLS"]),
         module("Ring", ["CLiburing"]),
 
+        // An HTTP endpoint of a process: metrics, and commands for the local APNs.
+        module("LocalHTTP", ["Ring", "Support", "CMicrohttpd"]),
+
         // A token list as a stream of chunks.
         module(
             "Lists",
@@ -125,7 +128,7 @@ let package = Package(
             "Observability",
             [
                 "Ledgers", "Engine", "Lists", "LedgerFormat", "Policy", "Payloads", "Rows", "APNs",
-                "Primitives", "Ring", "Support", "CMicrohttpd",
+                "Primitives", "Ring", "Support", "LocalHTTP",
             ]),
 
         // What joins them, the library for servers, a local APNs, and the command.
@@ -145,7 +148,10 @@ let package = Package(
             ]),
         module(
             "Simulator",
-            ["APNs", "Primitives", "LegacyGateway", "HPACK", "TLS", "Ring", "Support", "CNghttp2"]),
+            [
+                "APNs", "Primitives", "LegacyGateway", "HPACK", "TLS", "Ring", "LocalHTTP",
+                "Support", "CNghttp2",
+            ]),
         // The local APNs as a trait of Swift Testing.
         module("SimulatorTesting", ["Simulator", "Library"]),
         .executableTarget(
@@ -256,7 +262,7 @@ let package = Package(
             "ObservabilityTests",
             [
                 "Observability", "Ledgers", "Engine", "Lists", "LedgerFormat", "Policy", "Rows",
-                "APNs", "Ring", "Support", "TestSupport",
+                "APNs", "Ring", "LocalHTTP", "Support", "TestSupport",
             ]),
         tests(
             "SimulatorTests",

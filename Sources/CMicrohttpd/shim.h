@@ -14,6 +14,7 @@ typedef struct {
     __typeof__(&MHD_get_daemon_info) daemon_info;
     __typeof__(&MHD_get_connection_info) connection_info;
     __typeof__(&MHD_lookup_connection_value) connection_value;
+    __typeof__(&MHD_get_connection_values) connection_values;
     __typeof__(&MHD_create_response_from_buffer) create_response;
     __typeof__(&MHD_add_response_header) add_header;
     __typeof__(&MHD_queue_response) queue_response;
@@ -35,6 +36,7 @@ static inline const microhttpd_functions *microhttpd_load(void)
         && MICROHTTPD_FIND(daemon_info, "MHD_get_daemon_info")
         && MICROHTTPD_FIND(connection_info, "MHD_get_connection_info")
         && MICROHTTPD_FIND(connection_value, "MHD_lookup_connection_value")
+        && MICROHTTPD_FIND(connection_values, "MHD_get_connection_values")
         && MICROHTTPD_FIND(create_response, "MHD_create_response_from_buffer")
         && MICROHTTPD_FIND(add_header, "MHD_add_response_header")
         && MICROHTTPD_FIND(queue_response, "MHD_queue_response")
@@ -44,15 +46,18 @@ static inline const microhttpd_functions *microhttpd_load(void)
 }
 
 // MHD_start_daemon and MHD_get_daemon_info have variable arguments, so Swift cannot import them.
-// The host is a numeric address.
+// The host is a numeric address. With `threads`, each connection has a thread of its own, so that a
+// handler may wait.
 
 static inline struct MHD_Daemon *microhttpd_start(
     const microhttpd_functions *functions, const char *host, unsigned short port,
     MHD_AccessHandlerCallback handler, void *context,
     MHD_NotifyConnectionCallback notify, unsigned int connection_limit,
-    unsigned int timeout_seconds)
+    unsigned int timeout_seconds, int threads)
 {
     unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO;
+    if (threads)
+        flags |= MHD_USE_THREAD_PER_CONNECTION;
     struct sockaddr_in four;
     struct sockaddr_in6 six;
     struct sockaddr *address = (struct sockaddr *)&four;
@@ -79,17 +84,16 @@ static inline struct MHD_Daemon *microhttpd_start(
         MHD_OPTION_END);
 }
 
-// Queues a response with a copy of a plain text.
+// Queues a response with a copy of a text.
 static inline enum MHD_Result microhttpd_reply(
     const microhttpd_functions *functions, struct MHD_Connection *connection, unsigned int status,
-    const void *text, size_t count)
+    const char *content_type, const void *text, size_t count)
 {
     struct MHD_Response *response =
         functions->create_response(count, (void *)text, MHD_RESPMEM_MUST_COPY);
     if (!response)
         return MHD_NO;
-    functions->add_header(
-        response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    functions->add_header(response, "Content-Type", content_type);
     enum MHD_Result result = functions->queue_response(connection, status, response);
     functions->destroy_response(response);
     return result;
@@ -104,11 +108,19 @@ static inline int microhttpd_socket(
     return info ? info->connect_fd : -1;
 }
 
-// Returns the request's Host header, NULL if it has none; valid until the request is answered.
-static inline const char *microhttpd_host(
-    const microhttpd_functions *functions, struct MHD_Connection *connection)
+// Returns a header of the request, NULL if it has none; valid until the request is answered.
+static inline const char *microhttpd_header(
+    const microhttpd_functions *functions, struct MHD_Connection *connection, const char *name)
 {
-    return functions->connection_value(connection, MHD_HEADER_KIND, "Host");
+    return functions->connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+// Passes each parameter of the query to the function, decoded; its value is NULL if it has none.
+static inline void microhttpd_query(
+    const microhttpd_functions *functions, struct MHD_Connection *connection,
+    MHD_KeyValueIterator take, void *context)
+{
+    functions->connection_values(connection, MHD_GET_ARGUMENT_KIND, take, context);
 }
 
 static inline unsigned int microhttpd_port(

@@ -94,6 +94,15 @@ public enum Socket {
         address.lend { unsafe Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
     }
 
+    /// Dissolves the association of a TCP connection, upon which Linux sends RST immediately
+    /// (connect(2), AF_UNSPEC) even while operations in flight still hold the socket.
+    public static func disconnect(_ descriptor: Int32) {
+        var nowhere = sockaddr()
+        nowhere.sa_family = sa_family_t(AF_UNSPEC)
+        // SAFETY: the kernel reads the address, a local variable, during the call.
+        _ = unsafe Glibc.connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
     /// Closes a descriptor without operations in flight. Errors are ignored: the descriptor is
     /// closed either way (close(2)).
     public static func close(_ descriptor: Int32) {

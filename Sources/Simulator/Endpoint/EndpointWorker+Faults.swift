@@ -1,6 +1,5 @@
 internal import BroadsideRing
 internal import BroadsideSupport
-internal import Glibc
 
 /// Timers, and the faults that scenarios apply to whole connections.
 extension EndpointWorker {
@@ -95,23 +94,15 @@ extension EndpointWorker {
 
     /// Resets a TCP connection, which discards data queued on either side.
     private func reset(_ connection: EndpointConnection) {
-        disconnect(connection.descriptor)
+        Socket.disconnect(connection.descriptor)
         ring.cancelAll(on: connection.descriptor, userData: userData(.cancel))
         breakOff(connection)
     }
 
     /// Closes an accepted socket with a reset.
     func resetAndClose(_ descriptor: Int32) {
-        disconnect(descriptor)
+        Socket.disconnect(descriptor)
         Socket.close(descriptor)
-    }
-
-    /// Dissolves the association, upon which Linux sends RST immediately (connect(2), AF_UNSPEC)
-    /// even while operations in flight still hold the socket.
-    private func disconnect(_ descriptor: Int32) {
-        var nowhere = sockaddr()
-        nowhere.sa_family = sa_family_t(AF_UNSPEC)
-        SystemCall.connect(descriptor, nowhere)
     }
 
     private func changeOutage() {

@@ -1,15 +1,15 @@
 import Testing
 
-@testable import BroadsideObservability
+@testable import BroadsideLocalHTTP
 
-@Suite struct MetricsHostTests {
+@Suite struct HTTPHostTests {
     @Test(
         arguments: [
             "localhost", "LOCALHOST:9100", "127.0.0.1", "127.0.0.1:9100", "[::1]", "[::1]:9100",
             "10.0.0.7:80", "[fe80::1]", "localhost:",
         ])
-    func `A metrics host may be an address or localhost`(host: String) {
-        #expect(MetricsHost.isAllowed(host))
+    func `A host of an endpoint may be an address or localhost`(host: String) {
+        #expect(HTTPHost.isAllowed(host))
     }
 
     @Test(
@@ -20,16 +20,16 @@ import Testing
             ":9100",
             "127.1", "127.0.0.1:9100:1",
         ])
-    func `A metrics host may not be another name`(host: String) {
-        #expect(!MetricsHost.isAllowed(host))
+    func `A host of an endpoint may not be another name`(host: String) {
+        #expect(!HTTPHost.isAllowed(host))
     }
 
     @Test func `A loopback address is recognized in each form`() {
         for host in ["127.0.0.1", "127.3.2.1", "::1", "::ffff:127.0.0.1"] {
-            #expect(MetricsHost.isLoopback(host))
+            #expect(HTTPHost.isLoopback(host))
         }
         for host in ["0.0.0.0", "::", "10.0.0.7", "128.0.0.1"] {
-            #expect(!MetricsHost.isLoopback(host))
+            #expect(!HTTPHost.isLoopback(host))
         }
     }
 }

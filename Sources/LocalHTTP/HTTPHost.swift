@@ -1,21 +1,21 @@
-import BroadsideRing
-import BroadsideSupport
+internal import BroadsideRing
+internal import BroadsideSupport
 
 /// Check of the `Host` header for endpoints on this machine only. A web page in a local browser can
-/// make its own name resolve to 127.0.0.1 and read the metrics (DNS rebinding); its requests carry
+/// make its own name resolve to 127.0.0.1 and read the responses (DNS rebinding); its requests carry
 /// that name in `Host`.
-enum MetricsHost {
+package enum HTTPHost {
     /// Whether an address is reachable only from this machine.
     ///
     /// - Parameter address: Numeric address.
-    static func isLoopback(_ address: String) -> Bool {
+    package static func isLoopback(_ address: String) -> Bool {
         address.starts(withBytes: "127.") || address == "::1"
             || address.lowercased().starts(withBytes: "::ffff:127.")
     }
 
     /// Whether a request with this `Host` is allowed (RFC 9110, section 7.2): an address or
     /// `localhost`, with or without a port.
-    static func isAllowed(_ host: String) -> Bool {
+    package static func isAllowed(_ host: String) -> Bool {
         let host = host.unicodeScalars.prefix { $0 != " " && $0 != "\t" }
         var name = String(host)
         if name.starts(withBytes: "[") {

@@ -1,0 +1,212 @@
+package import BroadsideSupport
+internal import CBroadsideMicrohttpd
+internal import Glibc
+internal import Synchronization
+
+/// A request to an endpoint of this process, without its body.
+package struct HTTPRequest: Sendable {
+    package var method: String
+    /// The path, with its percent codes resolved and without the query.
+    package var path: String
+    /// The parameters of the query in their order, decoded.
+    package var query: [(name: String, value: String)]
+    /// `Host`; every browser sends one.
+    package var host: String?
+    /// `Origin`, which a browser adds to what a web page requests of another site.
+    package var origin: String?
+    /// `Sec-Fetch-Site`: how the site of the web page relates to this endpoint.
+    package var fetchSite: String?
+
+    /// Whether the request may come from a web page of another site.
+    package var isCrossSite: Bool {
+        if let fetchSite, fetchSite != "same-origin", fetchSite != "none" { return true }
+        guard let origin else { return false }
+        return host.map { origin != "http://\($0)" } ?? true
+    }
+}
+
+/// The response to a request.
+package struct HTTPReply: Sendable {
+    package var status: UInt32
+    package var contentType: String
+    package var body: [UInt8]
+
+    package init(status: UInt32, contentType: String, body: [UInt8]) {
+        self.status = status
+        self.contentType = contentType
+        self.body = body
+    }
+}
+
+/// An HTTP endpoint of this process, served by libmicrohttpd on its own threads.
+@safe package final class HTTPDaemon: @unchecked Sendable {
+    /// What a daemon does with its connections.
+    package struct Settings: Sendable {
+        /// Maximum number of simultaneous connections.
+        package var connectionsLimit: Int
+        /// Seconds after which a silent connection is closed.
+        package var timeoutSeconds: UInt32
+        /// Whether each connection has a thread of its own, so that the handler may wait; a wait
+        /// must be shorter than the timeout.
+        package var isThreaded: Bool
+
+        package init(connectionsLimit: Int, timeoutSeconds: UInt32, isThreaded: Bool) {
+            self.connectionsLimit = connectionsLimit
+            self.timeoutSeconds = timeoutSeconds
+            self.isThreaded = isThreaded
+        }
+    }
+
+    /// Content for the daemon's threads; outlives the daemon, which is stopped first.
+    private final class Service: Sendable {
+        let library: HTTPLibrary
+        let respond: @Sendable (HTTPRequest) -> HTTPReply
+        let connectionsLimit: Int
+        /// Sockets of open connections, the oldest first.
+        private let sockets = Mutex<[Int32]>([])
+
+        init(
+            _ library: HTTPLibrary, connectionsLimit: Int,
+            _ respond: @escaping @Sendable (HTTPRequest) -> HTTPReply
+        ) {
+            self.library = library
+            self.connectionsLimit = connectionsLimit
+            self.respond = respond
+        }
+
+        /// Records a new connection. Beyond the limit, the oldest one is shut down, so that slow or
+        /// silent clients do not block others.
+        func began(_ socket: Int32) {
+            sockets.withLock { sockets in
+                sockets.append(socket)
+                // The daemon still owns the socket, and closes it once it sees the end of the
+                // stream.
+                if sockets.count > connectionsLimit { shutdown(sockets[0], Int32(SHUT_RDWR)) }
+            }
+        }
+
+        /// Removes a connection that is about to be closed.
+        func ended(_ socket: Int32) {
+            sockets.withLock { sockets in
+                if let index = sockets.firstIndex(of: socket) { sockets.remove(at: index) }
+            }
+        }
+    }
+
+    private let service: Service
+    // SAFETY: owned by libmicrohttpd, started in `init` and stopped in `deinit`, and accessed only
+    // here.
+    private var daemon: OpaquePointer?
+    /// The address and port, as in a URL.
+    package let place: String
+
+    /// Maximum number of parameters of a query; further ones are ignored.
+    private static let queryLimit = 64
+
+    /// - Parameters:
+    ///   - option: The option with the address, for messages.
+    ///   - host: A numeric address.
+    ///   - port: 0 picks a free one.
+    ///   - instead: What a user may do without libmicrohttpd, for messages.
+    ///   - respond: Maps a request to its response, on a thread of the daemon's.
+    package init(
+        option: String, host: String, port: UInt16, instead: String, _ settings: Settings,
+        _ respond: @escaping @Sendable (HTTPRequest) -> HTTPReply
+    ) throws(BroadsideError) {
+        let shownHost = host.contains(":") ? "[\(host)]" : host
+        guard let library = HTTPLibrary.shared else {
+            throw .usage(
+                option,
+                "an endpoint needs libmicrohttpd: install it (Debian: libmicrohttpd12), or "
+                    + instead)
+        }
+        service = Service(library, connectionsLimit: settings.connectionsLimit, respond)
+        // SAFETY: the daemon copies the address and the options; the service that it gets as context
+        // lives as long as this object, whose `deinit` stops it before.
+        let context = unsafe Unmanaged.passUnretained(service).toOpaque()
+        let daemon = unsafe microhttpd_start(
+            library.functions, host, port, Self.handler, context, Self.notify,
+            // Twice the limit, so that new connections are accepted while the oldest ones close.
+            UInt32(2 * settings.connectionsLimit), settings.timeoutSeconds,
+            settings.isThreaded ? 1 : 0)
+        guard let daemon = unsafe daemon else {
+            throw .file(
+                option: option, "\(shownHost):\(port)", errno: errno, "name a free port, or :0")
+        }
+        unsafe self.daemon = daemon
+        place = "\(shownHost):\(unsafe microhttpd_port(library.functions, daemon))"
+    }
+
+    // SAFETY: stopped once; the call returns when the daemon's threads have ended.
+    deinit {
+        if let daemon = unsafe daemon {
+            unsafe microhttpd_stop(service.library.functions, daemon)
+        }
+    }
+
+    private static let notify: MHD_NotifyConnectionCallback = { context, connection, _, code in
+        // SAFETY: the context is `init`'s service, which lives until the daemon is stopped, and with
+        // it the last connection.
+        guard let context = unsafe context, let connection = unsafe connection else { return }
+        let service = unsafe Unmanaged<Service>.fromOpaque(context).takeUnretainedValue()
+        let socket = unsafe microhttpd_socket(service.library.functions, connection)
+        // MHD_CONNECTION_NOTIFY_STARTED
+        if code.rawValue == 0 { service.began(socket) } else { service.ended(socket) }
+    }
+
+    private static let handler: MHD_AccessHandlerCallback = {
+        context, connection, url, method, _, _, bodyCount, state in
+        // SAFETY: the context is `init`'s service, which lives until the daemon is stopped;
+        // libmicrohttpd keeps the texts, which end with a zero byte, until the handler returns. It
+        // copies the reply. The state is a mark that is never dereferenced.
+        guard let context = unsafe context, let connection = unsafe connection,
+            let url = unsafe url, let method = unsafe method, let state = unsafe state
+        else { return MHD_Result(rawValue: 0)! }
+        let service = unsafe Unmanaged<Service>.fromOpaque(context).takeUnretainedValue()
+        // The first call announces a request, further ones bring its body, which is ignored, and the
+        // last one awaits the response.
+        if unsafe state.pointee == nil {
+            unsafe state.pointee = UnsafeMutableRawPointer(bitPattern: 1)
+            return MHD_Result(rawValue: 1)!
+        }
+        if let bodyCount = unsafe bodyCount, unsafe bodyCount.pointee > 0 {
+            unsafe bodyCount.pointee = 0
+            return MHD_Result(rawValue: 1)!
+        }
+        let functions = unsafe service.library.functions
+        func header(_ name: String) -> String? {
+            unsafe microhttpd_header(functions, connection, name).map {
+                unsafe String(cString: $0)
+            }
+        }
+        let query = Query()
+        unsafe microhttpd_query(
+            functions, connection, takeParameter, Unmanaged.passUnretained(query).toOpaque())
+        let request = unsafe HTTPRequest(
+            method: String(cString: method), path: String(cString: url), query: query.parameters,
+            host: header("Host"), origin: header("Origin"), fetchSite: header("Sec-Fetch-Site"))
+        let reply = service.respond(request)
+        return unsafe reply.body.withUnsafeBytes { bytes in
+            unsafe microhttpd_reply(
+                functions, connection, reply.status, reply.contentType, bytes.baseAddress,
+                bytes.count)
+        }
+    }
+
+    /// The parameters of a query, while libmicrohttpd names them.
+    private final class Query {
+        var parameters: [(name: String, value: String)] = []
+    }
+
+    private static let takeParameter: MHD_KeyValueIterator = { context, _, name, value in
+        // SAFETY: the context is the handler's `Query`, alive during the call; the texts are copied.
+        guard let context = unsafe context, let name = unsafe name else {
+            return MHD_Result(rawValue: 0)!
+        }
+        let query = unsafe Unmanaged<Query>.fromOpaque(context).takeUnretainedValue()
+        guard query.parameters.count < queryLimit else { return MHD_Result(rawValue: 0)! }
+        query.parameters.append(
+            unsafe (String(cString: name), value.map { unsafe String(cString: $0) } ?? ""))
+        return MHD_Result(rawValue: 1)!
+    }
+}
