@@ -273,6 +273,56 @@ import Testing
         }
     }
 
+    /// RFC 9113 section 5.1, "closed": the stream had END_STREAM in both directions.
+    @Test(arguments: ["HEADERS", "DATA"])
+    func `A frame on a stream that has ended is a connection error STREAM_CLOSED`(_ kind: String) {
+        let context = context()
+        let session = session(context, slot: 0)
+        #expect(
+            (Frames.preface + Frames.request(1, Self.block)).withBytes { session.receive($0) })
+        // The response ends the stream.
+        #expect(Frames.all(session).contains { $0.type == 1 && $0.streamID == 1 })
+        // Many more, so that the first one is no recent stream.
+        for number in UInt32(1)...1000 {
+            #expect(
+                Frames.request(1 + 2 * number, Self.block).withBytes { session.receive($0) })
+            _ = Frames.all(session)
+        }
+        #expect(context.totals.accepted == 1001 && context.totals.violations == 0)
+        let late =
+            kind == "DATA"
+            ? Frames.frame(0, 1, 1, [0x7b, 0x7d]) : Frames.headers(1, Self.block, pieces: 1)
+        let next = late + Frames.request(2003, Self.block)
+        #expect(next.withBytes { session.receive($0) })
+        let goAway = Frames.all(session).first { $0.type == 7 }
+        #expect(goAway?.payload[4..<8] == [0, 0, 0, 5])
+        #expect(
+            goAway.map { String(decoding: $0.payload[8...], as: UTF8.self) }
+                == "\(kind) on stream 1, which has ended")
+        #expect(session.isFinished && context.totals.accepted == 1001)
+    }
+
+    @Test func `Frames on a stream that the client has reset are ignored`() {
+        let context = context()
+        let session = session(context, slot: 0)
+        let reset = Frames.frame(3, 0, 1, [0, 0, 0, 8])
+        #expect(
+            (Frames.preface + Frames.headers(1, Self.block, pieces: 1) + reset).withBytes {
+                session.receive($0)
+            })
+        _ = Frames.all(session)
+        let late = Frames.frame(0, 1, 1, [0x7b, 0x7d]) + Frames.request(3, Self.block)
+        #expect(late.withBytes { session.receive($0) })
+        #expect(context.totals.violations == 0 && context.totals.accepted == 1)
+    }
+
+    @Test func `Of more unfinished streams than the limit the oldest are ignored with all below`() {
+        var unfinished = UnfinishedStreams()
+        for number in 0...UInt32(UnfinishedStreams.limit) { unfinished.record(11 + 4 * number) }
+        #expect(unfinished.contains(1) && unfinished.contains(11) && unfinished.contains(15))
+        #expect(!unfinished.contains(13) && !unfinished.contains(17))
+    }
+
     @Test func `Of more ranges of skipped numbers than the limit the oldest are forgotten`() {
         var skipped = SkippedStreams()
         var last: UInt32 = 0

@@ -41,6 +41,17 @@ package final class LocalAPNs {
         process.stop()
     }
 
+    /// Memory in use now, bytes.
+    package func residentBytes() throws -> Int {
+        let fields = try String(
+            contentsOfFile: "/proc/\(process.identifier)/statm", encoding: .utf8
+        ).split(separator: " ")
+        guard fields.count > 1, let pages = Int(fields[1]) else {
+            throw TestFailure("no memory is told of the simulator")
+        }
+        return pages * sysconf(Int32(_SC_PAGESIZE))
+    }
+
     package var endpoint: String { "localhost:\(port)" }
 
     /// What it said at its end, on stderr.

@@ -1,8 +1,10 @@
-/// Extracts the header blocks from a client's bytes before nghttp2 decodes them.
+/// Extracts the header blocks, and the stream numbers of DATA frames, from a client's bytes before
+/// nghttp2 decodes them.
 ///
 ///     preface (24) -> frame header (9) -> payload -> frame header ...
-///                                            |
-///                        HEADERS, CONTINUATION: fragment -> block -> handed out at END_HEADERS
+///                          |                 |
+///                          |   HEADERS, CONTINUATION: fragment -> block -> handed out at END_HEADERS
+///                          +-> DATA: stream number
 ///
 /// Invalid frames are ignored here and left to nghttp2 to report. A block larger than
 /// `SimulatorLimits.headerBlockCount` bytes is skipped.
@@ -20,10 +22,14 @@ struct HeaderBlockScanner: ~Copyable {
     private var frameStart = 0
     private var isPassedOver = false
 
-    /// Scans the next bytes; `found` receives each complete block and the offset after its last
-    /// frame.
+    /// Scans the next bytes.
+    ///
+    /// - Parameters:
+    ///   - data: Receives the stream of each DATA frame and the offset after the frame's header.
+    ///   - found: Receives each complete block and the offset after its last frame.
     mutating func scan(
-        _ bytes: RawSpan, found: (RawSpan, Int) -> Void
+        _ bytes: RawSpan, data: (UInt32, Int) -> Void = { _, _ in },
+        found: (RawSpan, Int) -> Void
     ) {
         var offset = 0
         while offset < bytes.byteCount {
@@ -37,7 +43,10 @@ struct HeaderBlockScanner: ~Copyable {
                 header[headerCount] = bytes[offset]
                 headerCount += 1
                 offset += 1
-                if headerCount == 9 { beginFrame() }
+                if headerCount == 9 {
+                    if header[3] == 0 { data(streamID, offset) }
+                    beginFrame()
+                }
             } else if payloadLeft > 0 {
                 let count = min(payloadLeft, bytes.byteCount - offset)
                 if block.count + count > SimulatorLimits.headerBlockCount {
@@ -52,6 +61,12 @@ struct HeaderBlockScanner: ~Copyable {
                 endFrame(offset: offset, found: found)
             }
         }
+    }
+
+    /// The stream number of the current frame's header, whose first bit is reserved.
+    private var streamID: UInt32 {
+        UInt32(header[5] & 0x7f) << 24 | UInt32(header[6]) << 16 | UInt32(header[7]) << 8
+            | UInt32(header[8])
     }
 
     private mutating func beginFrame() {

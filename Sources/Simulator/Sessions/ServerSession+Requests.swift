@@ -13,7 +13,17 @@ extension ServerSession {
             highestOpened = streamID
         } else if skippedStreams.contains(streamID) {
             violate(.protocolError, "stream \(streamID) after stream \(highestOpened)")
+        } else if hasEnded(streamID) {
+            violate(.streamClosed, "HEADERS on stream \(streamID), which has ended")
         }
+    }
+
+    /// Returns whether a stream that was opened is closed after END_STREAM.
+    func hasEnded(_ streamID: UInt32) -> Bool {
+        guard !isBroken, session.stream(Int32(streamID)) == nil, streamID & 1 == 1,
+            streamID <= min(highestOpened, lastTaken ?? .max)
+        else { return false }
+        return !skippedStreams.contains(streamID) && !unfinishedStreams.contains(streamID)
     }
 
     /// Handles the beginning of a request's header block.
@@ -184,6 +194,7 @@ extension ServerSession {
                 flags: NGHTTP2_NV_FLAG_NO_INDEX))
         if pending.response.status == 200, let uniqueID {
             responseFields.append(
+        if !streams[stream].isComplete { unfinishedStreams.record(streams[stream].streamID) }
                 ResponseField(
                     "apns-unique-id", range { $0.append(uniqueID) },
                     flags: NGHTTP2_NV_FLAG_NO_INDEX))

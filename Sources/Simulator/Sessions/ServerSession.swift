@@ -59,6 +59,8 @@ final class ServerSession {
     var skippedStreams = SkippedStreams()
     /// Time of the second GOAWAY, nanoseconds, and its content.
     var goAwayDue: (at: UInt64, goAway: GoAway)?
+    /// Streams that were closed before their request was complete.
+    var unfinishedStreams = UnfinishedStreams()
     /// A whole frame to write before nghttp2's next one.
     var injected: [UInt8] = []
     /// The rate at which window credit is returned, and the time of the next return, nanoseconds.
@@ -142,7 +144,7 @@ final class ServerSession {
     func receive(_ bytes: RawSpan) -> Bool {
         guard !isEnding, !isBroken else { return true }
         var accepted = bytes.byteCount
-        if lint != nil, let end = lintBlocks(bytes) { accepted = end }
+        if let end = examineFrames(bytes) { accepted = end }
         var offset = 0
         while offset < accepted {
             let count = session.receive(bytes.extracting(offset..<accepted))
@@ -157,11 +159,15 @@ final class ServerSession {
         return true
     }
 
-    /// Checks each complete header block. Returns the offset at which to stop reading if the lint
-    /// refuses one.
-    private func lintBlocks(_ bytes: RawSpan) -> Int? {
+    /// Checks each complete header block, and DATA frames on closed streams, which nghttp2 would
+    /// ignore. Returns the offset at which to stop reading if the session ends because of one.
+    private func examineFrames(_ bytes: RawSpan) -> Int? {
         var refusedAt: Int?
-        scanner.scan(bytes) { block, offset in
+        scanner.scan(bytes) { streamID, offset in
+            guard refusedAt == nil, hasEnded(streamID) else { return }
+            refusedAt = offset
+            violate(.streamClosed, "DATA on stream \(streamID), which has ended")
+        } found: { block, offset in
             guard refusedAt == nil, let finding = lint?.check(block) else { return }
             if context.options.lint == .refuse {
                 refusedAt = offset
@@ -239,5 +245,6 @@ final class ServerSession {
         case protocolError = 1
         case refusedStream = 7
         case enhanceYourCalm = 11
+        case streamClosed = 5
     }
 }

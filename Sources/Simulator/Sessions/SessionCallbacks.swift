@@ -22,6 +22,9 @@ enum SessionCallbacks {
         defer { unsafe nghttp2_option_del(options) }
         // If a scenario controls window credit, nghttp2 must not return it.
         unsafe nghttp2_option_set_no_auto_window_update(options, owner.window == nil ? 0 : 1)
+        // Otherwise nghttp2 keeps closed streams, for priorities, up to the limit on open ones,
+        // which it believes to be unlimited; see `UnfinishedStreams`.
+        unsafe nghttp2_option_set_no_closed_streams(options, 1)
         var session: OpaquePointer?
         let context = unsafe Unmanaged.passUnretained(owner).toOpaque()
         precondition(
