@@ -22,6 +22,7 @@ extension ClientConnectionStateMachine {
         streams[slot].status = headers.status
         streams[slot].contentLength = headers.contentLength
         streams[slot].retryAfter = headers.retryAfter
+        if let uniqueID = headers.uniqueID, headers.status == 200 { keep(uniqueID, slot: slot) }
         return endsStream ? finish(slot) : nil
     }
 
@@ -87,8 +88,20 @@ extension ClientConnectionStateMachine {
         return nil
     }
 
+    /// Keeps the apns-unique-id of an acceptance, in the place of a body, which has no meaning then.
+    @inline(never)
+    private mutating func keep(_ uniqueID: UniqueID, slot: Int) {
+        assert(streams[slot].bodySlot == BodyPool.none, "headers come before the body")
+        streams[slot].bodySlot = bodies.takeSlot()
+        // SAFETY: the stream has the slot, which has `keptCount` bytes, more than the text.
+        unsafe uniqueID.write(to: bodies.bytes(of: streams[slot].bodySlot))
+        streams[slot].bodyCount = UInt16(UniqueID.textCount)
+        streams[slot].isIdentified = true
+    }
+
     /// Appends to the kept body of a response that has several frames.
     private mutating func keep(_ body: RawSpan, slot: Int) {
+        guard !streams[slot].isIdentified else { return }
         let count = Int(streams[slot].bodyCount)
         assert(count <= BodyPool.keptCount, "a body stays in its place")
         let taken = min(body.byteCount, BodyPool.keptCount - count)
@@ -152,6 +165,10 @@ extension ClientConnectionStateMachine {
         }
         flood.progress()
         if stream.status != 403 { isGateOpen = true }
+        if stream.isIdentified {
+            assert(responseByteCount == UniqueID.textCount, "the kept bytes are the ID alone")
+            return .identified(tag: stream.tag)
+        }
         return .response(tag: stream.tag, status: stream.status)
     }
 

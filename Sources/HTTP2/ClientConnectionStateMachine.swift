@@ -57,6 +57,8 @@ internal import Synchronization
         /// The response to the request `tag` is complete and its stream closed. Until the next call
         /// `responseBody` and `retryAfter` refer to it.
         case response(tag: UInt32, status: UInt16)
+        /// The same for a 200 with an `apns-unique-id`, which `responseBody` is then.
+        case identified(tag: UInt32)
         /// The server did not act on the request `tag` (RFC 9113 section 8.7).
         case notProcessed(tag: UInt32)
         /// The stream of `tag` ended without a complete, valid response: in doubt.
@@ -162,7 +164,8 @@ internal import Synchronization
         self.output.take(into: &output)
     }
 
-    /// First 512 bytes of the body of the response in the last event.
+    /// First 512 bytes of the body of the response in the last event; the text of its apns-unique-id
+    /// in `identified`.
     public var responseBody: RawSpan {
         @_lifetime(borrow self)
         get {

@@ -80,7 +80,9 @@
     @inline(never)
     mutating func remember(_ block: RawSpan, _ headers: ResponseHeaders) {
         let byteCount = block.byteCount
-        guard Self.byteCounts.contains(byteCount), !headers.isMalformed else { return }
+        // An apns-unique-id is another one in each response.
+        guard Self.byteCounts.contains(byteCount), !headers.isMalformed, headers.uniqueID == nil
+        else { return }
         let index = byteCount & (Self.entryCount - 1)
         assert(
             headers.identifier.map { $0.upperBound <= byteCount } ?? true,

@@ -12,6 +12,8 @@ struct ResponseHeaders {
     private(set) var contentLength: Int32 = -1
     /// `retry-after`.
     private(set) var retryAfter = RetryAfter.none
+    /// `apns-unique-id`; nil if there is none.
+    private(set) var uniqueID: UniqueID?
     /// Whether the response "MUST be treated as a stream error of type PROTOCOL_ERROR" (section
     /// 8.1.1).
     private(set) var isMalformed = false
@@ -148,6 +150,8 @@ struct ResponseHeaders {
             takeContentLength(try number(value, isHuffman: isHuffmanValue))
         } else if name.matches("retry-after") {
             try takeRetryAfter(value, isHuffman: isHuffmanValue)
+        } else if name.matches("apns-unique-id") {
+            try takeUniqueID(value, isHuffman: isHuffmanValue)
         } else if name.matches("connection") || name.matches("keep-alive")
             || name.matches("proxy-connection") || name.matches("transfer-encoding")
             || name.matches("upgrade")
@@ -189,6 +193,15 @@ struct ResponseHeaders {
         }
         retryAfter = .none
         try withDecoded(value) { text in retryAfter = RetryAfter(text) }
+    }
+
+    private mutating func takeUniqueID(_ value: RawSpan, isHuffman: Bool) throws(HPACKError) {
+        guard isHuffman else {
+            uniqueID = UniqueID(value)
+            return
+        }
+        uniqueID = nil
+        try withDecoded(value) { text in uniqueID = UniqueID(text) }
     }
 
     /// Checks a value: "A field value MUST NOT contain the zero value, line feed, or carriage

@@ -18,8 +18,8 @@ struct Stream {
     /// Final status; 0 until it is known.
     var status: UInt16 = 0
     var state = State.unused
-    /// Whether an interim response came, so that the request is being processed.
-    var isBegun = false
+    /// Facts about the response, one bit each.
+    private var marks: UInt8 = 0
     /// Slot of the body in the pool, if any, and number of bytes kept.
     var bodySlot = BodyPool.none
     var bodyCount: UInt16 = 0
@@ -34,6 +34,18 @@ struct Stream {
     var contentLength: Int32 = -1
     var receiveUsed: Int32 = 0
     var retryAfter = RetryAfter.none
+
+    /// Whether an interim response came, so that the request is being processed.
+    var isBegun: Bool {
+        get { marks & 1 != 0 }
+        set { marks = marks & ~1 | (newValue ? 1 : 0) }
+    }
+
+    /// Whether the response is a 200 with an apns-unique-id, which is kept in place of a body.
+    var isIdentified: Bool {
+        get { marks & 2 != 0 }
+        set { marks = marks & ~2 | (newValue ? 2 : 0) }
+    }
 
     /// Whether a response or part of one came: the request was processed, whatever the server sends
     /// later.

@@ -34,8 +34,16 @@ public struct RowVerdict: Sendable {
     public internal(set) var timestamp: UInt64?
     /// Token of the row, or its fingerprint or text.
     public internal(set) var token: Token = .none
-    /// Text of a reason without a code, in the storage of `ChunkVerdicts`; empty if there is none.
+    /// Text of a reason without a code, in the storage of `ChunkVerdicts`; of an accepted row with a
+    /// fingerprint, its apns-unique-id. Empty if there is none.
     var reasonText: Range<Int> = 0..<0
+
+    /// Whether `reasonText` is the apns-unique-id.
+    var hasUniqueID: Bool {
+        guard case .fingerprint = token else { return false }
+        assert(state == .accepted, "only accepted rows have fingerprints")
+        return !reasonText.isEmpty
+    }
 
     /// Whether the row is open for the run being replayed.
     var isOpen = false
@@ -263,6 +271,15 @@ public struct ChunkVerdicts: ~Copyable {
 
     /// Returns the text of a row's reason if it has no code; otherwise nil.
     public func reasonText(ofRow index: Int) -> [UInt8]? {
+        rows[index].hasUniqueID ? nil : text(ofRow: index)
+    }
+
+    /// Returns the apns-unique-id of an accepted row; nil if none was recorded.
+    public func uniqueID(ofRow index: Int) -> [UInt8]? {
+        rows[index].hasUniqueID ? text(ofRow: index) : nil
+    }
+
+    private func text(ofRow index: Int) -> [UInt8]? {
         let range = rows[index].reasonText
         assert(range.upperBound <= storage.count, "a reason is in what was kept")
         return range.isEmpty ? nil : Array(storage[range])

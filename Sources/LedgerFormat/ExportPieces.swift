@@ -28,7 +28,8 @@ struct ExportPieces: ~Copyable {
     let identifierStart: TextPiece
     let identifierEnd: TextPiece
     let hasIdentifiers: Bool
-    /// Text after the time, by the number of the arm: the arm and the line's end.
+    /// Text after the time of a row without an apns-unique-id, by the number of the arm: the arm, a
+    /// place for the ID and the line's end.
     let ends: FixedBuffer<TextPiece>
     /// Whether the campaign has arms.
     let hasArms: Bool
@@ -48,10 +49,11 @@ struct ExportPieces: ~Copyable {
     ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
     ///   - part: Part of the campaign; 0 for a campaign of one list.
     ///   - arms: The campaign's arms; nil if it has none.
+    ///   - hasUniqueIDs: Whether there is a column for the apns-unique-id.
     ///   - reasonText: Returns the text of a reason's stable code.
     init(
         _ format: ExportFormat, campaign: UInt64?, part: UInt16, acceptsBySilence: Bool,
-        arms: ArmFinder?,
+        arms: ArmFinder?, hasUniqueIDs: Bool,
         reasonText: @escaping (UInt8) -> String
     ) {
         self.acceptsBySilence = acceptsBySilence
@@ -91,7 +93,9 @@ struct ExportPieces: ~Copyable {
         hasArms = arms != nil
         ends = FixedBuffer(
             (0...UInt8(ArmSplit.armLimit)).map { arm in
-                piece(format.armEnd(arms.map { $0.name(arm) }))
+                piece(
+                    format.rowEnd(
+                        arm: arms.map { $0.name(arm) }, uniqueID: hasUniqueIDs ? [] : nil))
             })
         absent = piece(null)
     }

@@ -27,6 +27,9 @@ public struct ExportRow: Sendable {
     /// Name of the arm, empty if the row has none; nil if the campaign has no arms.
     var arm: [UInt8]?
 
+    /// The apns-unique-id of an accepted row, empty if none was recorded; nil without that column.
+    package var uniqueID: [UInt8]?
+
     /// Name of the arm; nil if the row has none.
     public var armName: String? {
         arm.flatMap { $0.isEmpty ? nil : String(decoding: $0, as: UTF8.self) }
@@ -35,7 +38,7 @@ public struct ExportRow: Sendable {
     /// Creates an empty row.
     init() {}
 
-    /// Name of the column that only campaigns with arms have, the last one.
+    /// Name of the column that only campaigns with arms have, after the others.
     static let armColumn = "arm"
 
     /// Names of the columns.
@@ -43,6 +46,12 @@ public struct ExportRow: Sendable {
         "line", "token", "state", "status", "reason", "apns_timestamp_ms", "attempts", "apns_id",
         "settled_at_ms",
     ]
+}
+
+/// Column that an export has only if it is asked for, after all others.
+public enum ExportColumn: String, CaseIterable, Sendable {
+    /// The apns-unique-id, which APNs returns in the development environment.
+    case uniqueID = "unique_id"
 }
 
 /// Format of an export.
@@ -56,10 +65,16 @@ public enum ExportFormat: String, CaseIterable, Sendable {
 
     /// Appends the header, if the format has one.
     ///
-    /// - Parameter hasArms: Whether the campaign has arms.
-    public func appendHeader(to output: inout [UInt8], hasArms: Bool = false) {
+    /// - Parameters:
+    ///   - hasArms: Whether the campaign has arms.
+    ///   - further: Columns that were asked for.
+    public func appendHeader(
+        to output: inout [UInt8], hasArms: Bool = false, further: Set<ExportColumn> = []
+    ) {
         guard self == .csv else { return }
-        let columns = ExportRow.columns + (hasArms ? [ExportRow.armColumn] : [])
+        let columns =
+            ExportRow.columns + (hasArms ? [ExportRow.armColumn] : [])
+            + ExportColumn.allCases.filter(further.contains).map(\.rawValue)
         output.append(contentsOf: columns.joined(separator: ",").utf8)
         output.append(0x0A)
     }
@@ -91,7 +106,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         appendField(row.notificationID, to: &output)
         output.append(comma)
         if let settled = row.settledAtMilliseconds { appendNumber(settled, to: &output) }
-        output.append(contentsOf: armEnd(row.arm))
+        output.append(contentsOf: rowEnd(arm: row.arm, uniqueID: row.uniqueID))
     }
 
     /// Returns text from a server or device in a form that no spreadsheet executes: with an
@@ -158,21 +173,27 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         appendString(row.notificationID, to: &output)
         appendKey(8, to: &output)
         appendOptional(row.settledAtMilliseconds, to: &output)
-        output.append(contentsOf: armEnd(row.arm))
+        output.append(contentsOf: rowEnd(arm: row.arm, uniqueID: row.uniqueID))
     }
 
-    /// Text behind the time: the arm, if the campaign has any, and the line's end.
-    func armEnd(_ arm: [UInt8]?) -> [UInt8] {
-        switch self {
-        case .csv: return arm.map { [0x2C] + $0 + [0x0A] } ?? [0x0A]
-        case .jsonl:
-            var text: [UInt8] = []
-            if let arm {
-                text += ",\"\(ExportRow.armColumn)\":".utf8
-                appendString(arm, to: &text)
+    /// Text behind the time: the arm, if the campaign has any, the apns-unique-id, if it was asked
+    /// for, and the line's end.
+    func rowEnd(arm: [UInt8]?, uniqueID: [UInt8]?) -> [UInt8] {
+        var text: [UInt8] = []
+        for (name, value) in [
+            (ExportRow.armColumn, arm), (ExportColumn.uniqueID.rawValue, uniqueID),
+        ] {
+            guard let value else { continue }
+            switch self {
+            case .csv:
+                text.append(0x2C)
+                appendField(value, to: &text)
+            case .jsonl:
+                text += ",\"\(name)\":".utf8
+                appendString(value, to: &text)
             }
-            return text + "}\n".utf8
         }
+        return text + (self == .csv ? "\n" : "}\n").utf8
     }
 
     private func appendKey(_ column: Int, to output: inout [UInt8]) {

@@ -43,6 +43,8 @@ package struct FollowCursor: Codable, Equatable {
     package let states: [String]
     package let reasons: [String]
     package let arm: String?
+    /// Further columns; nil for none.
+    package let columns: [String]?
     /// Offset of the first block with unwritten rows, for each segment.
     package var segments: [String: UInt64] = [:]
     /// The output file; nil for standard output, a pipe or a device.
@@ -51,7 +53,7 @@ package struct FollowCursor: Codable, Equatable {
     /// Creates a cursor before the first row.
     package init(
         campaign: String, part: UInt16, format: ExportFormat, states: [String], reasons: [String],
-        arm: String? = nil
+        arm: String? = nil, columns: Set<ExportColumn> = []
     ) {
         version = Self.currentVersion
         self.campaign = campaign
@@ -60,6 +62,7 @@ package struct FollowCursor: Codable, Equatable {
         self.states = Set(states).sorted()
         self.reasons = Set(reasons).sorted()
         self.arm = arm
+        self.columns = columns.isEmpty ? nil : columns.map(\.rawValue).sorted()
     }
 
     /// Parses a cursor file.

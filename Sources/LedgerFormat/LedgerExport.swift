@@ -11,6 +11,7 @@ public struct LedgerExport: ~Copyable {
     private let describer: RowDescriber
     /// Number of the arm to export; 0 for all rows.
     private let wantedArm: UInt8
+    private let columns: Set<ExportColumn>
 
     private var verdicts: ChunkVerdicts
     private var listRows = ListRows()
@@ -53,12 +54,14 @@ public struct LedgerExport: ~Copyable {
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
     ///   - split: Rule that puts devices into arms; nil if the campaign has none.
     ///   - arm: Name of the arm to export; nil for all rows.
+    ///   - columns: Columns that rows have only if asked for.
     ///   - reasonText: Returns the text of a reason's stable code.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],
         format: ExportFormat, isPart: Bool = false, notesRows: Bool = false, campaign: UInt64?,
         part: UInt16 = 0, acceptsBySilence: Bool = false, split: ArmSplit? = nil,
-        arm: String? = nil, reasonText: @escaping (UInt8) -> String
+        arm: String? = nil, columns: Set<ExportColumn> = [],
+        reasonText: @escaping (UInt8) -> String
     ) {
         let arms = split.map { ArmFinder($0) }
         wantedArm = arm.map { split?.number(of: $0) ?? .max } ?? 0
@@ -74,12 +77,14 @@ public struct LedgerExport: ~Copyable {
                     NotificationID(campaign: campaign, part: part, row: row).write(into: &$0)
                 }
             },
-            acceptsBySilence: acceptsBySilence, arms: arms)
+            acceptsBySilence: acceptsBySilence, arms: arms,
+            hasUniqueIDs: columns.contains(.uniqueID))
+        self.columns = columns
         verdicts = ChunkVerdicts(of: index)
         text = ExportText(
             ExportPieces(
                 format, campaign: campaign, part: part, acceptsBySilence: acceptsBySilence,
-                arms: arms,
+                arms: arms, hasUniqueIDs: columns.contains(.uniqueID),
                 reasonText: reasonText))
         self.notesRows = notesRows
         headerIsDone = isPart
@@ -111,7 +116,8 @@ public struct LedgerExport: ~Copyable {
         if !headerIsDone {
             headerIsDone = true
             var header: [UInt8] = []
-            format.appendHeader(to: &header, hasArms: describer.arms != nil)
+            format.appendHeader(
+                to: &header, hasArms: describer.arms != nil, further: columns)
             text.append(header)
         }
         if part == nil, try !load(list: &list) { return false }

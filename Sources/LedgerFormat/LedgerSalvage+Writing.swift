@@ -134,9 +134,11 @@ extension LedgerWriter {
             switch record.token {
             case .none: break
             case .fingerprint(let fingerprint):
+                var uniqueID: [UInt8] = []
+                reader.copy(record.reasonText, to: &uniqueID)
                 return accepted(
                     row: record.row, fingerprint: fingerprint, attempts: Int(record.attempts),
-                    arm: record.arm, nowMilliseconds: milliseconds)
+                    arm: record.arm, uniqueID: uniqueID.rawSpan, nowMilliseconds: milliseconds)
             case .bytes(let range):
                 var bytes: [UInt8] = []
                 reader.copy(range, to: &bytes)

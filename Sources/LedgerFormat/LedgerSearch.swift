@@ -30,7 +30,8 @@ public struct LedgerSearch {
         self.wanted = wanted
         describer = RowDescriber(
             reasonText: reasonText, appendNotificationID: appendNotificationID,
-            acceptsBySilence: acceptsBySilence, arms: split.map { ArmFinder($0) })
+            acceptsBySilence: acceptsBySilence, arms: split.map { ArmFinder($0) },
+            hasUniqueIDs: true)
     }
 
     /// Returns the rows found, in list order, in the form of an export.

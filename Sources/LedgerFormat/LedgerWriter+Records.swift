@@ -54,28 +54,34 @@ extension LedgerWriter {
             nowMilliseconds: nowMilliseconds)
     }
 
-    /// Records an accepted row in the long form, which has room for the number of an arm.
+    /// Records an accepted row in the long form, which has room for the number of an arm and for an
+    /// apns-unique-id.
     ///
     /// - Parameters:
     ///   - row: Number of the row.
     ///   - fingerprint: Fingerprint of the row's token.
     ///   - attempts: Number of attempts, from 1.
     ///   - arm: Number of the row's arm; 0 if there is none.
+    ///   - uniqueID: Text of the apns-unique-id, cut off after 64 bytes; nil if there is none.
     ///   - nowMilliseconds: Time of the response, since 1970.
     public mutating func accepted(
-        row: UInt64, fingerprint: UInt64, attempts: Int, arm: UInt8, nowMilliseconds: UInt64
+        row: UInt64, fingerprint: UInt64, attempts: Int, arm: UInt8, uniqueID: RawSpan? = nil,
+        nowMilliseconds: UInt64
     ) {
         precondition(row < LedgerFormat.rowLimit && attempts > 0 && arm <= ArmSplit.armLimit)
+        let textCount = min(uniqueID?.byteCount ?? 0, LedgerFormat.reasonTextByteCountMax)
         let second = SettledWord(
             status: 200, reason: 0,
             flags: SettledWord.tokenIsFingerprint | UInt64(arm) << SettledWord.armShift,
-            attempts: UInt16(clamping: attempts), tokenCount: 8, reasonTextCount: 0)
+            attempts: UInt16(clamping: attempts), tokenCount: 8, reasonTextCount: textCount)
         let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
         let state = UInt64(RowState.accepted.rawValue)
         append(FirstWord(kind: .settled, small: state, delta: delta, row: row).bits)
         append(second.bits)
         append(fingerprint)
-        append(0)
+        var packer = BytePacker()
+        if let uniqueID { push(uniqueID, count: textCount, &packer) }
+        for _ in second.trailingByteCount..<(second.slotCount - 1) * 16 { push(0, &packer) }
     }
 
     /// Records a row that is settled in any other way.

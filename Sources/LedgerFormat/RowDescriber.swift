@@ -12,6 +12,8 @@ struct RowDescriber {
     let acceptsBySilence: Bool
     /// The campaign's arms; nil if it has none.
     var arms: ArmFinder?
+    /// Whether rows have a column for the apns-unique-id.
+    var hasUniqueIDs = false
 
     /// Describes a row of a loaded chunk.
     ///
@@ -38,6 +40,7 @@ struct RowDescriber {
         } else if verdict.reason != 0 {
             row.reason.append(contentsOf: reasonText(verdict.reason).utf8)
         }
+        row.uniqueID = hasUniqueIDs ? verdicts.uniqueID(ofRow: rowIndex) ?? [] : nil
         row.timestamp = verdict.timestamp
         row.attempts = verdict.attempts
         row.notificationID.removeAll(keepingCapacity: true)
@@ -70,6 +73,7 @@ struct RowDescriber {
         row.state = .remaining
         row.status = nil
         row.reason.removeAll(keepingCapacity: true)
+        row.uniqueID = hasUniqueIDs ? [] : nil
         row.timestamp = nil
         row.attempts = 0
         row.settledAtMilliseconds = nil
@@ -83,7 +87,8 @@ struct RowDescriber {
     /// accepted row.
     ///
     /// - Parameters:
-    ///   - row: Row to fill; already has the text of a reason without a code in this record.
+    ///   - row: Row to fill; already has the text of a reason without a code in this record, or the
+    ///     apns-unique-id.
     ///   - record: The verdict.
     ///   - reader: The reader whose latest record this is.
     func describe(
@@ -98,12 +103,14 @@ struct RowDescriber {
             row.status = acceptsBySilence ? nil : 200
             row.attempts = attempts
             row.settledAtMilliseconds = milliseconds
+            row.uniqueID = hasUniqueIDs ? [] : nil
             describeArm(of: &row, recorded: 0, isToken: false)
         case .settled(let settled):
             row.row = settled.row
             row.state = settled.state
             let hasNone = settled.status == 0 || (acceptsBySilence && settled.state == .accepted)
             row.status = hasNone ? nil : settled.status
+            row.uniqueID = hasUniqueIDs ? row.uniqueID ?? [] : nil
             if row.reason.isEmpty, settled.reason != 0 {
                 row.reason.append(contentsOf: reasonText(settled.reason).utf8)
             }

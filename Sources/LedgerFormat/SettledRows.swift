@@ -46,11 +46,12 @@ package struct SettledRows: ~Copyable {
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
     ///   - split: Rule that puts devices into arms; nil if the campaign has none.
     ///   - arm: Name of the arm to include; nil for all rows.
+    ///   - columns: Columns that rows have only if asked for.
     ///   - reasonText: Returns the text of a reason's stable code.
     package init(
         states: Set<RowState>, reasons: Set<String>, format: ExportFormat, segmentNumber: UInt64,
         campaign: UInt64?, part: UInt16, acceptsBySilence: Bool, split: ArmSplit? = nil,
-        arm: String? = nil,
+        arm: String? = nil, columns: Set<ExportColumn> = [],
         reasonText: @escaping (UInt8) -> String
     ) {
         self.format = format
@@ -68,7 +69,8 @@ package struct SettledRows: ~Copyable {
                         NotificationID(campaign: campaign, part: part, row: row).write(into: &$0)
                     }
                 },
-                acceptsBySilence: acceptsBySilence, arms: split.map { ArmFinder($0) }))
+                acceptsBySilence: acceptsBySilence, arms: split.map { ArmFinder($0) },
+                hasUniqueIDs: columns.contains(.uniqueID)))
     }
 
     /// Whether the batch accepts no further block.
@@ -219,7 +221,13 @@ private struct RowFilter {
             }
         case .settled(let settled):
             guard wants(settled.state), arm == 0 || settled.arm == arm else { return nil }
-            reader.copy(settled.reasonText, to: &row.reason)
+            if case .fingerprint = settled.token {
+                var uniqueID: [UInt8] = []
+                reader.copy(settled.reasonText, to: &uniqueID)
+                row.uniqueID = uniqueID
+            } else {
+                reader.copy(settled.reasonText, to: &row.reason)
+            }
             let text = row.reason.isEmpty ? nil : row.reason
             guard reasons.contain(settled.state, code: settled.reason, text: text) else {
                 return nil

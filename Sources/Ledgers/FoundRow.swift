@@ -27,6 +27,9 @@ public struct FoundRow: Sendable {
         if !row.notificationID.isEmpty {
             text += ", apns-id \(String(decoding: row.notificationID, as: UTF8.self))"
         }
+        if let uniqueID = row.uniqueID, !uniqueID.isEmpty {
+            text += ", apns-unique-id \(printable(String(decoding: uniqueID, as: UTF8.self)))"
+        }
         if let settled = row.settledAtMilliseconds {
             text += ", settled at \(settled) (\(universalTime(settled)))"
         }
@@ -36,9 +39,12 @@ public struct FoundRow: Sendable {
         return text
     }
 
-    /// JSON object with the columns of an export, and the ledger.
+    /// JSON object with the columns of an export, and the ledger; with `unique_id` if the row has an
+    /// apns-unique-id.
     public var json: String {
         var bytes: [UInt8] = []
+        var row = row
+        if row.uniqueID == [] { row.uniqueID = nil }
         ExportFormat.jsonl.append(row, to: &bytes)
         // Without its opening brace and its line end.
         let columns = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)

@@ -25,6 +25,8 @@ public final class LedgerFollower {
         public var reasons: [String] = []
         /// Name of the arm to write; nil for all rows.
         public var arm: String?
+        /// Columns that rows have only if asked for.
+        public var columns: Set<ExportColumn> = []
         /// File to append to; nil or `-` for standard output.
         public var output: String?
         /// File with the progress of followers; nil for none.
@@ -90,7 +92,8 @@ public final class LedgerFollower {
         let identity = manifest.identity
         let fresh = FollowCursor(
             campaign: manifest.campaign, part: identity.partNumber, format: request.format,
-            states: request.states, reasons: request.reasons, arm: request.arm)
+            states: request.states, reasons: request.reasons, arm: request.arm,
+            columns: request.columns)
         let known = try Self.read(request.cursor)
         if let known, let path = request.cursor { try Self.check(known, fresh, path) }
         cursor = known ?? fresh
@@ -102,7 +105,7 @@ public final class LedgerFollower {
             // Only requests to the provider API have one.
             campaign: identity.hasNotificationIDs ? manifest.campaignNumber : nil,
             part: identity.partNumber, acceptsBySilence: identity.acceptsBySilence,
-            split: identity.split, arm: request.arm,
+            split: identity.split, arm: request.arm, columns: request.columns,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
         list = try reader.openList(request.tokens, of: reader.ledgers[0]).map {
             ListPartReader(list: $0)
@@ -164,6 +167,14 @@ public final class LedgerFollower {
                 "cursor",
                 "\(path) was written with --format \(known.format): use the same "
                     + "format")
+        }
+        guard known.columns == asked.columns else {
+            throw .usage(
+                "cursor",
+                "\(path) was written "
+                    + (known.columns.map {
+                        "with --columns \($0.map { "+\($0)" }.joined(separator: ","))"
+                    } ?? "without --columns") + ": use the same columns")
         }
         guard known.states == asked.states, known.reasons == asked.reasons,
             known.arm == asked.arm
@@ -303,7 +314,7 @@ public final class LedgerFollower {
         var text: [UInt8] = []
         if needsHeader {
             request.format.appendHeader(
-                to: &text, hasArms: manifest.identity.split != nil)
+                to: &text, hasArms: manifest.identity.split != nil, further: request.columns)
             needsHeader = false
         }
         rows.takeBatch(into: &text)

@@ -91,13 +91,16 @@ public struct LedgerReader {
     ///   - states: Names of the states to write; empty for all settled ones.
     ///   - reasons: Reasons to write; empty for all rows.
     ///   - arm: Name of the arm to write; nil for all rows.
+    ///   - columns: Columns that rows have only if asked for, after all others.
     ///   - output: Receives successive pieces of the text.
     public func export(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String] = [],
-        arm: String? = nil, output: ([UInt8]) throws(BroadsideError) -> Void
+        arm: String? = nil, columns: Set<ExportColumn> = [],
+        output: ([UInt8]) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         try writeExport(
-            tokens: tokens, format: format, states: states, reasons: reasons, arm: arm
+            tokens: tokens, format: format, states: states, reasons: reasons, arm: arm,
+            columns: columns
         ) {
             (bytes) throws(BroadsideError) in try output([UInt8](bytes))
         }
@@ -106,20 +109,21 @@ public struct LedgerReader {
     /// Writes rows in list order, without a copy of the text.
     package func writeExport(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String],
-        arm: String? = nil, output: (RawSpan) throws(BroadsideError) -> Void
+        arm: String? = nil, columns: Set<ExportColumn> = [],
+        output: (RawSpan) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         let wanted = try Self.states(states)
         var header: [UInt8] = []
         try checkArm(arm)
-        format.appendHeader(to: &header, hasArms: split != nil)
+        format.appendHeader(to: &header, hasArms: split != nil, further: columns)
         try refuseOneList(tokens)
         for ledgers in manifest.holdsParts ? ledgers.map({ [$0] }) : [ledgers] {
             let list = try openList(tokens, of: ledgers[0])
             if !header.isEmpty { try output(header.rawSpan) }
             header = []
             try writeRows(
-                of: ledgers, list: list, format, wanted, reasons, arm: arm, tokens: tokens,
-                output: output)
+                of: ledgers, list: list, format, wanted, reasons, arm: arm, columns: columns,
+                tokens: tokens, output: output)
         }
     }
 
@@ -161,7 +165,7 @@ public struct LedgerReader {
     private func writeRows(
         of ledgers: [(directory: LedgerDirectory, manifest: Manifest)], list: TokenList?,
         _ format: ExportFormat, _ wanted: Set<RowState>, _ reasons: [String], arm: String?,
-        tokens: String?,
+        columns: Set<ExportColumn>, tokens: String?,
         output: (RawSpan) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         var parts = MergedExport()
@@ -175,6 +179,7 @@ public struct LedgerReader {
                 campaign: identity.hasNotificationIDs ? ledger.manifest.campaignNumber : nil,
                 part: identity.partNumber,
                 acceptsBySilence: identity.acceptsBySilence, split: identity.split, arm: arm,
+                columns: columns,
                 reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
             parts.append(export, list: list.map { ListPartReader(list: $0) })
         }

@@ -150,5 +150,6 @@ extension ResponseHeaders {
     /// All that a response's receiver learns.
     var meaning: String {
         "\(status), \(contentLength) bytes, \(retryAfter), \(isMalformed), \(sawRegularField)"
+            + ", \(uniqueID, default: "none")"
     }
 }

@@ -183,8 +183,43 @@ import Testing
         only(
             [0x88] + ResponseTests.literal("apns-id", "E77A3D12-BC9F-F410-A127-43F212597A9C")
                 + ResponseTests.literal("apns-unique-id", "x"))
+        // Only a 200 has one.
+        only(
+            [0x8c] + ResponseTests.literal("apns-unique-id", Self.uniqueID), status: 400)
         // Names of a length that is no longer kept for decoding.
         only([0x88, 0x00, 0xc0] + [UInt8](repeating: 0, count: 64) + [0])
+    }
+
+    private static let uniqueID = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
+
+    /// IDs that differ in blocks of the same length, in upper case, before an empty DATA, before a
+    /// body, and inserted into a table.
+    @Test(arguments: Tearing.allCases)
+    func `The apns-unique-id of a 200 is read in each form`(tearing: Tearing) {
+        let other = "9f1c2d3e-0b7a-4c55-8e21-6d4f0ba9b87c"
+        func block(_ id: String) -> [UInt8] {
+            ResponseTests.ok + ResponseTests.literal("apns-unique-id", id)
+        }
+        let name: [UInt8] = Array("apns-unique-id".utf8)
+        let inserted = [0x88, 0x40, 14] + name + [36] + Array(other.utf8)
+        let peer = Peer.ready(tearing)
+        peer.open(1, 2, 3, 4, 5, 6, 7)
+        peer.receive(
+            .headers(1, block(Self.uniqueID)), .headers(3, block(other)),
+            .headers(5, block(Self.uniqueID.uppercased())),
+            .headers(7, block(other), end: false), .headers(9, block(Self.uniqueID), end: false),
+            .data(9, "{}", end: false), .data(7, ""), .data(9, "{}"),
+            .headers(11, ResponseTests.ok), .headers(13, inserted))
+        func identified(_ tag: UInt32, _ id: String) -> Heard {
+            Heard(event: .identified(tag: tag), body: id)
+        }
+        #expect(
+            peer.heard.dropFirst() == [
+                identified(1, Self.uniqueID), identified(2, other), identified(3, Self.uniqueID),
+                identified(4, other), identified(5, Self.uniqueID),
+                Heard(event: .response(tag: 6, status: 200)), identified(7, other),
+            ])
+        #expect(peer.machine.occupancy.bodies <= 16)
     }
 
     /// Blocks for nghttp2's inflater: insertion before our SETTINGS are acknowledged, a size update

@@ -8,10 +8,11 @@ final class SegmentDraft {
     var bytes: [UInt8] = []
     var writer: LedgerWriter
 
-    init(campaign: UInt64, epoch: UInt32, reactor: UInt16) {
+    init(campaign: UInt64, epoch: UInt32, reactor: UInt16, keepsTokens: Bool = true) {
         self.epoch = epoch
         self.reactor = reactor
-        writer = LedgerWriter(campaign: campaign, epoch: epoch, reactor: reactor)
+        writer = LedgerWriter(
+            campaign: campaign, epoch: epoch, reactor: reactor, keepsTokens: keepsTokens)
     }
 
     /// Writes all that pends, at most `most` bytes at a time.
@@ -141,8 +142,11 @@ func sealSegment(_ bytes: inout [UInt8]) {
     }
 }
 
-func testDraft(_ epoch: UInt32 = 1, _ reactor: UInt16 = 0) -> SegmentDraft {
-    SegmentDraft(campaign: testCampaign, epoch: epoch, reactor: reactor)
+func testDraft(
+    _ epoch: UInt32 = 1, _ reactor: UInt16 = 0, keepsTokens: Bool = true
+) -> SegmentDraft {
+    SegmentDraft(
+        campaign: testCampaign, epoch: epoch, reactor: reactor, keepsTokens: keepsTokens)
 }
 
 /// Writes down that a row was accepted.

@@ -17,6 +17,7 @@ import struct
 import sys
 import threading
 import time
+import uuid
 
 import hpack_walk
 
@@ -225,6 +226,22 @@ def body(self, stream, path, count):
         self.frame(DATA, 0, stream, b"wel"), self.frame(DATA, END_STREAM, stream, b"come"))
 
 
+def identified(self, stream, path, count):
+    """A 200 with an apns-unique-id, with all other forms: in upper case, before an empty DATA, without one."""
+    number = uuid.uuid5(uuid.NAMESPACE_URL, path)
+    text = str(number).upper() if number.int % 7 == 0 else str(number)
+    block = b"\x88\x00\x0eapns-unique-id\x24" + text.encode()
+    if number.int % 5 == 0:
+        self.accept(stream)
+        return "none"
+    if number.int % 3 == 0:
+        self.send(self.frame(HEADERS, END_HEADERS, stream, block))
+        self.answer(stream, self.frame(DATA, END_STREAM, stream))
+    else:
+        self.answer(stream, self.frame(HEADERS, END_HEADERS | END_STREAM, stream, block))
+    return str(number)
+
+
 def size_update(self, stream, path, count):
     """The size update that is due, and fields that are meant for a table of no size."""
     block = (b"\x20" if self.taken == 0 else b"") + b"\x88"
@@ -380,7 +397,7 @@ def busy_then_closed(self, stream, path, count):
 
 
 BEHAVIOURS = {function.__name__.replace("_", "-"): function for function in (
-    plain, empty_data, body, size_update, no_size_update, in_pieces, verdicts, forbidden, reason,
+    plain, empty_data, body, identified, size_update, no_size_update, in_pieces, verdicts, forbidden, reason,
     reason_between, goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset,
     lost, busy_then_closed)}
 

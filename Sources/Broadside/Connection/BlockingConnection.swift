@@ -176,7 +176,9 @@ import BroadsideTLS
             switch event {
             case .ready: isReady = true
             case .response(_, let status):
-                response = whole(status)
+                response = whole(status, body: [UInt8](http.responseBody))
+            case .identified:
+                response = whole(200, body: [])
             case .goAway:
                 goAwayReason = ReasonBody.parse(http.goAwayDebugData).reason
                 isGoingAway = true
@@ -195,8 +197,7 @@ import BroadsideTLS
     }
 
     /// Response that is complete, with what was recorded of it.
-    private func whole(_ status: UInt16) -> Response {
-        let body = [UInt8](http.responseBody)
+    private func whole(_ status: UInt16, body: [UInt8]) -> Response {
         let parsed = ReasonBody.parse(body.rawSpan)
         var response = Response(status: status, reason: parsed.reason)
         response.reasonText = parsed.textRange.map { range in

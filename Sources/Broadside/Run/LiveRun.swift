@@ -321,6 +321,9 @@ struct LiveRun {
             // The segments contain the rows, so the monitor still receives the summary.
             conclusion.cause = Self.cause(of: error)
         }
+        if case .single = plan.options.tokens, summary.accepted > 0 {
+            summary.uniqueID = session.uniqueIDOfFirstRow
+        }
         summary.outcome = conclusion.outcome(summary)
         let isDiscarded =
             !session.isResumed && conclusion.discardsLedger(isExpected: plan.expectsLedger)

@@ -381,13 +381,31 @@ final class LedgerSession {
     ///
     /// - Parameter ofOwnRuns: Whether to ignore segments of runs that this one does not know.
     func count(ofOwnRuns: Bool = false) throws(BroadsideError) -> LedgerSummary {
+        try read(ofOwnRuns: ofOwnRuns) { try LedgerSummary($0) }
+    }
+
+    /// The apns-unique-id of the campaign's first row; nil if none was recorded.
+    var uniqueIDOfFirstRow: String? {
+        let bytes = try? read { (index) -> [UInt8]? in
+            guard index.chunkCount > 0 else { return nil }
+            var verdicts = ChunkVerdicts(of: index)
+            try verdicts.load(chunk: 0)
+            assert(!verdicts.rows.isEmpty, "a chunk has rows")
+            return verdicts.uniqueID(ofRow: 0)
+        }
+        return bytes.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Reads the ledger in its current state.
+    private func read<Value>(
+        ofOwnRuns: Bool = false, _ body: (LedgerIndex) throws -> Value
+    ) throws(BroadsideError) -> Value {
         do {
             let known = Set(manifest.epochs.map(\.number))
             let segments = try directory.segments().filter {
                 !ofOwnRuns || known.contains($0.epoch)
             }
-            let index = try LedgerIndex(segments: segments, manifest: manifest)
-            return try LedgerSummary(index)
+            return try body(LedgerIndex(segments: segments, manifest: manifest))
         } catch let error as LedgerError {
             throw BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)
         } catch {

@@ -57,6 +57,7 @@ enum LedgerCommand {
         var states: [String] = []
         var reasons: [String] = []
         var arm: String?
+        var columns: Set<ExportColumn> = []
         var output: String?
         var follows = false
         var cursor: String?
@@ -86,6 +87,10 @@ enum LedgerCommand {
                 "reason", .known(Reason.allCases.map(\.text)), "REASON", \.reasons,
                 "export: only rows with this reason, as APNs spells it; may be repeated"),
             .text("arm", "ARM", \.arm, "export: only rows in this arm of the campaign's --split"),
+            .custom(
+                "columns", .choice(ExportColumn.allCases.map { "+" + $0.rawValue }), "+COLUMN",
+                "export: with this column, too: +unique_id is the apns-unique-id, which APNs returns in the development environment"
+            ) { (text, values) throws(BroadsideError) in values.columns = try columns(text) },
             .file(
                 "output", \.output, use: .written,
                 "export: output file, readable by its owner alone, compressed if it ends with .gz or .zst (default: standard output); merge, repair: the new directory"
@@ -107,6 +112,18 @@ enum LedgerCommand {
                 "forget: column of --tokens with the device tokens (default: token)"),
         ])
 
+    /// Returns the columns that `--columns` adds.
+    private static func columns(_ text: String) throws(BroadsideError) -> Set<ExportColumn> {
+        guard text.hasPrefix("+"), let column = ExportColumn(rawValue: String(text.dropFirst()))
+        else {
+            throw .usage(
+                "columns",
+                "'\(printable(text))' is unknown: an export always has its usual columns, and "
+                    + "+unique_id adds one")
+        }
+        return [column]
+    }
+
     private static func run(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
         let subcommand = try arguments.expectSubcommand(
             of: description, takesMore: ["merge", "forget"])
@@ -116,8 +133,8 @@ enum LedgerCommand {
             case "stats": ["ledger", "json"]
             case "export":
                 [
-                    "ledger", "tokens", "format", "state", "reason", "arm", "output", "follow",
-                    "cursor",
+                    "ledger", "tokens", "format", "state", "reason", "arm", "columns", "output",
+                    "follow", "cursor",
                 ]
             case "find": ["ledger", "apns-id", "token", "tokens", "json"]
             case "merge": ["output", "tokens"]
@@ -217,7 +234,7 @@ enum LedgerCommand {
         let output = try OutputFile(values.output, permissions: 0o600)
         try ledger.writeExport(
             tokens: values.tokens, format: values.format, states: values.states,
-            reasons: values.reasons, arm: values.arm,
+            reasons: values.reasons, arm: values.arm, columns: values.columns,
             output: { (bytes) throws(BroadsideError) in try output.write(bytes) })
         try output.finish()
     }
@@ -232,6 +249,7 @@ enum LedgerCommand {
         request.states = values.states
         request.reasons = values.reasons
         request.arm = values.arm
+        request.columns = values.columns
         request.output = values.output
         request.cursor = values.cursor
         if try LedgerFollower(request).run() == .rowsAreLeft {

@@ -9,6 +9,19 @@ import BroadsideSupport
 extension ReactorStateMachine where Records: ~Copyable {
     /// Handles a 200 with a known arrival time.
     mutating func handleAccepted(_ tag: RowTag, _ index: Int, now: Now) {
+        recordAcceptance(tag, index, now: now)
+        accept(tag, now: now)
+    }
+
+    /// Handles a 200 with an apns-unique-id.
+    private mutating func handleIdentified(_ tag: RowTag, _ index: Int, now: Now) {
+        recordAcceptance(tag, index, now: now)
+        acceptIdentified(tag, connection: index, now: now)
+    }
+
+    /// Records for its connection that a request was accepted.
+    @inline(__always)
+    private mutating func recordAcceptance(_ tag: RowTag, _ index: Int, now: Now) {
         let sent = rows.slab[tag].sentNanoseconds
         connections[index].recordResponse(now, sent: sent)
         connections[index].pace.recordResponse(sent: sent, now: now.nanoseconds)
@@ -17,7 +30,6 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections[index].address, slot: index, now: now.nanoseconds)
         }
         rows.endFlight()
-        accept(tag, now: now)
     }
 
     /// Handles any outcome of a session.
@@ -25,6 +37,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         switch outcome {
         case .ready(let streams): becomeReady(index, streams: streams, now: now)
         case .accepted(let tag): handleAccepted(tag, index, now: now)
+        case .identified(let tag): handleIdentified(tag, index, now: now)
         case .response(let tag, let status):
             connections[index].recordResponse(
                 now, sent: rows.slab[tag].sentNanoseconds)

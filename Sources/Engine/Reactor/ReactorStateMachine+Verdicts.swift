@@ -17,12 +17,36 @@ extension ReactorStateMachine where Records: ~Copyable {
         settleAccepted(tag, now: now)
     }
 
+    /// Settles a row after a 200 with an apns-unique-id.
+    @inline(never)
+    mutating func acceptIdentified(_ tag: RowTag, connection index: Int, now: Now) {
+        let taken = now.nanoseconds - rows.slab[tag].sentNanoseconds
+        metrics.latency.record(taken)
+        batching.recordResponse(nanoseconds: taken)
+        // SAFETY: the slot belongs to the row until it is freed.
+        let token = unsafe RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag))
+        let fingerprint = TokenText.fingerprint(token)
+        // SAFETY: only this call uses the temporary storage, of which `copyResponse` sets `count`
+        // bytes; the ledger copies them.
+        unsafe withUnsafeTemporaryAllocation(
+            byteCount: NotificationID.textCount, alignment: 1
+        ) { room in
+            let count = unsafe connections[index].session.copyResponse(
+                0..<NotificationID.textCount, into: room)
+            let uniqueID = unsafe RawSpan(
+                _unsafeBytes: UnsafeRawBufferPointer(rebasing: room[..<count]))
+            acceptDescribed(tag, fingerprint, uniqueID: uniqueID, now: now)
+        }
+    }
+
     /// Records an acceptance.
     mutating func settleAccepted(_ tag: RowTag, now: Now) {
         // SAFETY: the slot belongs to the row until it is freed below.
         let token = unsafe RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag))
         let fingerprint = TokenText.fingerprint(token)
-        guard !writer.isTemplated else { return acceptTemplated(tag, fingerprint, now: now) }
+        guard !writer.isTemplated else {
+            return acceptDescribed(tag, fingerprint, uniqueID: nil, now: now)
+        }
         recorder.ledger.accepted(
             row: rows.slab[tag].row, fingerprint: fingerprint,
             attempts: Int(rows.slab[tag].attempts), nowMilliseconds: now.wallMilliseconds)
@@ -31,20 +55,22 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab.free(tag)
     }
 
-    /// Records an acceptance of a row that differs from others in more than the token: it may have
-    /// its own topic, or be in an arm.
+    /// Records an acceptance of which more is known than the token: the row may have its own topic,
+    /// be in an arm, or have an apns-unique-id.
     @inline(never)
-    private mutating func acceptTemplated(_ tag: RowTag, _ fingerprint: UInt64, now: Now) {
+    private mutating func acceptDescribed(
+        _ tag: RowTag, _ fingerprint: UInt64, uniqueID: RawSpan?, now: Now
+    ) {
         let (row, attempts) = (rows.slab[tag].row, Int(rows.slab[tag].attempts))
         let arm = rows.slab[tag].personal.arm
-        if arm == 0 {
+        if arm == 0, uniqueID == nil {
             recorder.ledger.accepted(
                 row: row, fingerprint: fingerprint, attempts: attempts,
                 nowMilliseconds: now.wallMilliseconds)
         } else {
             recorder.ledger.accepted(
                 row: row, fingerprint: fingerprint, attempts: attempts, arm: arm,
-                nowMilliseconds: now.wallMilliseconds)
+                uniqueID: uniqueID, nowMilliseconds: now.wallMilliseconds)
             metrics.statistics.counts.arms.count(arm, .accepted)
         }
         metrics.statistics.counts[.accepted] += 1

@@ -82,6 +82,7 @@ struct HTTP2Session: ~Copyable {
             switch event {
             case .response(let tag, 200): return .accepted(tag)
             case .response(let tag, let status): return .response(tag, status: status)
+            case .identified(let tag): return .identified(tag)
             case .ready:
                 applySettings()
                 return .ready(streams: http.streamLimit)

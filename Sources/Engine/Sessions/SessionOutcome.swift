@@ -11,6 +11,9 @@ enum SessionOutcome: Equatable {
     case ready(streams: Int?)
     /// A response of 200.
     case accepted(RowTag)
+    /// A response of 200 with an apns-unique-id. `copyResponse` of the session refers to its text
+    /// until the next outcome.
+    case identified(RowTag)
     /// Any other response. `responseReason`, `copyResponse` and `retryAfter` of the session refer
     /// to it until the next outcome.
     case response(RowTag, status: UInt16)

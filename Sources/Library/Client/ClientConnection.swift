@@ -336,6 +336,11 @@ internal import Glibc
                 let text = body.textRange.map { String(decoding: bytes[$0], as: UTF8.self) }
                 outcomes.append(
                     .response(request, status: status, body, reason: body.reason?.text ?? text))
+            case .identified(let tag):
+                hasResponded = true
+                guard let request = requests.removeValue(forKey: tag) else { continue }
+                outcomes.append(
+                    .response(request, status: 200, ReasonBody.parse(RawSpan()), reason: nil))
             case .notProcessed(let tag):
                 guard let request = requests.removeValue(forKey: tag) else { continue }
                 outcomes.append(.notProcessed(request))

@@ -95,6 +95,9 @@ public struct Summary: Sendable, Encodable {
     /// Rows that a run reserved without recording a verdict; a resume settles them. They also count
     /// as remaining.
     public var inDoubt: UInt64 { counts[.inDoubt] }
+    /// The apns-unique-id of the only device of the run; nil if there are others, or if APNs returned
+    /// none.
+    package var uniqueID: String?
     /// Whether rows in doubt were counted; if not, they are null in the JSON.
     package var isInDoubtKnown = true
     /// Highest recorded number of requests in flight. Not a key of the JSON.
@@ -170,6 +173,7 @@ public struct Summary: Sendable, Encodable {
         case guards
         case payloadFallbacks = "payload_fallbacks"
         case topics, arms, waves
+        case uniqueID = "unique_id"
     }
 
     /// Encodes all keys; unknown values are null.
@@ -218,6 +222,8 @@ public struct Summary: Sendable, Encodable {
         }
         // This key exists only if rows are sent at their local time.
         if let waves { try container.encode(waves.map(WaveEntry.init), forKey: .waves) }
+        // This key exists only for one device, in the development environment.
+        if let uniqueID { try container.encode(uniqueID, forKey: .uniqueID) }
     }
 
     /// A wave, as JSON.
@@ -278,6 +284,7 @@ public struct Summary: Sendable, Encodable {
         var text = "campaign \(campaign): \(outcome.rawValue)\n"
         text += line("rows", rows.map { grouped($0) } ?? "not known before the list is read")
         text += line("accepted", "\(grouped(accepted))\(acceptsBySilence ? ", by silence" : "")")
+        if let uniqueID { text += line("unique id", uniqueID) }
         for state in RowState.settledStates.dropFirst() where counts[state] > 0 {
             text += line(state.name, grouped(counts[state]))
         }

@@ -77,6 +77,10 @@ struct Conversation {
                 precondition((200...999).contains(status), "status \(status)")
                 outcome.settled.append(tag)
                 outcome.bodies.append(machine.responseBody.withUnsafeBytes { Array($0) })
+            case .identified(let tag):
+                precondition(machine.responseBody.byteCount == 36, "an ID has 36 bytes")
+                outcome.settled.append(tag)
+                outcome.bodies.append(machine.responseBody.withUnsafeBytes { Array($0) })
             case .notProcessed(let tag), .reset(let tag, _):
                 outcome.settled.append(tag)
             case .goAway:
