@@ -150,6 +150,7 @@ extension ServerSession {
     /// Handles the end of a stream, with or without a response.
     func closedStream(_ stream: StreamIndex) {
         openStreams -= 1
+        if !streams[stream].isComplete { unfinishedStreams.record(streams[stream].streamID) }
         streams.giveBack(stream)
     }
 
@@ -194,7 +195,6 @@ extension ServerSession {
                 flags: NGHTTP2_NV_FLAG_NO_INDEX))
         if pending.response.status == 200, let uniqueID {
             responseFields.append(
-        if !streams[stream].isComplete { unfinishedStreams.record(streams[stream].streamID) }
                 ResponseField(
                     "apns-unique-id", range { $0.append(uniqueID) },
                     flags: NGHTTP2_NV_FLAG_NO_INDEX))
