@@ -147,12 +147,16 @@ class Connection:
             if self.walk.blocks in self.options.detail:
                 entry.update(block=payload.hex(), fields=fields)
             self.record.write(**entry)
+            self.remember(stream, fields)
         elif kind == DATA:
             self.bodies[stream] += payload
             if payload:
                 self.open_windows(stream, len(payload))
             if flags & END_STREAM:
                 self.request(stream)
+
+    def remember(self, stream, fields):
+        """What a kind of connection keeps of a request's fields until it answers."""
 
     def open_windows(self, stream, count):
         frames = [self.frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", count))]
@@ -208,6 +212,27 @@ class Connection:
 
     def goaway(self, last, code=NO_ERROR, words=b""):
         return self.frame(GOAWAY, 0, 0, struct.pack(">II", last, code) + words)
+
+
+class RememberingConnection(Connection):
+    """Remembers each request's headers until it is answered; values of one name are joined."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.headers = {}
+
+    def remember(self, stream, fields):
+        values = self.headers[stream] = {}
+        for field in fields:
+            values.setdefault(field["name"], []).append(field["value"])
+
+    def header(self, stream, name, default=""):
+        """A header of a request."""
+        return " ".join(self.headers[stream].get(name, [default]))
+
+    def request(self, stream):
+        super().request(stream)
+        del self.headers[stream]
 
 
 def plain(self, stream, path, count):

@@ -5,33 +5,8 @@ the status, and the topics of `--refuse TOPIC=STATUS:REASON` are refused.
 import apns
 
 
-class Connection(apns.Connection):
-    """Remembers each stream's apns-topic."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.topics = {}
-
-    def handle(self, kind, flags, stream, payload):
-        if kind != apns.HEADERS:
-            return super().handle(kind, flags, stream, payload)
-        block = self.walk.block
-
-        def remember(data):
-            fields = block(data)
-            self.topics[stream] = " ".join(
-                field["value"] for field in fields if field["name"] == "apns-topic")
-            return fields
-
-        self.walk.block = remember
-        try:
-            super().handle(kind, flags, stream, payload)
-        finally:
-            self.walk.block = block
-
-
 def by_topic(self, stream, path, count):
-    topic = self.topics.pop(stream)
+    topic = self.header(stream, "apns-topic")
     answer = dict(self.options.refuse).get(topic)
     if answer is None:
         self.accept(stream)
@@ -54,4 +29,4 @@ def add_options(parser):
 apns.BEHAVIOURS["topics"] = by_topic
 
 if __name__ == "__main__":
-    apns.main(Connection, add_options)
+    apns.main(apns.RememberingConnection, add_options)
