@@ -12,7 +12,6 @@ second at which day 1 begins (UTC), PRELOAD libfaketime, KILLER Tests/Shims/kill
 """
 import collections
 import csv
-import datetime
 import io
 import json
 import os
@@ -23,8 +22,11 @@ import subprocess
 import sys
 import time
 
+import night_month
+import stale_clocks
+
 (COMMAND, DIRECTORY, CAMPAIGN, RECORD, FATES, REFUSING, TOKENS, SEED, FIRST, PRELOAD, KILLER) = sys.argv[1:]
-FIRST = int(FIRST)
+second_of = night_month.Month(int(FIRST)).second_of
 NIGHTS = 30
 HOUR = 3600
 # No night ends or begins at the other end of these times.
@@ -34,25 +36,6 @@ tokens = open(TOKENS).read().split()
 opted_out = set(tokens[::13])
 folder = os.path.join(DIRECTORY, "nights", "evening")
 os.mkdir(os.path.join(DIRECTORY, "nights"))
-
-
-def zone():
-    """Clocks that are set forward an hour in the night after day 9, and back in that after day 18."""
-    def rule(day, hour):
-        date = datetime.datetime.fromtimestamp(FIRST + day * 86400, datetime.timezone.utc)
-        return f"{date.timetuple().tm_yday - 1}/{hour}"
-    return f"WIN-1SUM,{rule(10, 2)},{rule(19, 3)}"
-
-
-os.environ["TZ"] = zone()
-time.tzset()
-
-
-def second_of(day, clock):
-    """The instant at which clocks show a time on a day."""
-    date = datetime.datetime.fromtimestamp(FIRST + day * 86400 - 86400, datetime.timezone.utc)
-    hour, minute = map(int, clock.split(":"))
-    return int(time.mktime((date.year, date.month, date.day, hour, minute, 0, 0, 0, -1)))
 
 
 def check(condition, *words):
@@ -186,17 +169,7 @@ seen = 0
 def settle(night):
     """Counts what the server answered since the last start, for the night that it was of."""
     global seen
-    count = -1
-    while True:
-        text = open(RECORD).read()
-        lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
-        answers = [line for line in lines if line["event"] == "answer"]
-        opened = {line["connection"] for line in lines if line["event"] == "preface"}
-        ended = {line["connection"] for line in lines if line["event"] in ("end", "failed")}
-        if opened <= ended or count == len(answers):
-            break
-        count = len(answers)
-        time.sleep(0.3)
+    answers = night_month.answers(RECORD)
     for answer in answers[seen:]:
         token = answer["path"].split("/")[-1]
         check(token not in night.answers, night.date, token, "was sent twice")
@@ -217,11 +190,10 @@ def begin(night, second, more=(), kill=None):
     write("evening.json5", json.dumps(settings))
     write("fates.new", json.dumps({token: fate(token, night.day) for token in tokens if fate(token, night.day)}))
     os.rename(os.path.join(DIRECTORY, "fates.new"), FATES)
-    # A process that is killed leaves behind what libfaketime has in shared memory, if it loaded it first: so a shell
-    # does. It may have the number of one that left something behind.
+    stale_clocks.remove()
+    # A process that is killed leaves its clock behind, if it loaded libfaketime first: so a shell does.
     shell = """'LD_PRELOAD="$KILLER $LD_PRELOAD" "$@"; exit $?'"""
-    front = ["bash", "-c", "rm -f /dev/shm/faketime_shm_$$ /dev/shm/sem.faketime_sem_$$; "
-             f'LD_PRELOAD="$PRELOAD" exec bash -c {shell} bash "$@"', "bash"]
+    front = ["bash", "-c", f'LD_PRELOAD="$PRELOAD" exec bash -c {shell} bash "$@"', "bash"]
     return subprocess.Popen(
         [*front, COMMAND, "night", "--campaign", "evening.json5", "--ledgers", "nights", *more], cwd=DIRECTORY,
         env=environment(second, kill), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

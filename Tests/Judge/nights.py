@@ -9,7 +9,6 @@ REFUSING an endpoint that refuses all requests, TOKENS a file of tokens, FIRST t
 PRELOAD libfaketime, KILLER Tests/Shims/kill-at-call.
 """
 import csv
-import datetime
 import io
 import json
 import os
@@ -19,10 +18,11 @@ import subprocess
 import sys
 import time
 
+import night_month
 import stale_clocks
 
 (COMMAND, DIRECTORY, CAMPAIGN, RECORD, REFUSING, TOKENS, SEED, FIRST, PRELOAD, KILLER) = sys.argv[1:]
-FIRST = int(FIRST)
+second_of = night_month.Month(int(FIRST)).second_of
 NIGHTS = 27
 KEEP = 9
 LENGTH = 12 * 3600
@@ -33,27 +33,8 @@ folder = os.path.join(nights, "evening")
 os.mkdir(nights)
 
 
-def zone():
-    """Clocks that are set forward an hour in the night after day 9, and back in that after day 18."""
-    def rule(day, hour):
-        date = datetime.datetime.fromtimestamp(FIRST + day * 86400, datetime.timezone.utc)
-        return f"{date.timetuple().tm_yday - 1}/{hour}"
-    return f"WIN-1SUM,{rule(10, 2)},{rule(19, 3)}"
-
-
-os.environ["TZ"] = zone()
-time.tzset()
-
-
 def date_of(second):
     return time.strftime("%Y-%m-%d", time.localtime(second))
-
-
-def second_of(day, clock):
-    """The instant at which clocks show a time on a day."""
-    date = datetime.datetime.fromtimestamp(FIRST + day * 86400 - 86400, datetime.timezone.utc)
-    hour, minute = map(int, clock.split(":"))
-    return int(time.mktime((date.year, date.month, date.day, hour, minute, 0, 0, 0, -1)))
 
 
 class Night:
@@ -82,22 +63,6 @@ def expected_date(second):
     if latest and latest.date != today and second - latest.started < LENGTH and not latest.removed:
         return latest.date
     return today
-
-
-def record_lines():
-    """The paths of requests so far: a server writes an answer down after it was sent."""
-    count = -1
-    while True:
-        text = open(RECORD).read()
-        text = text[:text.rfind("\n") + 1]
-        lines = [json.loads(line) for line in text.splitlines()]
-        answers = [line["path"].split("/")[-1] for line in lines if line["event"] == "answer"]
-        opened = {line["connection"] for line in lines if line["event"] == "preface"}
-        ended = {line["connection"] for line in lines if line["event"] in ("end", "failed")}
-        if opened <= ended or count == len(answers):
-            return answers
-        count = len(answers)
-        time.sleep(0.3)
 
 
 def environment(second, kill=None):
@@ -155,8 +120,9 @@ seen = 0
 def settle(which, second):
     """Counts what a server saw since the last start, for the night that it was of."""
     global seen
-    answers = record_lines()
-    for token in answers[seen:]:
+    answers = night_month.answers(RECORD)
+    for answer in answers[seen:]:
+        token = answer["path"].split("/")[-1]
         which.requests[token] = which.requests.get(token, 0) + 1
     seen = len(answers)
     check(all(count == 1 for count in which.requests.values()), which.date, "a row was sent twice")
