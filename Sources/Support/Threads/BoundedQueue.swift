@@ -2,15 +2,16 @@
 ///
 /// Adding a job never waits: its users are responsible for not exceeding the limit.
 package final class BoundedQueue<Element>: @unchecked Sendable {
-    private let limit: Int
-    private let monitor = Monitor()
+    @usableFromInline let limit: Int
+    @usableFromInline let monitor = Monitor()
     // Protected by `monitor`:
-    private var elements: [Element] = []
-    private var isClosed = false
+    @usableFromInline var elements: [Element] = []
+    @usableFromInline var isClosed = false
 
     /// - Parameter limit: Maximum number of pending jobs, which its users must observe.
     package init(limit: Int) { self.limit = limit }
 
+    @inlinable
     package func put(_ element: Element) {
         monitor.locked {
             precondition(elements.count < limit, "more jobs wait than are ever asked for")
@@ -20,6 +21,7 @@ package final class BoundedQueue<Element>: @unchecked Sendable {
     }
 
     /// Waits for the next job; nil once the queue is closed.
+    @inlinable
     package func take() -> Element? {
         monitor.locked {
             while elements.isEmpty, !isClosed { monitor.wait() }

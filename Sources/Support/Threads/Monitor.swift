@@ -31,17 +31,30 @@ internal import Glibc
         unsafe mutex.deallocate()
     }
 
-    /// Holds the lock during `body`.
+    /// Holds the lock during `body`. Compiled into its callers, because types of results would
+    /// otherwise be looked up at run time.
+    @inlinable
     package func locked<Result>(_ body: () -> Result) -> Result {
-        // SAFETY: `init` created the lock, and `self` keeps it alive; the thread that locked it
-        // unlocks it.
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
+        lock()
+        defer { unlock() }
         return body()
+    }
+
+    @usableFromInline
+    package func lock() {
+        // SAFETY: `init` created the lock, and `self` keeps it alive.
+        unsafe pthread_mutex_lock(mutex)
+    }
+
+    @usableFromInline
+    package func unlock() {
+        // SAFETY: `init` created the lock, and `self` keeps it alive; the calling thread holds it.
+        unsafe pthread_mutex_unlock(mutex)
     }
 
     /// Releases the lock until a change is signalled. Must be called by the lock's holder, which
     /// then checks its condition again.
+    @usableFromInline
     package func wait() {
         // SAFETY: `init` created both, and `self` keeps them alive; the caller holds the lock.
         unsafe pthread_cond_wait(condition, mutex)
@@ -59,6 +72,7 @@ internal import Glibc
     }
 
     /// Wakes one waiting thread.
+    @usableFromInline
     package func signal() {
         // SAFETY: `init` created the condition, and `self` keeps it alive.
         unsafe pthread_cond_signal(condition)
