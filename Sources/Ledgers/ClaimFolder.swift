@@ -115,10 +115,16 @@ final class ClaimFolder {
     /// the same machine has a claim open, NFS keeps the file under another name; it then has no
     /// permissions, and is empty until that process records a position.
     ///
+    /// - Parameters:
+    ///   - number: The newer claim.
+    ///   - own: Claim in this folder that this process itself holds; nil if it holds none. No other
+    ///     process acts on it, so no harm is done if a power cut brings its name back.
     /// - Returns: 0 or the errno.
-    func remove(below number: UInt32) throws(BroadsideError) -> Int32 {
+    func remove(below number: UInt32, own: UInt32?) throws(BroadsideError) -> Int32 {
         assert(number > 0, "claims are counted from 1")
+        var concernsOthers = false
         for older in try numbers() where older < number {
+            if older != own { concernsOthers = true }
             let file = SystemCall.open(
                 name(older), in: descriptor,
                 O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -131,7 +137,7 @@ final class ClaimFolder {
                 return errno
             }
         }
-        return syncNames(in: descriptor) ? 0 : errno
+        return !concernsOthers || syncNames(in: descriptor) ? 0 : errno
     }
 }
 

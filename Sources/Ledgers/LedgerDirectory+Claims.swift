@@ -99,14 +99,19 @@ extension LedgerDirectory {
         }
         record.confirmed = next
         record.parent = here.path
-        try replace(Self.epochName, with: record.encoded)
+        // At a start within the same folder, its name becomes durable with those of the run's
+        // segments, before the first row is sent. After a power cut before that, the old record
+        // stands, whose nonce makes the new claim the ledger's own.
+        let isStartHere = claim == nil && (own == nil || own?.parent == here.path)
+        try replace(Self.epochName, with: record.encoded, syncsName: !isStartHere)
         // The new claim has no positions of segments yet.
         removeFile(Self.repairedName)
         try step(.confirmed)
         // Segments are read only after this: an older attempt that still finds its claim has
         // reserved the rows that it sends before that.
         for folder in [here, before].compactMap({ $0 }) {
-            let code = try folder.remove(below: next)
+            let ended = claim.flatMap { $0.folder.path == folder.path ? $0.number : nil }
+            let code = try folder.remove(below: next, own: ended)
             guard code == 0 else { throw claimFailure(folder, next, code) }
         }
         try step(.removed)

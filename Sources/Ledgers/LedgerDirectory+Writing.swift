@@ -41,7 +41,10 @@ extension LedgerDirectory {
 
     /// Writes the manifest so that there is always a whole one: to a second file that is synced and
     /// renamed.
-    package func save(_ manifest: Manifest) throws(BroadsideError) {
+    ///
+    /// - Parameter isCopied: Whether its copy is written, too. Otherwise it must be saved once more
+    ///   before anything is sent.
+    package func save(_ manifest: Manifest, isCopied: Bool = true) throws(BroadsideError) {
         assert(
             zip(manifest.epochs, manifest.epochs.dropFirst()).allSatisfy { $0.number < $1.number },
             "the numbers of epochs only grow")
@@ -51,6 +54,7 @@ extension LedgerDirectory {
         try markBegun()
         // Without the copy a damaged manifest would make the ledger unusable. No run depends on it,
         // so its name becomes durable with the next one's.
+        guard isCopied else { return }
         try? replace(Self.manifestCopyName, with: bytes, syncsName: false)
     }
 

@@ -1,12 +1,14 @@
 import BroadsideTestSupport
 import Foundation
 
-/// What a run of the command allocated and how often it counted references.
+/// What a run of the command allocated and how often it counted references, synced and started
+/// threads.
 struct CallCounts {
     private var numbers: [String: Int] = [:]
 
     static let names = [
         "own_allocations", "openssl_allocations", "retains", "releases", "accesses", "objects",
+        "syncs", "threads",
     ]
 
     /// Reads what the shim wrote.

@@ -1,6 +1,7 @@
-/* Counts what a program allocates and how often it counts references, from outside of it: loaded
- * with LD_PRELOAD it stands before the C library's allocator and the Swift runtime. At the end of
- * the program the counts go to the file that COUNT_FILE names, a `name number` a line.
+/* Counts what a program allocates, and how often it counts references, syncs files and starts
+ * threads, from outside of it: loaded with LD_PRELOAD it stands before the C library and the Swift
+ * runtime. At the end of the program the counts go to the file that COUNT_FILE names, a `name
+ * number` a line.
  *
  * What OpenSSL allocates is told apart by the caller's address: it takes a few small pieces for
  * each record, whatever is in it, and nobody but OpenSSL can change that.
@@ -8,6 +9,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@ extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
 static atomic_ulong own_allocations, openssl_allocations;
-static atomic_ulong retains, releases, accesses, objects;
+static atomic_ulong retains, releases, accesses, objects, syncs, threads;
 
 /* Where OpenSSL's code lies. */
 static struct { const char *start, *end; } openssl[8];
@@ -122,6 +124,19 @@ void *swift_allocObject(void *metadata, size_t count, size_t alignment) {
     return ((void *(*)(void *, size_t, size_t))next)(metadata, count, alignment);
 }
 
+int fsync(int descriptor) {
+    NEXT("fsync");
+    syncs++;
+    return ((int (*)(int))next)(descriptor);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
+    NEXT("pthread_create");
+    threads++;
+    return ((int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))next)(thread, attributes, run,
+                                                                                           argument);
+}
+
 __attribute__((constructor)) static void start(void) { dl_iterate_phdr(note_library, NULL); }
 
 __attribute__((destructor)) static void tell(void) {
@@ -132,5 +147,6 @@ __attribute__((destructor)) static void tell(void) {
             (unsigned long)openssl_allocations);
     fprintf(file, "retains %lu\nreleases %lu\naccesses %lu\nobjects %lu\n", (unsigned long)retains,
             (unsigned long)releases, (unsigned long)accesses, (unsigned long)objects);
+    fprintf(file, "syncs %lu\nthreads %lu\n", (unsigned long)syncs, (unsigned long)threads);
     fclose(file);
 }

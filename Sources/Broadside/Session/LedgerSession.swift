@@ -70,7 +70,8 @@ final class LedgerSession {
                 if error.exitCode == 3 { try directory.save(manifest) }
                 throw error
             }
-            try directory.save(manifest)
+            // The copy follows once the segments are made, before the first row.
+            try directory.save(manifest, isCopied: false)
             claimWarning = try Self.claim(directory, manifest)
             return
         }
