@@ -56,6 +56,23 @@ struct NightTests {
         }
     }
 
+    @Test func `A night whose waves last longer than a night continues is a warning`() throws {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 3, endpoint: server.endpoint)
+        func warning(_ time: String, _ more: [String] = []) throws -> String {
+            let looked = try nights.run(
+                ["--dry-run", "--deliver-at", time, "--zone-default", "UTC"] + more,
+                at: (1, "00:30"))
+            #expect(looked.exitCode == 0, "\(looked.errors)")
+            return looked.errors
+        }
+        #expect(try warning("12:25").contains("warning") == false)
+        let long = try warning("13:30")
+        #expect(long.contains("the last wave is due at "), "\(long)")
+        #expect(long.contains("after the start, but a night lasts 12 h 00 m: "), "\(long)")
+        #expect(try warning("13:30", ["--night-length", "14h"]).contains("warning") == false)
+    }
+
     @Test func `A night that was stopped continues after midnight until its length is over`() throws
     {
         let server = try RecordingServer()

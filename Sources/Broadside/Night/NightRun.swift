@@ -68,6 +68,7 @@ struct NightCall {
         options.send.skipDeadIsDefault = options.send.skipDead == nil
         if options.send.skipDead == nil { options.send.skipDead = [folder.path] }
         options.send.nightFolder = folder.path
+        options.send.nightLength = options.nightLength
         self.options = options
         for (option, path) in [
             ("summary", options.send.summary), ("report", options.send.report),

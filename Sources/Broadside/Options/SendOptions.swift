@@ -223,6 +223,8 @@ public struct SendOptions: Sendable {
     public var hook: String?
     /// Folder of the nights' ledgers, which has none on the first night; nil: not a night.
     var nightFolder: String?
+    /// Time for which a night continues, nanoseconds; nil if the run is none.
+    var nightLength: UInt64?
     /// The night whose send this is; nil: none.
     var night: NightRecord?
     /// Program that runs the campaign; nil: a command.

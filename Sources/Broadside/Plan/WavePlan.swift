@@ -178,13 +178,15 @@ package struct WavePlan: Sendable {
     ///
     /// - Throws: Exit code 2 if most rows that name a zone name none that is known, or if the date
     ///   is past.
-    func check(_ options: DeliveryOptions) throws(BroadsideError) {
+    func check(_ send: SendOptions) throws(BroadsideError) {
+        let options = send.delivery
         if let date = options.date, date.isOverEverywhere(at: schedule.startedAt / 1_000) {
             throw .usage(
                 "on",
                 "\(date.text) is past in every time zone: name a later date, or leave out "
                     + "--deliver-at to send now")
         }
+        warnOfNight(send)
         guard let text = misnamedText, let column = options.zoneColumn,
             let zone = options.zoneDefault
         else { return }
@@ -198,6 +200,20 @@ package struct WavePlan: Sendable {
         }
         standardErrorLine(
             "broadside: warning: --zone-column: \(text): they get --zone-default \(zone)")
+    }
+
+    /// Warns about a night whose waves last longer than a night continues.
+    private func warnOfNight(_ send: SendOptions) {
+        guard let length = send.nightLength, let last = waves.last,
+            last.atMilliseconds > schedule.startedAt + length / millisecond
+        else { return }
+        let hours = durationText(Double(last.atMilliseconds - schedule.startedAt) / 1_000)
+        standardErrorLine(
+            "broadside: warning: the last wave is due at \(last.timeText), \(hours) after the start, "
+                + "but a night lasts \(durationText(Double(length) / 1_000_000_000)): after that time "
+                + "a start begins the next night instead of continuing this one, and while this one "
+                + "waits it is exit code 7: raise --night-length, or make a campaign of each region "
+                + "with --where and --name")
     }
 
     /// Position among the waves at a time.

@@ -66,7 +66,7 @@ enum DryRun {
         }
         let selection = try run.rows.selection()
         let waves = try run.rows.waves()
-        if !run.isBegun { try waves?.check(plan.options.delivery) }
+        if !run.isBegun { try waves?.check(plan.options) }
         var dueSelection = selection
         dueSelection.due = waves?.anyTime
         var rows = try RowCursor(list, dueSelection)

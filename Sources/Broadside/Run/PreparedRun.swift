@@ -32,7 +32,7 @@ struct PreparedRun {
                 startedAt: session.manifest.firstStartedAtMilliseconds)
         if !run.isBegun, let waves {
             do throws(BroadsideError) {
-                try waves.check(plan.options.delivery)
+                try waves.check(plan.options)
             } catch {
                 // The campaign begins with the corrected list or option.
                 directory.discardCampaign()
