@@ -9,9 +9,21 @@ public final class HeaderBlockReader {
         public var name: String
         /// Value as received.
         public var value: [UInt8]
+
+        /// Creates a field.
+        public init(name: String, value: [UInt8]) {
+            self.name = name
+            self.value = value
+        }
     }
 
+    /// Limit on the bytes of all names and values of a block, because one byte of a block can stand
+    /// for an entry of 4 KB. Responses of APNs have about 100.
+    public static let fieldByteCountMax = 64 << 10
+
     private let inflater: HeaderInflater
+    /// Whether a block was refused, so that the tables may differ from now on.
+    private var hasFailed = false
 
     /// nil if memory runs out.
     public init?() {
@@ -19,15 +31,21 @@ public final class HeaderBlockReader {
         self.inflater = inflater
     }
 
-    /// Reads the next block; nil if it violates RFC 7541, after which no block can be read.
+    /// Reads the next block; nil if it violates RFC 7541 or has more than `fieldByteCountMax` bytes,
+    /// after which no block can be read.
     public func read(_ block: RawSpan) -> [Field]? {
+        guard !hasFailed else { return nil }
         var fields: [Field] = []
+        var room = Self.fieldByteCountMax
         let isRead = inflater.inflate(block) { (name, value) throws(HPACKError) in
+            room -= name.byteCount + value.byteCount
+            guard room >= 0 else { throw HPACKError(code: .stringTooLong, offset: 0) }
             fields.append(
                 Field(
                     name: String(decoding: Self.bytes(name), as: UTF8.self),
                     value: Self.bytes(value)))
         }
+        hasFailed = !isRead
         return isRead ? fields : nil
     }
 

@@ -52,6 +52,21 @@ import Testing
         #expect(recorder.body.count == limit && recorder.isTooLong == isTooLong)
     }
 
+    /// An entry of 4,000 bytes, and then references to it of one byte each.
+    @Test func `A header block with more than 64 KiB of fields is refused, and all after it`()
+        throws
+    {
+        let reader = try #require(HeaderBlockReader())
+        func count(_ block: [UInt8]) -> Int? { reader.read(block.span.bytes)?.count }
+        func references(_ count: Int) -> [UInt8] { Array(repeating: 0xbe, count: count) }
+        let entry: [UInt8] =
+            [0x40, 1, 0x78, 0x7f, 0xa1, 0x1e] + Array(repeating: 0x61, count: 4000)
+        #expect(count(entry + references(15)) == 16)
+        #expect(count(references(16)) == 16)
+        #expect(count(references(17)) == nil)
+        #expect(count([0x88]) == nil)
+    }
+
     @Test func `A header block is that of RFC 7541 for each length of a value`() throws {
         let reader = try #require(HeaderBlockReader())
         for count in [0, 1, 126, 127, 128, 254, 255, 300, 4000] {

@@ -13,7 +13,7 @@ package struct FuzzTarget: Sendable {
     package static let all: [FuzzTarget] = [
         .http2Frames, .responseHeaders, .tokenList, .ledgerSegment, .ledgerManifest, .json,
         .providerToken, .credentialFiles, .packedList, .payloadTemplate, .json5, .binaryFrames,
-        .telemetry,
+        .telemetry, .headerBlocks,
     ]
 
     /// The target of a name.
