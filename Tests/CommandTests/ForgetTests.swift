@@ -312,6 +312,62 @@ struct ForgetTests {
         #expect(kept.isSubset(of: expected))
     }
 
+    @Test
+    func `A run between waves holds its ledger, and a resume after an erasure sends the others`()
+        throws
+    {
+        let list = try campaign.directory.write(
+            "token,tz\n"
+                + (0..<400).map { "\(token($0)),\(TwoWaves.zone($0))\n" }.joined(), to: "piped")
+        let options =
+            [
+                "--tokens", "-", "--format", "csv", "--split", "a=30,b=50", "--split-salt", "s",
+                "--max-invalid", "100",
+            ] + TwoWaves().options
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, options), in: campaign.directory, input: list)
+        try TwoWaves.wait(sending, of: campaign)
+        let devices = try devices()
+        let held = try forget(devices, [campaign.ledger])
+        #expect(held.exitCode == 7, "\(held.errors)")
+        sending.send(signal: SIGTERM)
+        #expect(try sending.wait().exitCode == 3)
+
+        let arms = try campaign.ledger("stats", ["--json"]).output
+        #expect(arms.contains("\"holdout\""), "\(arms)")
+        let changes = try forgetAndJudge(campaign.ledger, devices)
+        #expect(changes.contains("21 rows of its list"), "\(changes)")
+        #expect(try campaign.ledger("stats", ["--json"]).output == arms)
+
+        let later = try LocalAPNs(clock: TwoWaves.later)
+        let rest = try Broadside.run(
+            campaign.arguments(to: later.endpoint, options + ["--resume"]),
+            in: campaign.directory, input: "/dev/null",
+            environment: FakeTime.fixed(TwoWaves.later))
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        let rows = try campaign.export()
+        let requests = try [server.finish(), later.finish()].map { Set($0.map { $0[4] }) }
+        #expect(requests[0].isDisjoint(with: requests[1]) && !requests[1].isEmpty)
+        for row in 0..<400 {
+            let wasSent = requests[TwoWaves.isLater(row) ? 1 : 0].contains(token(row))
+            if TwoWaves.isLater(row), Self.rows.contains(row) {
+                // Its row is asterisks by now, unless it had a verdict before.
+                #expect(!wasSent && ["invalid", "skipped"].contains(rows[row].state), "row \(row)")
+            } else {
+                #expect(wasSent == (rows[row].state != "skipped"), "row \(row)")
+            }
+        }
+        let judged = try Subprocess(
+            "python3",
+            [
+                Tool.packageRoot + "/Tests/Judge/forgotten_devices.py", campaign.ledger,
+                campaign.ledger, devices, "--absent",
+            ], in: campaign.directory
+        ).wait(limit: 60)
+        #expect(judged.exitCode == 0, "\(judged.output.prefix(2_000))\(judged.errors)")
+    }
+
     // MARK: What is refused
 
     @Test func `A list of devices that is empty or has a bad row is refused and changes nothing`()

@@ -58,6 +58,8 @@ def segment(name, data):
                 size += (length + 15) // 16 * 16
             elif kind == 3:
                 size = 48
+            elif kind == 7:
+                size += ((second & 0xFFFFFFFF) + 127) // 128 * 16
             records.append((at, kind, first, second, data[at:at + size]))
             at += size
         offset = end

@@ -189,6 +189,8 @@ package struct ExportedRow: Sendable {
     package var timestamp: String
     package var attempts: Int
     package var identifier: String
+    /// Empty in a campaign without arms.
+    package var arm: String
 
     static let header =
         "line,token,state,status,reason,apns_timestamp_ms,attempts,apns_id,settled_at_ms"
@@ -196,19 +198,20 @@ package struct ExportedRow: Sendable {
     /// Reads CSV; a quoted field has no line breaks.
     package static func read(_ text: String) throws -> [ExportedRow] {
         var lines = text.utf8.split(separator: 0x0a)
-        guard !lines.isEmpty, String(lines.removeFirst()) == header else {
+        let first = lines.isEmpty ? nil : String(lines.removeFirst())
+        guard first == header || first == header + ",arm" else {
             throw TestFailure("an export without its header: \(text.prefix(200))")
         }
         return try lines.map { line in
             let fields = fields(Array(line))
-            guard fields.count == 9 else {
+            guard fields.count == (first == header ? 9 : 10) else {
                 throw TestFailure("a line of an export with \(fields.count) fields: \(line)")
             }
             func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
             return ExportedRow(
                 line: Int(text(0)), token: text(1), state: text(2), status: Int(text(3)),
                 reason: text(4), timestamp: text(5), attempts: Int(text(6)) ?? -1,
-                identifier: text(7))
+                identifier: text(7), arm: fields.count > 9 ? text(9) : "")
         }
     }
 
