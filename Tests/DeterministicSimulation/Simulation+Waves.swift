@@ -68,7 +68,7 @@ struct WaveStory {
     /// The time of each zone's rows by the rules, and the same after quiet hours; nil: they are not sent.
     var bases: [UInt64?] = []
     var firsts: [UInt64?] = []
-    /// Passes of the process that goes on after its last one; nil: the next process is a new one.
+    /// Passes of the process that continues after its last one; nil: the next process is a new one.
     var continuing: RunPasses?
     /// The number of the list's rows, once a process has read all of it.
     var rowCount: UInt64?
@@ -120,7 +120,7 @@ extension Simulation {
 
     private func beginWaves(_ waves: ScriptedWaves) throws {
         story.startedAt = now.wallMilliseconds
-        story.zones = try waves.rowZones(of: plan.list)
+        story.zones = try waves.rowZones(of: plan)
         story.bases = waves.zones.indices.map { waves.base($0, startedAt: story.startedAt) }
         story.firsts = waves.zones.indices.map { zone in
             story.bases[zone].map { waves.endOfQuiet(zone, from: $0) }
@@ -229,7 +229,7 @@ extension Simulation {
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
     }
 
-    /// Has a process that ended in order go on with its next pass, as the command does.
+    /// Has a process that ended in order continue with its next pass, as the command does.
     func endPass(of process: SimulatedProcess) {
         guard let passes = process.passes else { return }
         if !process.hasDied, process.hasListEnded {
@@ -251,10 +251,10 @@ extension Simulation {
 
     // MARK: What it is held against
 
-    /// Whether a process is to leave a row to a later one, because it is not due. A row without a token waits
+    /// Whether a process is to leave a row to a later one, because it is not due. A row that is not sent waits
     /// for nothing.
     func waits(_ row: Int, epoch: Int) -> Bool {
-        guard let waves = plan.waves, plan.list.tokens[row] != nil else { return false }
+        guard let waves = plan.waves, plan.isSent(row) else { return false }
         return story.waitingZones[epoch - 1][waves.zoneOfRow[row]]
     }
 
@@ -269,7 +269,7 @@ extension Simulation {
 
     /// Whether a row's time had passed at the first start, and it is not to be sent.
     func isTooLate(_ row: Int) -> Bool {
-        guard let waves = plan.waves, plan.list.tokens[row] != nil else { return false }
+        guard let waves = plan.waves, plan.isSent(row) else { return false }
         return story.bases[waves.zoneOfRow[row]] == nil
     }
 
@@ -293,7 +293,7 @@ extension Simulation {
         defer { story.waits = [] }
         guard let waves = plan.waves, !story.waits.isEmpty else { return }
         var zones: Set<Int> = []
-        for row in states.indices where plan.list.tokens[row] != nil {
+        for row in states.indices where plan.isSent(row) {
             let state = states[row]
             let isLeft =
                 state == .remaining || state == .inDoubt && plan.onLost == .resend
@@ -312,7 +312,7 @@ extension Simulation {
     private func checkWaves(_ wavePlan: WavePlan, _ waves: ScriptedWaves) {
         var expected: [UInt64: UInt64] = [:]
         var late: UInt64 = 0
-        for row in plan.list.tokens.indices where plan.list.tokens[row] != nil {
+        for row in plan.list.tokens.indices where plan.isSent(row) {
             if let time = story.firsts[waves.zoneOfRow[row]] {
                 expected[time, default: 0] += 1
             } else {
@@ -330,7 +330,7 @@ extension Simulation {
 
     /// A row is sent at its time, not before it, and not in quiet hours.
     func checkTime(ofRow row: Int, link id: Int) {
-        guard let waves = plan.waves, plan.list.tokens[row] != nil else { return }
+        guard let waves = plan.waves, plan.isSent(row) else { return }
         if waits(row, epoch: links[id].epoch) { fail("row \(row) is sent, and it is not due") }
         let zone = waves.zoneOfRow[row]
         let sentAt = wallStart + links[id].arrivingSentAt / millisecond
@@ -338,7 +338,7 @@ extension Simulation {
             return fail("row \(row) is sent, and it is too late for it")
         }
         if sentAt < base { fail("row \(row) is sent at \(sentAt), and its time is \(base)") }
-        // A request that was made before may lie in the client for half a minute; a process that was stopped
+        // A request that was made before may wait in the client for half a minute; a process that was stopped
         // as a whole does not know.
         let grace: UInt64 = 60_000
         let frozen = wallStart + process.frozenUntil / millisecond

@@ -47,6 +47,7 @@ extension Simulation {
         var counted = RunStatistics()
         for reactor in process.reactors { counted.add(reactor.machine.snapshot()) }
         checkSettled(rows, counted, process)
+        checkArmCounts(rows, counted, process)
         checkRequestCounts(counted, process)
         checkReports(counted, process)
         // A client asks for what a connection says once it is made.

@@ -15,6 +15,8 @@ struct LedgerRow {
     var token: [UInt8] = []
     var fingerprint: UInt64?
     var attempts = 0
+    /// The number of its arm; 0 where there is none.
+    var arm: UInt8 = 0
     /// Milliseconds since 1970; 0 where it is open.
     var settledAt: UInt64 = 0
 }
@@ -47,7 +49,8 @@ extension Simulation {
         let verdict = verdicts.rows[place]
         var row = LedgerRow(
             state: verdict.state, status: Int(verdict.status), timestamp: verdict.timestamp,
-            attempts: Int(verdict.attempts), settledAt: verdict.settledAtMilliseconds)
+            attempts: Int(verdict.attempts), arm: verdict.arm,
+            settledAt: verdict.settledAtMilliseconds)
         if let text = verdicts.reasonText(ofRow: place) {
             row.reason = Self.text(text)
         } else if let reason = Reason(rawValue: verdict.reason) {
@@ -60,6 +63,8 @@ extension Simulation {
 
     /// Holds one row of the ledger against what the servers saw and answered.
     private func check(_ row: LedgerRow, number: Int) {
+        checkArm(row, number: number)
+        if row.state == .skipped, plan.isHeldOut(number) { return }
         if row.state == .skipped, isTooLate(number) {
             checkLateRow(row, number: number)
             return

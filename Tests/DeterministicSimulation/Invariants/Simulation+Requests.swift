@@ -33,6 +33,7 @@ extension Simulation {
             fail("row \(row) is sent, and the limit is \(limit)")
         }
         checkTime(ofRow: row, link: link)
+        if plan.isHeldOut(row) { fail("row \(row) is sent, and it is held out") }
         guard let token = plan.list.tokens[row] else {
             fail("row \(row), which is not a token, was sent")
             return nil

@@ -126,11 +126,11 @@ struct ScriptedWaves {
 
     // MARK: For the engine
 
-    /// The rows' zones, as a pass over the list finds them. A row without a token has none.
-    func rowZones(of list: SimulatedList) throws -> RowZones {
+    /// The rows' zones, as a pass over the list finds them. A row that is not sent has none.
+    func rowZones(of plan: SimulationPlan) throws -> RowZones {
         try RowZones(
-            numbers: list.tokens.indices.map { row in
-                list.tokens[row] == nil ? 0 : RowZones.firstZone + UInt16(zoneOfRow[row])
+            numbers: plan.list.tokens.indices.map { row in
+                !plan.isSent(row) ? 0 : RowZones.firstZone + UInt16(zoneOfRow[row])
             }, zoneCount: zones.count)
     }
 

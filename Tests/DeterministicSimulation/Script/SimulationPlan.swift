@@ -3,6 +3,7 @@ import BroadsideAPNs
 import BroadsideEngine
 import BroadsideHPACK
 import BroadsideLedgerFormat
+import BroadsideLists
 import BroadsidePayloads
 import BroadsidePolicy
 import BroadsideSupport
@@ -14,6 +15,8 @@ struct SimulationPlan {
     /// Newer attempts claim the ledger again and again, and run beside the older ones.
     let hasSenders: Bool
     let list: SimulatedList
+    /// Arms of the campaign; nil: there are none.
+    let arms: ScriptedArms?
     /// Local times at which rows are sent; nil: all at once.
     let waves: ScriptedWaves?
     let campaign: UInt64
@@ -163,6 +166,9 @@ struct SimulationPlan {
             ? (random.pick([1, 5, 50, 400]), random.pick([0, 20, 20, 100])) : nil
         // What checks the list as a whole is told without waves.
         canary = waves == nil ? drawnCanary : nil
+        arms =
+            gateway == nil && repetitions > 0 && canary == nil && maxInvalid == 100
+            ? ScriptedArms(seed: seed, list: list) : nil
         self.random = random.fork()
     }
 
@@ -214,6 +220,24 @@ struct SimulationPlan {
         return UInt64(random.between(1...max(1, list.tokens.count)))
     }
 
+    /// Whether a row is sent nothing, because its device is held out.
+    func isHeldOut(_ row: Int) -> Bool {
+        guard let arms, let holdout = arms.holdout else { return false }
+        return arms.armOfRow[row] == holdout
+    }
+
+    /// Whether a row has a token, and is sent.
+    func isSent(_ row: Int) -> Bool { list.tokens[row] != nil && !isHeldOut(row) }
+
+    /// Rows that a process settles without sending them; nil: there are none.
+    func skips() throws -> ExclusionIndex? {
+        guard let split = arms?.split, let set = settings().personal else { return nil }
+        let scan = try ExclusionScan(
+            of: nil, suppress: nil, skipsDuplicates: false, split: split, tokenColumn: nil,
+            payloads: set)
+        return try scan?.listAside(of: TokenList(lines: list.bytes, layout: list.layout))
+    }
+
     /// Processes that waves may add: one for each zone, and those that quiet hours divide.
     var passesMost: Int { waves.map { 8 * $0.zones.count + 16 } ?? 0 }
 
@@ -222,7 +246,9 @@ struct SimulationPlan {
         guard repetitions > 0 else { return payload }
         // The only byte that JSON escapes in these lists is a tab.
         let text = list.texts[row].flatMap { $0 == 0x09 ? Array("\\t".utf8) : [$0] }
-        return personal(Array(repeating: text, count: repetitions).flatMap { $0 })
+        return personal(
+            Array(repeating: text, count: repetitions).flatMap { $0 }, arm: arms?.armOfRow[row] ?? 0
+        )
     }
 
     /// How many bytes that are.
@@ -236,8 +262,9 @@ struct SimulationPlan {
     /// Bytes around the payload and the text.
     private static let frameCount = #"{"x":,"t":""}"#.utf8.count
 
-    private func personal(_ text: [UInt8]) -> [UInt8] {
-        Array(#"{"x":"#.utf8) + payload + Array(#","t":""#.utf8) + text + Array(#""}"#.utf8)
+    private func personal(_ text: [UInt8], arm: UInt8) -> [UInt8] {
+        Array(#"{"\#(ScriptedArms.key(arm))":"#.utf8) + payload + Array(#","t":""#.utf8) + text
+            + Array(#""}"#.utf8)
     }
 
     func settings() -> ReactorSettings {
@@ -250,11 +277,13 @@ struct SimulationPlan {
         settings.binary = gateway?.settings(silence: silence)
         guard repetitions > 0 else { return settings }
         let text = Array(String(repeating: "{{token}}", count: repetitions).utf8)
-        guard let template = try? PayloadTemplate(personal(text).span.bytes) else {
-            preconditionFailure("the plan's payload is a template")
+        let numbers = arms.map { $0.split.arms.indices.map { UInt8($0 + 1) } } ?? [0]
+        let templates = numbers.compactMap {
+            try? PayloadTemplate(personal(text, arm: $0).span.bytes)
         }
+        precondition(templates.count == numbers.count, "the plan's payloads are templates")
         settings.personal = PayloadSet(
-            templates: [template], choice: nil, collapse: nil,
+            templates: templates, choice: nil, collapse: nil, arms: arms?.payloads,
             limit: gateway.map { $0.command == 2 ? 2048 : 256 } ?? 4096)
         return settings
     }
