@@ -98,7 +98,7 @@ package struct HTTPReply: Sendable {
     // here.
     private var daemon: OpaquePointer?
     /// The address and port, as in a URL.
-    package let place: String
+    package let address: String
 
     /// Maximum number of parameters of a query; further ones are ignored.
     private static let queryLimit = 64
@@ -134,7 +134,7 @@ package struct HTTPReply: Sendable {
                 option: option, "\(shownHost):\(port)", errno: errno, "name a free port, or :0")
         }
         unsafe self.daemon = daemon
-        place = "\(shownHost):\(unsafe microhttpd_port(library.functions, daemon))"
+        address = "\(shownHost):\(unsafe microhttpd_port(library.functions, daemon))"
     }
 
     // SAFETY: stopped once; the call returns when the daemon's threads have ended.
@@ -175,6 +175,7 @@ package struct HTTPReply: Sendable {
         }
         let functions = unsafe service.library.functions
         func header(_ name: String) -> String? {
+            // SAFETY: as above; the text is copied.
             unsafe microhttpd_header(functions, connection, name).map {
                 unsafe String(cString: $0)
             }

@@ -24,6 +24,7 @@ public final class SimulatedAPNs: Sendable {
             state: directory.appending(path: "apns").path(percentEncoded: false))
         options.listen = "127.0.0.1:0"
         options.raisesProcessLimits = false
+        options.isControlledHere = true
         options.journal = directory.appending(path: "journal").path(percentEncoded: false)
         configure(&options)
         do {
@@ -59,6 +60,11 @@ public final class SimulatedAPNs: Sendable {
                 .split(separator: "\n").dropFirst().map(String.init)
         }
     }
+
+    /// Executes a command of the control socket, such as `received` or `outcome TOKEN Unregistered`, and
+    /// returns its response, a JSON object on one line.
+    @discardableResult
+    public func control(_ command: String) -> String { endpoint.control(command) }
 
     /// Ends all connections, and returns what was counted.
     @discardableResult

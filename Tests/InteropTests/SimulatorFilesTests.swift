@@ -148,11 +148,33 @@ struct SimulatorFilesTests {
             ["--offline", list, "--deliveries", list], ["--saving-power", list, "--journal", list],
             ["--journal", "\(directory.path)/x", "--deliveries", "\(directory.path)/x"],
             ["--control", own], ["--control", "\(state)/server.key"],
+            ["--record", "\(state)/client.key"], ["--replay", list, "--record", list],
         ] {
             let ended = try simulate(["--state", state] + options, in: directory)
             #expect(ended.exitCode == 2, "\(options): \(ended.errors)")
             #expect(ended.errors.contains(options.last!), "\(ended.errors)")
         }
         #expect(try look(directory.path).filter { !$0.key.contains("std") } == before)
+    }
+
+    @Test(
+        arguments: [
+            (["--control-listen", "nowhere"], "--control-listen 'nowhere' is not an address"),
+            (["--control-listen", "127.0.0.1:0", "--fast"], "drop --control-listen, or --fast"),
+            (["--record", "x", "--fast"], "drop --record, or --fast"),
+            (["--replay", "x", "--fast"], "drop --replay, or --fast"),
+            (["--replay", "missing"], "--replay missing: No such file"),
+            (["--record", "missing/x"], "--record missing/x: No such file"),
+            (["--keep-requests", "-1"], "--keep-requests"),
+            (["--keep-requests", "1000001"], "--keep-requests"),
+        ])
+    func `A wrong option for tests of other programs is exit code 2 that names it`(
+        _ options: [String], message: String
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let ended = try simulate(["--state", "state"] + options, in: directory)
+        #expect(ended.exitCode == 2 && ended.errors.contains(message), "\(ended.errors)")
+        #expect(ended.errors.split(separator: "\n").count == 1)
+        #expect(FileManager.default.fileExists(atPath: "\(directory.path)/x") == false)
     }
 }

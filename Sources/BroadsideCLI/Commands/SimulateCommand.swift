@@ -39,7 +39,7 @@ enum SimulateCommand {
         ],
         essentials: [
             "listen", "state", "issue-tokens", "unregistered", "bad-token", "latency",
-            "max-streams", "scenario", "journal", "control",
+            "max-streams", "scenario", "journal", "control", "control-listen",
         ],
         run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
@@ -69,7 +69,9 @@ enum SimulateCommand {
             throw BroadsideError(error.message, exitCode: error.exitCode)
         }
         standardError(totals.report(lint: options.lint))
-        return totals.journalFailed || totals.deliveriesFailed ? 5 : 0
+        let isWhole =
+            !totals.journalFailed && !totals.deliveriesFailed && !totals.recordingFailed
+        return isWhole ? 0 : 5
     }
 
     /// Reads the options' values; the simulator checks their combination.
@@ -147,6 +149,11 @@ enum SimulateCommand {
                     }
                     options.seed = seed
                 },
+                .file(
+                    "replay", \.replay,
+                    "respond as FILE says, a recording or your own: the Nth request of a token gets the "
+                        + "Nth line of that token, later ones its last line; other tokens are judged "
+                        + "as usual"),
                 .choice(
                     "environment", \.environment,
                     "tokens, keys and certificates of the other environment are refused"),
@@ -192,9 +199,17 @@ enum SimulateCommand {
                 .integer("threads", 1...256, \.threads, "event-loop threads"),
                 .file(
                     "control", \.control, use: .socket, placeholder: "PATH",
-                    "socket that reads one command per line: status, scenario NAME, online TOKEN, "
+                    "socket that reads one command per line: status, received, wait COUNT, reset, "
+                        + "outcome TOKEN REASON, expire-token, drop, scenario NAME, online TOKEN, "
                         + "offline TOKEN, saving-power TOKEN, awake TOKEN, subscribe CHANNEL TOKEN, unsubscribe CHANNEL TOKEN"
                 ),
+                .text(
+                    "control-listen", "ADDRESS:PORT", \.controlListen,
+                    "the same commands over HTTP, for tests in any language; port 0 picks a free port"
+                ),
+                .integer(
+                    "keep-requests", 0...1_000_000, \.keptRequests,
+                    "how many of the newest requests the command 'received' knows"),
                 .flag(
                     "fast", \.isFast,
                     "respond as fast as possible: no journal, no scenario, nothing stored, all "
@@ -208,6 +223,10 @@ enum SimulateCommand {
                 .file(
                     "journal", \.journal, use: .written,
                     "one line per request: t_us,connection,stream,apns_id,token,status,reason"),
+                .file(
+                    "record", \.record, use: .written,
+                    "one line of JSON per response, for --replay: token, status, reason, timestamp, "
+                        + "retry_after"),
                 .choice(
                     "hpack-lint", \.lint,
                     "deviations from the HPACK indexing policy: count them, respond with "

@@ -35,7 +35,7 @@ package final class MetricsEndpoint: Sendable {
                 status: status, contentType: "text/plain; version=0.0.4; charset=utf-8", body: text)
         }
         self.page = page
-        url = "http://\(daemon.place)/metrics"
+        url = "http://\(daemon.address)/metrics"
     }
 
     func publish(_ text: String) {

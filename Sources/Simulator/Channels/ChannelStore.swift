@@ -65,6 +65,15 @@ final class ChannelStore: Sendable {
         state = Mutex(State(random: seed ^ 0x6368_616e_6e65_6c73))
     }
 
+    /// Forgets all channels and subscriptions.
+    func reset() {
+        state.withLock { state in
+            state.channels = [:]
+            state.order = [:]
+            state.subscriptions = 0
+        }
+    }
+
     // MARK: Requests
 
     /// Carries out a request whose header fields are valid.

@@ -1,38 +1,68 @@
+internal import BroadsideAPNs
 internal import BroadsideSupport
+internal import Glibc
 
-/// Control commands for a running simulator: `status`, `scenario NAME`, `online TOKEN`, `offline
-/// TOKEN`, `saving-power TOKEN`, `awake TOKEN`, `subscribe CHANNEL TOKEN`, `unsubscribe CHANNEL
-/// TOKEN`. Each response is one line of JSON with an `ok` member.
+/// The execution of commands for a running simulator. Each response is one JSON object with an `ok`
+/// member.
 struct ControlCommands: Sendable {
     let shared: EndpointShared
     let devices: DeviceStore?
     let channels: ChannelStore
     let start: ClockStart
+    let instruments: Instruments
+    /// The scenario from the start, which `reset` restores.
+    let scenario: Scenario?
+
+    /// Maximum number of requests in a response to `received`, and its default.
+    static let receivedLimit: UInt64 = 10_000
+    private static let receivedDefault: UInt64 = 1000
+    /// Maximum duration of a `wait`, and its default.
+    static let waitSeconds: UInt64 = 60
+    private static let waitDefaultNanoseconds: UInt64 = 10_000_000_000
+    /// Maximum number of requests that `wait` can wait for.
+    private static let waitCount: UInt64 = 10_000_000
+    /// Maximum time until all threads have dropped their connections.
+    private static let dropNanoseconds: UInt64 = 2_000_000_000
+    /// Time between two looks at what is waited for, microseconds.
+    private static let pauseMicroseconds: UInt32 = 2000
 
     /// Executes one command line and returns its response.
     func response(_ line: String) -> String {
-        let fields = line.split(whereSeparator: \.isWhitespace).map(String.init)
-        switch (fields.first, fields.count) {
-        case ("status", 1): return status()
-        case ("scenario", 2): return scenario(fields[1])
-        case ("online", 2):
-            return device(fields[1]) { store, token, microseconds in
+        let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
+        do throws(ControlProblem) {
+            return try execute(ControlRequest(words: words))
+        } catch {
+            return Self.failure(error.message)
+        }
+    }
+
+    /// Executes a command and returns its response.
+    func execute(_ request: ControlRequest) throws(ControlProblem) -> String {
+        switch request.command {
+        case .status: return status()
+        case .received: return try received(request)
+        case .wait: return try wait(request)
+        case .reset: return reset()
+        case .outcome: return try chooseOutcome(request)
+        case .expireToken:
+            var line = Self.success
+            line.add("expired", instruments.expiredTokens?.expireUsed() ?? 0)
+            return line.object
+        case .drop: return try drop(request)
+        case .scenario: return try scenario(request.arguments["name"] ?? "")
+        case .online:
+            return try device(request) { store, token, microseconds in
                 store.setOnline(token, true, microseconds: microseconds).map {
                     $0 + channels.cameOnline(token, microseconds: microseconds)
                 }
             }
-        case ("subscribe", 3): return subscription(fields[1], fields[2], true)
-        case ("unsubscribe", 3): return subscription(fields[1], fields[2], false)
-        case ("offline", 2): return device(fields[1]) { $0.setOnline($1, false, microseconds: $2) }
-        case ("saving-power", 2):
-            return device(fields[1]) { $0.setSavingPower($1, true, microseconds: $2) }
-        case ("awake", 2):
-            return device(fields[1]) { $0.setSavingPower($1, false, microseconds: $2) }
-        default:
-            return Self.failure(
-                "unknown command: status, scenario NAME, online TOKEN, offline TOKEN, "
-                    + "saving-power TOKEN, awake TOKEN, subscribe CHANNEL TOKEN, "
-                    + "unsubscribe CHANNEL TOKEN")
+        case .offline: return try device(request) { $0.setOnline($1, false, microseconds: $2) }
+        case .savingPower:
+            return try device(request) { $0.setSavingPower($1, true, microseconds: $2) }
+        case .awake:
+            return try device(request) { $0.setSavingPower($1, false, microseconds: $2) }
+        case .subscribe: return try subscription(request, true)
+        case .unsubscribe: return try subscription(request, false)
         }
     }
 
@@ -61,17 +91,24 @@ struct ControlCommands: Sendable {
         line.add("channels", ofChannels.channels)
         line.add("subscriptions", ofChannels.subscriptions)
         line.add("stored_broadcasts", ofChannels.stored)
+        if let outcomes = instruments.outcomes { line.add("outcomes", outcomes.count) }
+        if let replay = instruments.replay {
+            let counts = replay.counts
+            line.add("replayed", counts.replayed)
+            line.add("repeated", counts.repeated)
+            line.add("not_recorded", counts.unknown)
+        }
         return line.object
     }
 
-    private func scenario(_ name: String) -> String {
+    private func scenario(_ name: String) throws(ControlProblem) -> String {
         var run: ScenarioRun?
         if name != "none" {
             do throws(SimulatorError) {
                 run = ScenarioRun(
                     try Scenario.find(name), now: ClockStart.monotonicNanoseconds())
             } catch {
-                return Self.failure(error.message)
+                throw ControlProblem(.invalid, error.message)
             }
         }
         shared.scenario = run
@@ -81,16 +118,190 @@ struct ControlCommands: Sendable {
         return line.object
     }
 
+    // MARK: Requests
+
+    private func log() throws(ControlProblem) -> ReceivedLog {
+        guard let log = instruments.received else {
+            throw ControlProblem(
+                .invalid, "no requests are kept: start the simulator without --keep-requests 0")
+        }
+        return log
+    }
+
+    private func filter(_ request: ControlRequest) throws(ControlProblem) -> ReceivedFilter {
+        var filter = ReceivedFilter()
+        if request.arguments["token"] != nil {
+            filter.token = String(decoding: try Self.token(request), as: UTF8.self)
+        }
+        filter.topic = request.arguments["topic"]
+        filter.reason = request.arguments["reason"]
+        if request.arguments["status"] != nil {
+            filter.status = UInt16(try request.number("status", in: 0...999, default: 0))
+        }
+        filter.headers = request.arguments.filter { $0.key.hasPrefix("apns-") }
+            .map { ($0.key, $0.value) }
+        return filter
+    }
+
+    private func received(_ request: ControlRequest) throws(ControlProblem) -> String {
+        let after = try request.number("after", in: 0...(.max), default: 0)
+        let limit = try request.number(
+            "limit", in: 1...Self.receivedLimit, default: Self.receivedDefault)
+        let selection = try log().select(
+            after: after, limit: Int(limit), try filter(request))
+        var line = Self.success
+        line.add("total", selection.total)
+        line.add("dropped", selection.dropped)
+        line.add("more", selection.hasMore)
+        line.addRaw("requests", "[\(selection.rows.map(\.json).joined(separator: ","))]")
+        return line.object
+    }
+
+    private func wait(_ request: ControlRequest) throws(ControlProblem) -> String {
+        let count = try request.number("count", in: 1...Self.waitCount, default: 1)
+        var nanoseconds = Self.waitDefaultNanoseconds
+        if let text = request.arguments["timeout"] {
+            guard let given = parseDuration(text), given <= Self.waitSeconds * 1_000_000_000 else {
+                throw ControlProblem(
+                    .invalid,
+                    "timeout '\(ForeignText.escaped(text))' is not a duration of up to "
+                        + "\(Self.waitSeconds)s: write it like 500ms or 10s")
+            }
+            nanoseconds = given
+        }
+        let log = try log()
+        let filter = try filter(request)
+        var seen = try request.number("after", in: 0...(.max), default: 0)
+        var found: UInt64 = 0
+        let deadline = ClockStart.monotonicNanoseconds() + nanoseconds
+        while true {
+            let next = log.count(after: seen, filter)
+            found += UInt64(next.count)
+            // A reset starts the numbers again.
+            seen = next.last
+            if found >= count {
+                var line = Self.success
+                line.add("count", found)
+                line.add("last", seen)
+                return line.object
+            }
+            guard ClockStart.monotonicNanoseconds() < deadline, !shared.isStopping else {
+                throw ControlProblem(
+                    .late,
+                    "\(found) of \(count) requests came within the timeout: look at received, or "
+                        + "wait longer with timeout=30s")
+            }
+            usleep(Self.pauseMicroseconds)
+        }
+    }
+
+    private func reset() -> String {
+        instruments.received?.removeAll()
+        instruments.outcomes?.removeAll()
+        instruments.expiredTokens?.removeAll()
+        instruments.replay?.restart()
+        devices?.reset()
+        channels.reset()
+        shared.scenario = scenario.map {
+            ScenarioRun($0, now: ClockStart.monotonicNanoseconds())
+        }
+        shared.wake()
+        return Self.success.object
+    }
+
+    // MARK: Faults
+
+    private func chooseOutcome(_ request: ControlRequest) throws(ControlProblem) -> String {
+        let token = try Self.token(request)
+        guard let outcomes = instruments.outcomes else {
+            throw ControlProblem(.invalid, "this simulator sets no outcomes")
+        }
+        let text = request.arguments["reason"] ?? ""
+        if text == "none" {
+            var line = Self.success
+            line.add("removed", outcomes.remove(token))
+            return line.object
+        }
+        var response = Response.accepted
+        if text != "accepted" {
+            guard let reason = Reason.ofAPNs(text) else {
+                throw ControlProblem(
+                    .invalid,
+                    "reason '\(ForeignText.escaped(text))' is unknown: write accepted, none, or "
+                        + "a reason of APNs such as Unregistered, BadDeviceToken, TooManyRequests or "
+                        + "ServiceUnavailable")
+            }
+            response = .refused(reason)
+        }
+        if request.arguments["retry-after"] != nil {
+            response.retryAfterSeconds = UInt32(
+                try request.number("retry-after", in: 0...86_400, default: 0))
+        }
+        // 0: the time of the request.
+        response.timestampMilliseconds = try request.number(
+            "timestamp", in: 0...100_000_000_000_000, default: 0)
+        var remaining: UInt64?
+        if request.arguments["times"] != nil {
+            remaining = try request.number("times", in: 1...1_000_000_000, default: 1)
+        }
+        guard outcomes.set(token, .init(response: response, remaining: remaining)) else {
+            throw ControlProblem(
+                .full,
+                "\(ChosenOutcomes.limit) tokens have an outcome: remove some with the reason none, "
+                    + "or reset"
+            )
+        }
+        var line = Self.success
+        line.add("status", UInt64(response.status))
+        line.add("reason", response.reason?.text)
+        return line.object
+    }
+
+    private func drop(_ request: ControlRequest) throws(ControlProblem) -> String {
+        let text = request.arguments["manner"] ?? DropManner.goAway.rawValue
+        guard let manner = DropManner(rawValue: text) else {
+            throw ControlProblem(
+                .invalid,
+                "manner '\(ForeignText.escaped(text))' is unknown: write "
+                    + DropManner.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        let order = shared.orderDrop(manner)
+        let deadline = ClockStart.monotonicNanoseconds() + Self.dropNanoseconds
+        var dropped = shared.dropped(by: order)
+        while dropped == nil, ClockStart.monotonicNanoseconds() < deadline, !shared.isStopping {
+            usleep(Self.pauseMicroseconds)
+            dropped = shared.dropped(by: order)
+        }
+        guard let dropped else {
+            throw ControlProblem(
+                .late, "the connections are not dropped yet: look at status in a moment")
+        }
+        var line = Self.success
+        line.add("dropped", dropped)
+        return line.object
+    }
+
+    // MARK: Devices
+
+    private static func token(_ request: ControlRequest) throws(ControlProblem) -> [UInt8] {
+        guard let token = DeviceCondition.normalized(Array((request.arguments["token"] ?? "").utf8))
+        else {
+            throw ControlProblem(
+                .invalid, "no device token: an even count of 2 to 200 hexadecimal digits")
+        }
+        return token
+    }
+
     /// Changes a device's condition and reports how many notifications were delivered to it as a
     /// result.
     private func device(
-        _ text: String, _ set: (DeviceStore, [UInt8], UInt64) -> Int?
-    ) -> String {
-        guard let token = DeviceCondition.normalized(Array(text.utf8)) else {
-            return Self.failure("no device token: an even count of 2 to 200 hexadecimal digits")
-        }
+        _ request: ControlRequest, _ set: (DeviceStore, [UInt8], UInt64) -> Int?
+    ) throws(ControlProblem) -> String {
+        let token = try Self.token(request)
         guard let devices, let count = set(devices, token, start.microsecondsNow()) else {
-            return Self.failure("more devices than \(DeviceCondition.explicitLimit)")
+            throw ControlProblem(
+                .full,
+                "more devices than \(DeviceCondition.explicitLimit): set fewer, or reset")
         }
         var line = Self.success
         line.add("delivered", count)
@@ -98,24 +309,23 @@ struct ControlCommands: Sendable {
     }
 
     private func subscription(
-        _ channel: String, _ text: String, _ isSubscribed: Bool
-    ) -> String {
-        guard let token = DeviceCondition.normalized(Array(text.utf8)) else {
-            return Self.failure("no device token: an even count of 2 to 200 hexadecimal digits")
-        }
-        if let problem = channels.setSubscribed(token, to: Array(channel.utf8), isSubscribed) {
-            return Self.failure(problem)
+        _ request: ControlRequest, _ isSubscribed: Bool
+    ) throws(ControlProblem) -> String {
+        let token = try Self.token(request)
+        let channel = Array((request.arguments["channel"] ?? "").utf8)
+        if let problem = channels.setSubscribed(token, to: channel, isSubscribed) {
+            throw ControlProblem(.invalid, problem)
         }
         return Self.success.object
     }
 
-    private static var success: JSONLine {
+    static var success: JSONLine {
         var line = JSONLine()
         line.add("ok", true)
         return line
     }
 
-    private static func failure(_ message: String) -> String {
+    static func failure(_ message: String) -> String {
         var line = JSONLine()
         line.add("ok", false)
         line.add("error", message)

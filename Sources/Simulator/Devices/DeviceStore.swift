@@ -61,6 +61,8 @@ final class DeviceStore: Sendable {
 
     private let state: Mutex<State>
     private let rules: Rules
+    /// The conditions from the start, which `reset` restores.
+    private let conditions: (offline: DeviceCondition, savingPower: DeviceCondition)
 
     /// - Parameter deliveries: Output file with one line per delivery; nil for none.
     init(
@@ -69,6 +71,7 @@ final class DeviceStore: Sendable {
         rules: Rules = Rules()
     ) throws(SimulatorError) {
         self.rules = rules
+        conditions = (offline, savingPower)
         let lines = try DeliveryLines(path: deliveries)
         state = Mutex(State(offline: offline, savingPower: savingPower, deliveries: lines))
     }
@@ -232,6 +235,18 @@ final class DeviceStore: Sendable {
             deliverGroups(microseconds, &state)
             guard state.savingPower.set(token, saves) else { return nil }
             return saves ? 0 : deliverGroup(token, microseconds, &state)
+        }
+    }
+
+    /// Forgets all notifications, counts and conditions that were set since the start.
+    func reset() {
+        state.withLock { state in
+            state.offline = conditions.offline
+            state.savingPower = conditions.savingPower
+            state.stored = [:]
+            state.groups = PowerGroups()
+            state.counts = Counts()
+            state.deliveries.flush()
         }
     }
 

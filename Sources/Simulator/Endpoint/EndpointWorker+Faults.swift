@@ -119,6 +119,26 @@ extension EndpointWorker {
         }
     }
 
+    /// Drops all connections; returns their number.
+    func dropAll(_ manner: DropManner) -> Int {
+        var count = 0
+        for slot in connections.indices {
+            guard let connection = connections[slot] else { continue }
+            switch (connection.phase, connection.session) {
+            case (.finishing, _), (.lingering, _), (.broken, _): continue
+            case (.open, .strict(let session)) where manner == .goAway:
+                session.shutDown("Shutdown", form: context.run?.scenario.debug ?? .json)
+                touch(connection)
+            case (.open, _) where manner != .reset:
+                connection.phase = .finishing
+                touch(connection)
+            default: reset(connection)
+            }
+            count += 1
+        }
+        return count
+    }
+
     // MARK: Shutdown
 
     /// Announces the endpoint's shutdown to all clients.

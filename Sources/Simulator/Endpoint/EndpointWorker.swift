@@ -29,6 +29,8 @@ final class EndpointWorker {
     var touched: [EndpointConnection] = []
     var lingering: [EndpointConnection] = []
     private var isStopping = false
+    /// The number of the last order to drop all connections that was carried out.
+    private var finishedDrop: UInt64 = 0
     /// Lower bound of the time of the next connection alarm, nanoseconds.
     var nextAlarm: UInt64 = .max
     /// Time at which an outage begins or ends, nanoseconds.
@@ -63,6 +65,7 @@ final class EndpointWorker {
     func run() throws(RingError) {
         ring.acceptMultishot(listener, userData: userData(.accept))
         ring.poll(stopDescriptor, userData: userData(.wake))
+        finishedDrop = shared.dropOrder.number
         readShared()
         var stopsAt: UInt64?
         while true {
@@ -76,6 +79,7 @@ final class EndpointWorker {
             flushTouched()
             endLingering()
             if let due = context.journal?.flushDue, due <= context.now { context.journal?.flush() }
+            _ = context.instruments.recording?.flushDue(context.now)
             publish()
             guard isStopping else { continue }
             if let stopsAt {
@@ -104,6 +108,11 @@ final class EndpointWorker {
     /// Reads the state shared between threads after a change.
     private func readShared() {
         isStopping = shared.isStopping
+        let drop = shared.dropOrder
+        if drop.number != finishedDrop {
+            finishedDrop = drop.number
+            shared.finishedDrop(drop.number, connections: dropAll(drop.manner))
+        }
         let run = shared.scenario
         guard context.run !== run else { return }
         context.run = run
@@ -130,6 +139,9 @@ final class EndpointWorker {
     private func waitNanoseconds(_ stopsAt: UInt64?) -> UInt64? {
         var due = min(nextAlarm, outageChange, stopsAt ?? .max, context.queue.firstDue ?? .max)
         if let flush = context.journal?.flushDue { due = min(due, flush) }
+        if let flush = context.instruments.recording?.flushDue(context.now) {
+            due = min(due, flush)
+        }
         for connection in lingering { due = min(due, connection.lingersUntil) }
         if let devices = context.devices {
             // The control socket and the legacy gateway deliver notifications without waking this

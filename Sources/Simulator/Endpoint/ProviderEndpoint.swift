@@ -20,6 +20,11 @@ public final class ProviderEndpoint: Sendable {
     private let shared: EndpointShared
     private let devices: DeviceStore?
     private let control: ControlSocket?
+    private let controlEndpoint: Mutex<ControlEndpoint?>
+    private let commands: ControlCommands
+    private let instruments: Instruments
+    /// The address and port of the HTTP endpoint for commands; nil if there is none.
+    public let controlAddress: String?
     private let gateway: LegacyService?
     private let feedback: LegacyService?
     private let start: ClockStart
@@ -36,9 +41,10 @@ public final class ProviderEndpoint: Sendable {
         let start = ClockStart.now()
         self.start = start
         let scenario = try options.scenario.map { text throws(SimulatorError) in
-            ScenarioRun(try Scenario.find(text), now: start.nanoseconds)
+            try Scenario.find(text)
         }
-        shared = EndpointShared(scenario: scenario)
+        shared = EndpointShared(
+            scenario: scenario.map { ScenarioRun($0, now: start.nanoseconds) })
         devices = try Self.deviceStore(options)
         let channels = ChannelStore(seed: options.seed, devices: devices)
         let trust = try options.issuedTokens.map { count throws(SimulatorError) in
@@ -50,9 +56,18 @@ public final class ProviderEndpoint: Sendable {
         } else if trust != nil {
             goneTime = .after(issuedMilliseconds: state.tokensIssuedMilliseconds)
         }
-        // The control socket exists before the first connection is accepted.
+        let instruments = try Self.instruments(options)
+        self.instruments = instruments
+        // Commands are accepted before the first connection.
         let commands = ControlCommands(
-            shared: shared, devices: devices, channels: channels, start: start)
+            shared: shared, devices: devices, channels: channels, start: start,
+            instruments: instruments, scenario: scenario)
+        self.commands = commands
+        let endpoint = try options.controlListen.map { listen throws(SimulatorError) in
+            try ControlEndpoint(listen: listen, commands: commands)
+        }
+        controlAddress = endpoint?.address
+        controlEndpoint = Mutex(endpoint)
         let control = try options.control.map { path throws(SimulatorError) in
             try ControlSocket(path: path) { commands.response($0) }
         }
@@ -83,7 +98,7 @@ public final class ProviderEndpoint: Sendable {
                     options: options, tokenTopics: credentials.topics, keys: credentials.keys,
                     journal: journal, start: start,
                     seed: UInt64(number) << 40 ^ start.nanoseconds, devices: devices, trust: trust,
-                    goneTime: gone, channels: channels)
+                    goneTime: gone, channels: channels, instruments: instruments)
             }
         } catch {
             control?.stop()
@@ -167,10 +182,13 @@ public final class ProviderEndpoint: Sendable {
     private static func refuseOutputsOverInputs(
         _ options: SimulatorOptions, _ state: StateDirectory
     ) throws(SimulatorError) {
-        let inputs = [options.offline, options.savingPower, options.scenario].compactMap { $0 }
+        let inputs = [
+            options.offline, options.savingPower, options.scenario, options.replay,
+        ].compactMap { $0 }
         var taken = state.files + inputs
         for (option, path) in [
             ("journal", options.journal), ("deliveries", options.deliveries),
+            ("record", options.record),
         ] {
             guard let path else { continue }
             // A file that does not exist yet is identified by its path alone.
@@ -186,13 +204,32 @@ public final class ProviderEndpoint: Sendable {
         }
     }
 
+    private static func instruments(
+        _ options: SimulatorOptions
+    ) throws(SimulatorError) -> Instruments {
+        var instruments = Instruments()
+        instruments.replay = try options.replay.map { path throws(SimulatorError) in
+            try Replay(path: path)
+        }
+        instruments.recording = try options.record.map { path throws(SimulatorError) in
+            try ResponseFile(path: path)
+        }
+        guard options.isControllable else { return instruments }
+        instruments.outcomes = ChosenOutcomes()
+        instruments.expiredTokens = ExpiredTokens()
+        if options.keptRequests > 0 {
+            instruments.received = ReceivedLog(limit: options.keptRequests)
+        }
+        return instruments
+    }
+
     private static func deviceStore(
         _ options: SimulatorOptions
     ) throws(SimulatorError) -> DeviceStore? {
         let asked = [
-            options.offline, options.savingPower, options.deliveries, options.control,
+            options.offline, options.savingPower, options.deliveries,
         ]
-        guard asked.contains(where: { $0 != nil }) else { return nil }
+        guard options.isControllable || asked.contains(where: { $0 != nil }) else { return nil }
         return try DeviceStore(
             offline: try DeviceCondition(.offline, option: options.offline, seed: options.seed),
             savingPower: try DeviceCondition(
@@ -207,19 +244,29 @@ public final class ProviderEndpoint: Sendable {
     /// once.
     public func stop() -> SimulatorTotals {
         var totals = SimulatorTotals()
+        // Ends what waits for requests.
+        shared.isStopping = true
         control?.stop()
+        controlEndpoint.withLock { $0 = nil }
         if let gateway { totals.add(gateway.stop()) }
         if let feedback { totals.add(feedback.stop()) }
-        shared.isStopping = true
         for thread in threads { thread.wake() }
         for thread in threads { totals.add(thread.join()) }
         journal?.finish()
+        if let recording = instruments.recording, !recording.finish() {
+            totals.recordingFailed = true
+        }
+        totals.replay = instruments.replay?.counts
         if let devices {
             totals.devices = devices.counts(microseconds: start.microsecondsNow())
             if !devices.finish() { totals.deliveriesFailed = true }
         }
         return totals
     }
+
+    /// Executes a command of the control socket, such as `status`, and returns its response, a JSON
+    /// object on one line; see `SimulatorOptions.isControlledHere`.
+    public func control(_ command: String) -> String { commands.response(command) }
 
     /// Number of complete requests so far, updated with a short delay.
     public var requestCount: UInt64 { shared.counts.requests }
@@ -237,6 +284,10 @@ public final class ProviderEndpoint: Sendable {
             "--certificate", state.file("client.pem"), "--private-key", state.file("client.key"),
         ]
         var services: [(place: String, command: [String])] = []
+        if let controlAddress {
+            services.append(
+                ("control on \(controlAddress)", ["curl", "-s", "http://\(controlAddress)/status"]))
+        }
         if let gateway {
             services.append(
                 (

@@ -37,6 +37,10 @@ public struct SimulatorTotals: Sendable, Equatable {
     public var journalFailed = false
     /// True if a write to the deliveries file failed and the file is incomplete.
     public var deliveriesFailed = false
+    /// True if a write to the recording failed and the file is incomplete.
+    public var recordingFailed = false
+    /// Counts of the replayed responses; nil if there were none to replay.
+    var replay: Replay.Counts?
     /// Counts of the device store; nil if it was not in use.
     var devices: DeviceStore.Counts?
 
@@ -160,6 +164,12 @@ public struct SimulatorTotals: Sendable, Equatable {
                     + "\(devices.coalesced) coalesced, \(devices.expired) expired, "
                     + "\(devices.discarded) discarded, \(devices.dropped) dropped")
         }
+        if let replay {
+            lines.append(
+                "replay: \(replay.replayed) replayed, \(replay.repeated) after the last line of "
+                    + "their token, \(replay.unknown) of other tokens")
+        }
+        if recordingFailed { lines.append("--record is not whole: a write failed") }
         if deliveriesFailed { lines.append("--deliveries is not whole: a write failed") }
         if journalFailed { lines.append("the journal is not whole: a write failed") }
         return lines.joined(separator: "\n")

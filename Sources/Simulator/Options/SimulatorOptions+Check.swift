@@ -10,6 +10,14 @@ extension SimulatorOptions {
         _ = try feedbackListen.map { text throws(SimulatorError) in
             try Self.address(text, option: "feedback-listen")
         }
+        _ = try controlListen.map { text throws(SimulatorError) in
+            try Self.address(text, option: "control-listen")
+        }
+        guard (0...SimulatorLimits.keptRequests).contains(keptRequests) else {
+            throw SimulatorError(
+                "--keep-requests is a number from 0 to \(SimulatorLimits.keptRequests)",
+                exitCode: 2)
+        }
         guard serverNames.count <= SimulatorLimits.serverNames else {
             throw SimulatorError(
                 "--server-name can be given \(SimulatorLimits.serverNames) times: leave some out",
@@ -56,6 +64,7 @@ extension SimulatorOptions {
             for (option, value) in [
                 ("scenario", scenario), ("offline", offline), ("saving-power", savingPower),
                 ("deliveries", deliveries), ("control", control),
+                ("control-listen", controlListen), ("record", record), ("replay", replay),
             ] where value != nil {
                 throw SimulatorError(
                     "--fast plays no scenario and stores nothing: drop --\(option), or --fast",

@@ -64,6 +64,19 @@ public struct SimulatorOptions: Sendable {
     public var storeNanoseconds: UInt64 = 30 * 86_400_000_000_000
     /// Path of a socket that accepts commands while the simulator runs; nil for none.
     public var control: String?
+    /// The numeric address and port of an HTTP endpoint for the same commands; nil disables it.
+    public var controlListen: String?
+    /// Whether `ProviderEndpoint.control` is used, as if there were a socket.
+    public var isControlledHere = false
+    /// Number of the newest requests kept for the command `received`, if there are commands.
+    public var keptRequests = 10_000
+    /// Output file with one line per response, from which `replay` repeats them; nil for none.
+    public var record: String?
+    /// File with responses for device tokens; nil for none.
+    public var replay: String?
+
+    /// Whether commands may be given while the simulator runs.
+    var isControllable: Bool { control != nil || controlListen != nil || isControlledHere }
 
     /// Whether the limits of this process on open files and locked memory are raised to the
     /// permitted maximum.

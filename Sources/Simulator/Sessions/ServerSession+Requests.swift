@@ -29,6 +29,7 @@ extension ServerSession {
     /// Handles the beginning of a request's header block.
     func beganHeaders(_ streamID: Int32) {
         head.reset()
+        if context.keepsRequests { received = ReceivedRequest() }
         // Streams excluded by GOAWAY and streams of a connection being aborted are ignored.
         if isBroken { return }
         if let lastTaken, UInt32(streamID) > lastTaken { return }
@@ -45,10 +46,13 @@ extension ServerSession {
     /// Handles a field of that block.
     func receivedHeader(name: RawSpan, value: RawSpan) {
         head.add(name: name, value: value)
+        if !head.isTooLarge { received?.add(name: name, value: value) }
     }
 
     /// Handles the end of a request's header block.
     func endedHeaders(_ stream: StreamIndex) {
+        streams[stream].received = received
+        received = nil
         if head.namesTwoHosts {
             reset(streams[stream].streamID, ErrorCode.protocolError.rawValue)
             return
@@ -86,6 +90,7 @@ extension ServerSession {
                 streams[stream].keepBody(bytes)
             }
             streams[stream].bodyCount += count
+            streams[stream].received?.add(body: bytes)
         }
         guard let window else { return }
         uncreditedBytes += count
@@ -105,11 +110,18 @@ extension ServerSession {
         var response = streams[stream].verdict.response(
             bodyCount: streams[stream].bodyCount,
             refusesBody: finding != nil && context.options.payloadLint == .refuse)
+        applyInstruments(stream, &response)
         if let run = context.run {
             guard applyFault(run, stream, &response) else {
                 record(stream, .untaken)
                 return
             }
+        }
+        // A recording has it as not processed.
+        guard response.status != 0 else {
+            reset(streams[stream].streamID, ErrorCode.refusedStream.rawValue)
+            record(stream, .untaken)
+            return
         }
         highestTaken = max(highestTaken, streams[stream].streamID)
         context.totals.count(response)
@@ -139,12 +151,44 @@ extension ServerSession {
         }
     }
 
-    /// Writes a request's line of the journal.
+    /// Applies the response that a test has set for the device token, and the one of a recording.
+    private func applyInstruments(_ stream: StreamIndex, _ response: inout Response) {
+        // An outcome takes the place of what the token itself leads to.
+        if let outcomes = context.instruments.outcomes, streams[stream].verdict.early == nil,
+            response == streams[stream].verdict.late,
+            let outcome = outcomes.take(streams[stream].tokenDigits)
+        {
+            response = outcome
+            if response.status == 410, response.timestampMilliseconds == 0 {
+                response.timestampMilliseconds = context.nowMicroseconds / 1000
+            }
+        }
+        if let replayed = context.instruments.replay?.take(streams[stream].tokenDigits) {
+            response = replayed
+        }
+    }
+
+    /// Writes a request's line of the journal, and keeps and records the request if asked for.
     func record(_ stream: StreamIndex, _ response: Response) {
         context.journal?.append(
             microseconds: context.nowMicroseconds, connection: number,
             stream: streams[stream].streamID, identifier: streams[stream].identifier,
             token: streams[stream].tokenDigits, response: response, now: context.now)
+        context.instruments.recording?.append(
+            response, token: streams[stream].tokenDigits, now: context.now)
+        guard let log = context.instruments.received, var request = streams[stream].received else {
+            return
+        }
+        streams[stream].received = nil
+        request.microseconds = context.nowMicroseconds
+        request.connection = number
+        request.stream = streams[stream].streamID
+        let identifier = streams[stream].identifier
+        request.identifier = String(
+            decoding: identifier.indices.map { identifier[$0] }, as: UTF8.self)
+        request.token = String(decoding: streams[stream].tokenDigits).lowercased()
+        request.response = response
+        log.append(request)
     }
 
     /// Handles the end of a stream, with or without a response.

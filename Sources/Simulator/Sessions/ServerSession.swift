@@ -19,6 +19,8 @@ final class ServerSession {
     var session = NativeSession()
     /// The header block that nghttp2 is decoding, possibly in several parts.
     var head = RequestHead()
+    /// All fields of that block, if requests are kept.
+    var received: ReceivedRequest?
     /// The field values and the body of the response being queued.
     var responseTexts = ByteBuffer(capacity: 256)
     var responseFields: [ResponseField] = []
@@ -57,10 +59,10 @@ final class ServerSession {
     /// The highest stream that HEADERS opened, and the numbers below it that were passed over.
     var highestOpened: UInt32 = 0
     var skippedStreams = SkippedStreams()
-    /// Time of the second GOAWAY, nanoseconds, and its content.
-    var goAwayDue: (at: UInt64, goAway: GoAway)?
     /// Streams that were closed before their request was complete.
     var unfinishedStreams = UnfinishedStreams()
+    /// Time of the second GOAWAY, nanoseconds, and its content.
+    var goAwayDue: (at: UInt64, goAway: GoAway)?
     /// A whole frame to write before nghttp2's next one.
     var injected: [UInt8] = []
     /// The rate at which window credit is returned, and the time of the next return, nanoseconds.
@@ -243,8 +245,8 @@ final class ServerSession {
     enum ErrorCode: UInt32 {
         case noError = 0
         case protocolError = 1
+        case streamClosed = 5
         case refusedStream = 7
         case enhanceYourCalm = 11
-        case streamClosed = 5
     }
 }

@@ -17,6 +17,8 @@ struct StreamState {
     var envelope: Envelope?
     /// The request about channels; nil for a device push.
     var channel: ChannelExchange?
+    /// The request as it was received, if requests are kept.
+    var received: ReceivedRequest?
     /// True from the beginning of the stream to its end.
     var isOpen = false
     /// The response body until nghttp2 has read it.
@@ -89,6 +91,7 @@ struct StreamState {
         uncreditedBytes = 0
         envelope = nil
         channel = nil
+        received = nil
         streamID = 0
         verdict = Verdict()
         bodyCount = 0

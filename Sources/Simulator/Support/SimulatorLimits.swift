@@ -24,6 +24,8 @@ enum SimulatorLimits {
     static let heldInputCount = 1 << 18
     /// Maximum number of host names in the server's certificate besides localhost.
     static let serverNames = 64
+    /// Maximum number of requests kept for the command `received`.
+    static let keptRequests = 1_000_000
     /// Maximum number of device tokens that `--issue-tokens` creates.
     static let issuedTokens = 10_000_000
 }

@@ -1,5 +1,15 @@
 internal import Synchronization
 
+/// How connections are dropped.
+enum DropManner: String, Sendable, CaseIterable {
+    /// GOAWAY: open streams still get their responses.
+    case goAway = "goaway"
+    /// An orderly end of the connection without GOAWAY.
+    case close
+    /// A reset of the TCP connection.
+    case reset
+}
+
 /// The state that the threads of an endpoint share with each other and with its controller.
 final class EndpointShared: Sendable {
     private let connectionCount = Atomic<UInt64>(0)
@@ -9,6 +19,14 @@ final class EndpointShared: Sendable {
     private let open = Atomic<Int>(0)
     private let requests = Atomic<UInt64>(0)
     private let accepted = Atomic<UInt64>(0)
+    private let drops = Mutex(Drops())
+
+    /// The last order to drop all connections, and what the threads did about it.
+    private struct Drops {
+        var order = (number: UInt64(0), manner: DropManner.goAway)
+        var threadsDone = 0
+        var connections = 0
+    }
 
     init(scenario: ScenarioRun?) {
         current = Mutex(scenario)
@@ -40,6 +58,37 @@ final class EndpointShared: Sendable {
     /// Wakes all threads to read the shared state.
     func wake() {
         for thread in threads.withLock({ $0 }) { thread.wake() }
+    }
+
+    /// The number of the last order to drop all connections, and how.
+    var dropOrder: (number: UInt64, manner: DropManner) { drops.withLock { $0.order } }
+
+    /// Orders the threads to drop all connections; returns the number of the order.
+    func orderDrop(_ manner: DropManner) -> UInt64 {
+        let number = drops.withLock { drops in
+            drops = Drops(order: (drops.order.number + 1, manner))
+            return drops.order.number
+        }
+        wake()
+        return number
+    }
+
+    /// Reports that a thread has carried out an order.
+    func finishedDrop(_ number: UInt64, connections: Int) {
+        drops.withLock { drops in
+            // A newer order starts its own count.
+            guard drops.order.number == number else { return }
+            drops.threadsDone += 1
+            drops.connections += connections
+        }
+    }
+
+    /// Returns the number of connections that an order dropped; nil until all threads are done.
+    func dropped(by number: UInt64) -> Int? {
+        let threads = threads.withLock { $0.count }
+        return drops.withLock { drops in
+            drops.order.number != number || drops.threadsDone >= threads ? drops.connections : nil
+        }
     }
 
     /// Adds a thread's change in open connections, and its requests since the last call.

@@ -18,6 +18,10 @@ final class WorkerContext {
     let devices: DeviceStore?
     /// The broadcast channels.
     let channels: ChannelStore
+    /// What tests have set and look at.
+    let instruments: Instruments
+    /// The provider token recorded last as used.
+    private var notedToken: UInt64?
     var tokenRates = TokenRateTable()
     var queue = TimerQueue()
     var journal: JournalWriter?
@@ -42,9 +46,10 @@ final class WorkerContext {
         options: SimulatorOptions, tokenTopics: TopicTable, keys: [ProviderKey],
         journal: JournalFile?, start: ClockStart, seed: UInt64, devices: DeviceStore? = nil,
         trust: TokenTrust? = nil, goneTime: GoneTime = .computed,
-        channels: ChannelStore = ChannelStore()
+        channels: ChannelStore = ChannelStore(), instruments: Instruments = Instruments()
     ) {
         self.options = options
+        self.instruments = instruments
         self.tokenTopics = tokenTopics
         self.devices = devices
         self.channels = channels
@@ -79,8 +84,11 @@ final class WorkerContext {
     /// Whether a request's device token is needed once the request is complete.
     var keepsTokens: Bool {
         journal != nil || devices != nil || run?.scenario.tokenRate != nil
-            || run?.scenario.lateUnregistered != nil
+            || run?.scenario.lateUnregistered != nil || instruments.needTokens
     }
+
+    /// Whether requests are kept as a whole.
+    var keepsRequests: Bool { instruments.received != nil }
 
     /// Maximum time that a connection may be without requests; nil for no limit.
     var idleNanoseconds: UInt64? {
@@ -136,7 +144,7 @@ final class WorkerContext {
     func authenticate(
         _ authorization: RawSpan?, _ credential: inout ConnectionCredential
     ) -> Reason? {
-        if let run, let fingerprint = credential.lastFingerprint, run.isExpired(fingerprint) {
+        if let fingerprint = credential.lastFingerprint, isExpired(fingerprint) {
             credential.forgetLast()
         }
         let reason = credential.refusal(
@@ -147,10 +155,19 @@ final class WorkerContext {
         }
         if let reason { return reason }
         if credential.hasTextualIssueTime { totals.count(.textualIssueTime) }
-        if let run, let fingerprint = credential.lastFingerprint, run.isExpired(fingerprint) {
-            return .expiredProviderToken
+        guard let fingerprint = credential.lastFingerprint else { return nil }
+        if isExpired(fingerprint) { return .expiredProviderToken }
+        if let expiredTokens = instruments.expiredTokens, notedToken != fingerprint {
+            expiredTokens.note(fingerprint)
+            notedToken = fingerprint
         }
         return nil
+    }
+
+    /// Returns whether the scenario or a test expired a provider token.
+    private func isExpired(_ fingerprint: UInt64) -> Bool {
+        run?.isExpired(fingerprint) ?? false
+            || instruments.expiredTokens?.isExpired(fingerprint) ?? false
     }
 
     /// Returns whether the key that signed the last token is valid for an app.

@@ -5,7 +5,7 @@ import Foundation
 ///
 /// Ports that documents name are replaced by free ones, so that two stories may run at once.
 struct DocumentedStory {
-    private static let documentedPorts = [2195, 2196, 2197, 3128, 8443, 9464]
+    private static let documentedPorts = [2195, 2196, 2197, 2198, 3128, 8443, 9464]
 
     let name: String
     let pieces: [DocumentedPiece]

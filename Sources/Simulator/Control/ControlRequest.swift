@@ -1,0 +1,146 @@
+internal import BroadsideSupport
+
+/// A command for a running simulator: its name, and its arguments by name.
+struct ControlRequest: Sendable {
+    var command: ControlCommand
+    var arguments: [String: String] = [:]
+
+    /// Creates a request from words, such as those of a line or of a path, and from named arguments.
+    /// A word that is an argument by name (`times=2`) is one, too.
+    init(
+        words: [String], named: [(name: String, value: String)] = []
+    ) throws(ControlProblem) {
+        guard let name = words.first, let command = ControlCommand(rawValue: name) else {
+            throw ControlProblem(
+                .unknown,
+                "unknown command: "
+                    + ControlCommand.allCases.map(\.usage).joined(separator: ", "))
+        }
+        self.command = command
+        var positional: [String] = []
+        for word in words.dropFirst() {
+            if let equals = word.firstIndex(of: "="),
+                command.takes(String(word[..<equals]))
+            {
+                try add(
+                    String(word[..<equals]), String(word[word.index(after: equals)...]))
+            } else {
+                positional.append(word)
+            }
+        }
+        guard positional.count <= command.positional.count else {
+            throw ControlProblem(
+                .invalid,
+                "'\(ForeignText.escaped(positional.last ?? ""))' is too much: write "
+                    + command.usage)
+        }
+        for (name, value) in zip(command.positional, positional) { try add(name, value) }
+        for (name, value) in named { try add(name, value) }
+        let missing = command.positional.prefix(command.required).filter { arguments[$0] == nil }
+        guard missing.isEmpty else {
+            throw ControlProblem(
+                .invalid,
+                "\(name) needs \(missing.joined(separator: " and ")): write "
+                    + command.usage)
+        }
+    }
+
+    private mutating func add(_ name: String, _ value: String) throws(ControlProblem) {
+        guard command.takes(name) else {
+            throw ControlProblem(
+                .invalid, "'\(ForeignText.escaped(name))' is unknown: write \(command.usage)")
+        }
+        guard arguments[name] == nil else {
+            throw ControlProblem(.invalid, "\(name) is there twice: write it once")
+        }
+        arguments[name] = value
+    }
+
+    /// Returns a number among the arguments, or a default.
+    func number(
+        _ name: String, in range: ClosedRange<UInt64>, default standard: UInt64
+    ) throws(ControlProblem) -> UInt64 {
+        guard let text = arguments[name] else { return standard }
+        guard let value = UInt64(text), range.contains(value) else {
+            throw ControlProblem(
+                .invalid,
+                "\(name) '\(ForeignText.escaped(text))' is not a number from \(range.lowerBound) to "
+                    + "\(range.upperBound)")
+        }
+        return value
+    }
+}
+
+/// The commands for a running simulator, over the socket and over HTTP.
+enum ControlCommand: String, CaseIterable, Sendable {
+    case status, received, wait, reset, outcome, scenario, online, offline, awake, drop
+    case expireToken = "expire-token"
+    case savingPower = "saving-power"
+    case subscribe, unsubscribe
+
+    /// Names of the arguments that need no name, in their order.
+    var positional: [String] {
+        switch self {
+        case .status, .received, .reset, .expireToken: []
+        case .wait: ["count"]
+        case .outcome: ["token", "reason"]
+        case .scenario: ["name"]
+        case .online, .offline, .awake, .savingPower: ["token"]
+        case .drop: ["manner"]
+        case .subscribe, .unsubscribe: ["channel", "token"]
+        }
+    }
+
+    /// Number of those that are mandatory.
+    var required: Int { self == .drop ? 0 : positional.count }
+
+    /// Names of the further arguments, besides header fields.
+    private var further: [String] {
+        switch self {
+        case .received: ["token", "topic", "status", "reason", "after", "limit"]
+        case .wait: ["token", "topic", "status", "reason", "after", "timeout"]
+        case .outcome: ["times", "retry-after", "timestamp"]
+        default: []
+        }
+    }
+
+    /// Returns whether the command has an argument with this name.
+    func takes(_ name: String) -> Bool {
+        positional.contains(name) || further.contains(name)
+            || (self == .received || self == .wait) && name.hasPrefix("apns-")
+    }
+
+    /// Whether the command changes nothing.
+    var isReading: Bool { self == .status || self == .received || self == .wait }
+
+    /// The command with its arguments, for people.
+    var usage: String {
+        let positional = positional.enumerated().map { index, name in
+            index < required ? name.uppercased() : "[\(name.uppercased())]"
+        }
+        let further = further.map { "[\($0)=\($0.uppercased())]" }
+        return ([rawValue] + positional + further).joined(separator: " ")
+    }
+}
+
+/// A command that could not be executed, with its remedy.
+struct ControlProblem: Error {
+    enum Kind {
+        /// A wrong argument.
+        case invalid
+        /// No such command.
+        case unknown
+        /// A limit was reached.
+        case full
+        /// What was waited for did not happen.
+        case late
+    }
+
+    var kind: Kind
+    var message: String
+
+    init(_ kind: Kind, _ message: String) {
+        self.kind = kind
+        self.message = message
+    }
+}

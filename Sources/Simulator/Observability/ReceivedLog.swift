@@ -1,0 +1,243 @@
+internal import BroadsideAPNs
+internal import BroadsideSupport
+internal import Synchronization
+
+/// The newest requests, for tests that look at what the simulator received.
+///
+/// Shared by all threads of an endpoint. The oldest requests go when a limit is reached.
+final class ReceivedLog: Sendable {
+    /// Maximum number of bytes of all kept requests: header fields and payloads.
+    static let bytesLimit = 64 << 20
+
+    private struct State {
+        var rows: [ReceivedRequest] = []
+        /// Index of the oldest request; those before it are gone.
+        var first = 0
+        var bytes = 0
+        /// Number of the last request, from 1.
+        var last: UInt64 = 0
+        /// Requests that are no longer kept.
+        var dropped: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+    private let limit: Int
+
+    /// - Parameter limit: Maximum number of requests.
+    init(limit: Int) {
+        assert(limit > 0, "a log that keeps nothing is not created")
+        self.limit = limit
+    }
+
+    /// Adds a request and gives it its number.
+    func append(_ request: ReceivedRequest) {
+        var request = request
+        state.withLock { state in
+            state.last += 1
+            request.number = state.last
+            state.bytes += request.byteCount
+            state.rows.append(request)
+            while state.rows.count - state.first > limit
+                || state.bytes > Self.bytesLimit && state.rows.count - state.first > 1
+            {
+                state.bytes -= state.rows[state.first].byteCount
+                state.rows[state.first] = ReceivedRequest()
+                state.first += 1
+                state.dropped += 1
+            }
+            // The places of what is gone, in one go.
+            if state.first > 1024, state.first > state.rows.count / 2 {
+                state.rows.removeFirst(state.first)
+                state.first = 0
+            }
+            assert(state.bytes >= 0 && state.first < state.rows.count, "the newest is kept")
+        }
+    }
+
+    /// Kept requests that a filter selects.
+    struct Selection {
+        /// The oldest ones first.
+        var rows: [ReceivedRequest] = []
+        /// Number of all requests since the start or `removeAll`.
+        var total: UInt64 = 0
+        /// Requests that are no longer kept.
+        var dropped: UInt64 = 0
+        /// Whether further requests are selected, beyond the limit.
+        var hasMore = false
+    }
+
+    /// Returns the requests after a number that a filter selects, at most `limit`.
+    func select(
+        after number: UInt64, limit: Int, _ filter: ReceivedFilter
+    ) -> Selection {
+        state.withLock { state in
+            var selection = Selection(total: state.last, dropped: state.dropped)
+            for row in state.rows[state.first...] where row.number > number && filter.selects(row) {
+                guard selection.rows.count < limit else {
+                    selection.hasMore = true
+                    break
+                }
+                selection.rows.append(row)
+            }
+            return selection
+        }
+    }
+
+    /// Counts the requests after a number that a filter selects; returns also the last number.
+    func count(after number: UInt64, _ filter: ReceivedFilter) -> (count: Int, last: UInt64) {
+        state.withLock { state in
+            guard state.last > number else { return (0, state.last) }
+            // The rows have consecutive numbers.
+            let known = UInt64(state.rows.count - state.first)
+            let unseen = Int(min(known, state.last - number))
+            var count = 0
+            for row in state.rows[(state.rows.count - unseen)...] where filter.selects(row) {
+                count += 1
+            }
+            return (count, state.last)
+        }
+    }
+
+    /// Forgets all requests; the next one has the number 1.
+    func removeAll() { state.withLock { $0 = State() } }
+}
+
+/// One request as it was received, and the response to it.
+struct ReceivedRequest: Sendable {
+    /// A header field.
+    struct Field: Sendable {
+        var name: String
+        var value: String
+    }
+
+    /// Maximum number of bytes kept of a body.
+    static let bodyLimit = 8192
+
+    var number: UInt64 = 0
+    /// Time at which it was complete, microseconds since the epoch.
+    var microseconds: UInt64 = 0
+    var connection: UInt64 = 0
+    var stream: UInt32 = 0
+    /// `apns-id` or `apns-request-id` of the response.
+    var identifier = ""
+    var token = ""
+    var response = Response.untaken
+    /// Header fields in their order, with the pseudo-header fields. The provider token is not kept.
+    var fields: [Field] = []
+    /// Key, team and time of issue of the provider token; nil if it has none that can be read.
+    var providerToken: ProviderTokenClaims?
+    /// The beginning of the body.
+    var body: [UInt8] = []
+    var bodyCount = 0
+
+    /// Bytes that count towards the limit.
+    var byteCount: Int {
+        fields.reduce(body.count + 512) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
+    }
+
+    /// The value of a header field, several ones joined by commas; nil if it is absent.
+    func value(_ name: String) -> String? {
+        let values = fields.filter { $0.name == name }.map(\.value)
+        return values.isEmpty ? nil : values.joined(separator: ", ")
+    }
+
+    /// Adds a header field.
+    mutating func add(name: RawSpan, value: RawSpan) {
+        let name = String(decoding: name)
+        guard name == "authorization" else {
+            fields.append(Field(name: name, value: String(decoding: value)))
+            return
+        }
+        // A provider token never appears in an output.
+        let scheme = "bearer "
+        guard value.byteCount > scheme.utf8.count else {
+            fields.append(Field(name: name, value: "…"))
+            return
+        }
+        let token = Array(value.extracting(scheme.utf8.count...))
+        providerToken = (try? ProviderTokenClaims.parse(token))?.claims
+        fields.append(
+            Field(
+                name: name,
+                value: providerToken == nil
+                    ? "…" : String(decoding: value.extracting(first: 7)) + "…"
+            ))
+    }
+
+    /// Adds bytes of the body.
+    mutating func add(body bytes: RawSpan) {
+        bodyCount += bytes.byteCount
+        let room = Self.bodyLimit - body.count
+        if room > 0 { body += Array(bytes.extracting(first: min(room, bytes.byteCount))) }
+    }
+
+    /// The request as a JSON object on one line.
+    var json: String {
+        var line = JSONLine()
+        line.add("number", number)
+        line.add("t_us", microseconds)
+        line.add("connection", connection)
+        line.add("stream", UInt64(stream))
+        line.add("method", value(":method"))
+        line.add("path", value(":path"))
+        line.add("token", token.isEmpty ? nil : token)
+        line.add("topic", value("apns-topic"))
+        line.add("apns_id", identifier)
+        // Without a status it was not processed: a refused stream, or one that GOAWAY excludes.
+        line.add("status", response.status == 0 ? nil : UInt64(response.status))
+        line.add("reason", response.reason?.text)
+        var headers = JSONLine()
+        var names: Set<String> = []
+        for field in fields where !field.name.hasPrefix(":") && names.insert(field.name).inserted {
+            headers.add(field.name, value(field.name))
+        }
+        line.add("headers", headers)
+        if let providerToken {
+            var claims = JSONLine()
+            claims.add("key_id", providerToken.keyID)
+            claims.add("team_id", providerToken.teamID)
+            claims.add("issued_at", providerToken.issuedAtUnixSeconds)
+            line.add("provider_token", claims)
+        } else {
+            line.addRaw("provider_token", "null")
+        }
+        addPayload(to: &line)
+        return line.object
+    }
+
+    private func addPayload(to line: inout JSONLine) {
+        line.add("payload_bytes", bodyCount)
+        let isWhole = bodyCount == body.count
+        if isWhole, PayloadRules.isJSONObject(body.span.rawBytes) {
+            // Line ends occur only between the tokens of valid JSON.
+            let oneLine = body.map { $0 == 0x0a || $0 == 0x0d || $0 == 0x09 ? 0x20 : $0 }
+            line.addRaw(
+                "payload",
+                JSONLine.escapingControls(String(decoding: oneLine, as: UTF8.self)))
+            return
+        }
+        line.addRaw("payload", "null")
+        guard !body.isEmpty else { return }
+        let digits = Array("0123456789abcdef".utf8)
+        let hex = body.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        line.add("payload_hex", String(decoding: hex, as: UTF8.self))
+    }
+}
+
+/// What a received request must have in order to be selected.
+struct ReceivedFilter: Sendable {
+    var token: String?
+    var topic: String?
+    var status: UInt16?
+    var reason: String?
+    /// Values of further header fields, by name.
+    var headers: [(name: String, value: String)] = []
+
+    func selects(_ request: ReceivedRequest) -> Bool {
+        if let token, request.token != token { return false }
+        if let status, request.response.status != status { return false }
+        if let reason, request.response.reason?.text != reason { return false }
+        if let topic, request.value("apns-topic") != topic { return false }
+        return headers.allSatisfy { request.value($0.name) == $0.value }
+    }
+}

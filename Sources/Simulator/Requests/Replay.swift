@@ -1,0 +1,177 @@
+internal import BroadsideAPNs
+internal import BroadsidePrimitives
+internal import BroadsideSupport
+internal import Synchronization
+
+/// Responses read from a file: the Nth request of a device token gets the response in the Nth line
+/// of that token, and each later one the response in its last line.
+///
+/// A token that the file does not name is judged as without it. Shared by all threads of an
+/// endpoint.
+final class Replay: Sendable {
+    /// Maximum number of lines with a device token.
+    static let linesLimit = 1_000_000
+    /// Maximum size of the file, bytes.
+    private static let sizeLimit = 256 << 20
+
+    /// How many requests were answered from the file.
+    struct Counts: Sendable, Equatable {
+        /// Requests with a line of their own.
+        var replayed: UInt64 = 0
+        /// Requests after the last line of their token.
+        var repeated: UInt64 = 0
+        /// Requests of tokens that the file does not name.
+        var unknown: UInt64 = 0
+    }
+
+    private struct Sequence {
+        var responses: [Response]
+        var next = 0
+    }
+
+    private struct State {
+        var sequences: [[UInt8]: Sequence]
+        var counts = Counts()
+    }
+
+    private let state: Mutex<State>
+
+    /// Reads a file.
+    init(path: String) throws(SimulatorError) {
+        let text = try PrivateFile.read(path, option: "replay", limit: Self.sizeLimit)
+        state = Mutex(State(sequences: try Self.sequences(text, path)))
+    }
+
+    /// Returns the response for a request; nil if the file does not name the token.
+    func take(_ digits: RawSpan) -> Response? {
+        guard digits.byteCount > 0 else { return nil }
+        // Decimal digits already have this bit set.
+        let token = Array(digits).map { $0 | 0x20 }
+        return state.withLock { state in
+            guard let sequence = state.sequences[token] else {
+                state.counts.unknown += 1
+                return nil
+            }
+            assert(sequence.next <= sequence.responses.count, "no line is skipped")
+            guard sequence.next < sequence.responses.count else {
+                state.counts.repeated += 1
+                return sequence.responses.last
+            }
+            state.sequences[token]?.next += 1
+            state.counts.replayed += 1
+            return sequence.responses[sequence.next]
+        }
+    }
+
+    /// Starts again with the first line of each token.
+    func restart() {
+        state.withLock { state in
+            for token in state.sequences.keys { state.sequences[token]?.next = 0 }
+        }
+    }
+
+    /// Counts so far.
+    var counts: Counts { state.withLock { $0.counts } }
+
+    // MARK: File
+
+    private static func sequences(
+        _ text: [UInt8], _ path: String
+    ) throws(SimulatorError) -> [[UInt8]: Sequence] {
+        var sequences: [[UInt8]: Sequence] = [:]
+        var number = 0
+        var count = 0
+        for bytes in text.split(separator: 0x0a, omittingEmptySubsequences: false) {
+            number += 1
+            guard bytes.contains(where: { $0 != 0x20 && $0 != 0x0d }) else { continue }
+            func wrong(_ problem: String) -> SimulatorError {
+                SimulatorError("--replay \(path), line \(number): \(problem)", exitCode: 2)
+            }
+            let line: Line
+            do {
+                line = try JSONCoding.decode(Line.self, from: Array(bytes))
+            } catch {
+                throw wrong(
+                    "not a response: write a line like {\"token\":\"00fc13\",\"status\":410,"
+                        + "\"reason\":\"Unregistered\",\"timestamp\":1700000000000}")
+            }
+            if let unknown = line.unknownKey {
+                throw wrong(
+                    "'\(ForeignText.escaped(unknown))' is unknown: use token, status, reason, "
+                        + "timestamp and retry_after")
+            }
+            guard let token = line.token else { continue }
+            guard TokenOutcome.head(ofDigits: Array(token.utf8).span.rawBytes) != nil else {
+                throw wrong(
+                    "'\(ForeignText.escaped(token))' is not a device token: write an even count of 2 "
+                        + "to 200 hexadecimal digits")
+            }
+            guard let response = line.response else {
+                throw wrong(
+                    "status and reason do not match: write 200 or 0 without a reason, or 400 to 599 "
+                        + "with one of APNs' reasons")
+            }
+            count += 1
+            guard count <= linesLimit else {
+                throw wrong("more than \(linesLimit) responses: leave some out")
+            }
+            sequences[token.utf8.map { $0 | 0x20 }, default: Sequence(responses: [])]
+                .responses.append(response)
+        }
+        return sequences
+    }
+
+    /// One line of the file.
+    private struct Line: Decodable {
+        private struct Key: CodingKey {
+            var stringValue: String
+            var intValue: Int? { nil }
+
+            init(_ name: String) { stringValue = name }
+            init?(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        var token: String?
+        var status: UInt16
+        var reason: String?
+        var timestamp: UInt64?
+        var retryAfter: UInt32?
+        var unknownKey: String?
+
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: Key.self)
+            token = try members.decodeIfPresent(String.self, forKey: Key("token"))
+            status = try members.decode(UInt16.self, forKey: Key("status"))
+            reason = try members.decodeIfPresent(String.self, forKey: Key("reason"))
+            timestamp = try members.decodeIfPresent(UInt64.self, forKey: Key("timestamp"))
+            retryAfter = try members.decodeIfPresent(UInt32.self, forKey: Key("retry_after"))
+            let known = ["token", "status", "reason", "timestamp", "retry_after"]
+            unknownKey = members.allKeys.map(\.stringValue).filter { !known.contains($0) }.min()
+        }
+
+        /// The response; nil if status and reason contradict each other.
+        var response: Response? {
+            var response = Response(status: status, reason: nil)
+            response.timestampMilliseconds = timestamp ?? 0
+            response.retryAfterSeconds = retryAfter
+            switch status {
+            case 0, 200: return reason == nil ? response : nil
+            case 400...599:
+                guard let reason else { return response }
+                guard let known = Reason.ofAPNs(reason) else { return nil }
+                response.reason = known
+                return response
+            default: return nil
+            }
+        }
+    }
+}
+
+extension Reason {
+    /// Returns APNs' reason with this text; nil for an unknown one and for Broadside's own.
+    static func ofAPNs(_ text: String) -> Reason? {
+        let body = Array("{\"reason\":\"\(text)\"}".utf8)
+        return ReasonBody.parse(body.span.rawBytes).reason
+    }
+}
