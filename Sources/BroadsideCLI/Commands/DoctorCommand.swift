@@ -14,8 +14,13 @@ enum DoctorCommand {
             The response shows whether credential, topic, environment and clock are right; for each
             that is wrong, doctor says what to do. No device receives anything.
 
-            Exit codes: 0 all is well; 1 APNs can't be reached, or this machine can't run a
-            campaign; 2 the request is wrong; 4 APNs refuses credential, topic or environment.
+            With --survey or --compare it sends a list of harmless requests instead (wrong paths,
+            methods, header fields, payloads and credentials, all to a token of zeros), and notes
+            status, reason, header fields and body of each response. The file names no secret, no
+            address and no device.
+
+            Exit codes: 0 all is well; 1 APNs can't be reached, this machine can't run a campaign, or
+            two surveys differ; 2 the request is wrong; 4 APNs refuses credential, topic or environment.
             """,
         sections: [
             OptionSection(
@@ -26,6 +31,15 @@ enum DoctorCommand {
                             "ledger", .file(.ledger), "DIR",
                             "check room and speed of the disk on which this ledger will be"),
                         .init("json", .flag, nil, "the findings as JSON"),
+                        .init(
+                            "survey", .file(.written), "FILE",
+                            "write how the endpoint responds to harmless requests; - is standard "
+                                + "output"),
+                        .init(
+                            "compare", .file(.read), "FILE",
+                            "name the differences between the endpoint's responses and FILE, a survey; "
+                                + "given twice: between two surveys, without connecting",
+                            isRepeatable: true),
                         .init(
                             "print-token", .flag, nil,
                             "print the provider token, for other tools, without connecting"),
@@ -44,10 +58,17 @@ enum DoctorCommand {
             .init(
                 "Check this machine, and all that a campaign file names",
                 "broadside doctor --campaign evening.json5 --ledger tonight"),
+            .init(
+                "Note how APNs responds to harmless requests, to compare it with the simulator",
+                #"""
+                broadside doctor --survey apns.json --environment development \
+                    --topic com.example.MyApp --auth-key AuthKey_XXXXXXXXXX.p8 \
+                    --key-id XXXXXXXXXX --team-id YYYYYYYYYY
+                """#),
         ],
         essentials: [
             "campaign", "topic", "auth-key", "key-id", "team-id", "certificate",
-            "environment", "endpoint", "ledger", "json",
+            "environment", "endpoint", "ledger", "json", "compare",
         ],
         campaignKeys: Set(
             ["topic", "push-type", "ledger"]
@@ -55,6 +76,18 @@ enum DoctorCommand {
                 + CredentialOptions.endpoint.section.options).map(\.name)),
         run: { (arguments) throws(BroadsideError) in
             try arguments.rejectWords(of: description)
+            let compared = arguments.strings("compare")
+            let isJSON = arguments.has("json")
+            guard compared.count <= 2 else {
+                throw .usage("compare", "is given \(compared.count) times: name one or two files")
+            }
+            if compared.count == 2 {
+                guard !arguments.has("survey") else {
+                    throw .usage(
+                        "survey", "needs an endpoint, and two files need none: name one --compare")
+                }
+                return try SurveyRun.compare(compared[0], compared[1], asJSON: isJSON)
+            }
             try arguments.require(
                 RequiredOption.toConnect(arguments).filter {
                     $0.names != ["topic"] || !arguments.has("print-token")
@@ -71,7 +104,12 @@ enum DoctorCommand {
                 print(try DoctorRun.token(options))
                 return 0
             }
-            return try DoctorRun.run(options, asJSON: arguments.has("json"))
+            let survey = arguments.string("survey")
+            if survey != nil || compared.count == 1 {
+                return try SurveyRun.run(
+                    options, output: survey, compared: compared.first, asJSON: isJSON)
+            }
+            return try DoctorRun.run(options, asJSON: isJSON)
         })
 
     private static let topic = Option<SendOptions>.text(

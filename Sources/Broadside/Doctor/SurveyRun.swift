@@ -1,0 +1,201 @@
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideHTTP2
+internal import BroadsideLedgers
+public import BroadsideSupport
+
+/// Runs `doctor --survey` and `doctor --compare`: sends the harmless requests, and names the
+/// differences of two surveys.
+public enum SurveyRun {
+    /// Limit on the bytes of a response's body.
+    private static let bodyLimit = 4096
+    /// Requests on one connection: a server may slow down a connection with many refusals.
+    private static let requestsAtOnce = 8
+    /// Longest value of a header field that is kept.
+    private static let valueLimit = 200
+
+    /// Sends the requests, writes the survey, and compares it.
+    ///
+    /// - Parameters:
+    ///   - output: File of the survey, `-` for standard output; nil: it is not written.
+    ///   - compared: File of a survey to compare with; nil: none.
+    /// - Returns: 0; 1 if there are differences.
+    public static func run(
+        _ options: SendOptions, output: String?, compared: String?, asJSON: Bool
+    ) throws(BroadsideError) -> Int32 {
+        // A wrong file is found before anything is sent.
+        let other = try compared.map { path throws(BroadsideError) in
+            try ResponseSurvey(path: path)
+        }
+        var warnings: [String] = []
+        let server = try SingleRequestServer(
+            options, host: Endpoints.host(options.environment), port: options.port,
+            bodyLimit: bodyLimit, warnings: &warnings)
+        for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
+        let survey = try send(options, to: server)
+        if let output {
+            let file = try OutputFile(output, option: "survey")
+            try file.write(Array(survey.json.utf8))
+            try file.finish()
+        }
+        guard let other, let compared else { return 0 }
+        return show(
+            survey, other, names: (server.hostAndPort, compared), asJSON: asJSON)
+    }
+
+    /// Compares two files without connecting.
+    ///
+    /// - Returns: 0; 1 if there are differences.
+    public static func compare(
+        _ left: String, _ right: String, asJSON: Bool
+    ) throws(BroadsideError) -> Int32 {
+        show(
+            try ResponseSurvey(path: left), try ResponseSurvey(path: right), names: (left, right),
+            asJSON: asJSON)
+    }
+
+    private static func show(
+        _ left: ResponseSurvey, _ right: ResponseSurvey, names: (String, String), asJSON: Bool
+    ) -> Int32 {
+        let differences = left.differences(from: right)
+        var text = ""
+        if asJSON {
+            var line = JSONLine()
+            line.add("requests", left.entries.count)
+            let objects = differences.map { difference in
+                var object = JSONLine()
+                object.add("request", difference.name)
+                object.add("what", difference.what)
+                object.add("left", difference.left)
+                object.add("right", difference.right)
+                return object.object
+            }
+            line.addRaw("differences", "[\(objects.joined(separator: ","))]")
+            text = line.object + "\n"
+        } else if differences.isEmpty {
+            text = "no differences in \(left.entries.count) requests\n"
+        } else {
+            text = "left: \(names.0), right: \(names.1)\n"
+            for difference in differences {
+                let subject = difference.name.map { "\($0): " } ?? ""
+                text +=
+                    ForeignText.escaped(
+                        "\(subject)\(difference.what): \(difference.left) | \(difference.right)")
+                    + "\n"
+            }
+            text += "\(differences.count) differences in \(left.entries.count) requests\n"
+        }
+        printText(text)
+        return differences.isEmpty ? 0 : ExitCode.failure
+    }
+
+    // MARK: Requests
+
+    private static func send(
+        _ options: SendOptions, to server: SingleRequestServer
+    ) throws(BroadsideError) -> ResponseSurvey {
+        var signs = false
+        if case .key = server.credential { signs = true }
+        let usesTokens = server.credential.kind == .providerToken
+        var survey = ResponseSurvey(
+            environment: options.environment.rawValue,
+            credential: usesTokens ? "provider token" : "certificate")
+        var connection: BlockingConnection?
+        var count = 0
+        for harmless in HarmlessRequest.all(
+            topic: options.topic, signs: signs, usesTokens: usesTokens)
+        {
+            // A refused credential must not decide how the next request is judged.
+            if count == requestsAtOnce || !harmless.usesCredential { connection = nil }
+            if connection == nil {
+                connection = try server.connect()
+                count = 0
+            }
+            count += 1
+            var entry = try answer(harmless, server, &connection)
+            if entry == nil {
+                // The connection had ended before the request.
+                connection = try server.connect()
+                entry = try answer(harmless, server, &connection)
+            }
+            survey.add(
+                harmless.name,
+                entry ?? .init(request: harmless.purpose, ended: "the stream was refused"))
+            if !harmless.usesCredential { connection = nil }
+        }
+        return survey
+    }
+
+    /// Sends one request; nil if the server did not act on it. The connection becomes nil if it can
+    /// serve no further request.
+    private static func answer(
+        _ harmless: HarmlessRequest, _ server: SingleRequestServer,
+        _ connection: inout BlockingConnection?
+    ) throws(BroadsideError) -> ResponseSurvey.Entry? {
+        guard let open = connection else { return nil }
+        let authorization: [UInt8]? =
+            switch harmless.authorization {
+            case .credential: try server.credential.freshAuthorization()
+            case .shifted(let seconds):
+                try server.credential.freshAuthorization(shiftSeconds: seconds)
+            case .text(let text): Array(text.utf8)
+            case .none: nil
+            }
+        let block = harmless.request.headerBlock(
+            authority: server.authority, authorization: authorization)
+        var entry = ResponseSurvey.Entry(request: harmless.purpose)
+        do throws(BlockingConnection.Failure) {
+            let response = try open.request(block: block, payload: harmless.request.body)
+            entry.status = response.status.map(Int.init)
+            entry.reason = response.reasonText
+            if !response.body.isEmpty {
+                entry.body = ForeignText.escaped(String(decoding: response.body, as: UTF8.self))
+            }
+            let sent = harmless.request.fields.first { $0.name == "apns-id" }?.value
+            for field in response.fields where !field.name.hasPrefix(":") {
+                entry.headers[ForeignText.escaped(field.name)] = value(of: field, sent: sent)
+            }
+        } catch {
+            connection = nil
+            switch error {
+            case .notProcessed:
+                if open.goAwayReason == nil { return nil }
+                entry.ended = "GOAWAY \(open.goAwayReason?.text ?? "")"
+            case .http2(let message): entry.ended = message
+            default: entry.ended = "the connection ended"
+            }
+        }
+        return entry
+    }
+
+    /// Whether a value is a UUID of either case (RFC 9562 section 4).
+    private static func isUUID(_ text: [UInt8]) -> Bool {
+        let groups = text.split(
+            separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        return groups.map(\.count) == [8, 4, 4, 4, 12]
+            && groups.joined().allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
+    }
+
+    /// The value of a header field, or its kind if it differs from response to response.
+    private static func value(of field: HeaderBlockReader.Field, sent: String?) -> String {
+        let text = String(decoding: field.value, as: UTF8.self)
+        if let sent, text == sent { return "as sent" }
+        if let sent, text.lowercased() == sent.lowercased() { return "as sent, in the other case" }
+        if isUUID(field.value) {
+            return text == text.uppercased() ? "new, in upper case" : "new, in lower case"
+        }
+        switch field.name {
+        case "content-type", "content-length", "content-encoding":
+            return ForeignText.escaped(text, limit: valueLimit)
+        default: return "present"
+        }
+    }
+}
+
+extension HarmlessRequest {
+    /// Whether the request has the credential as it should be.
+    var usesCredential: Bool {
+        if case .credential = authorization { return true }
+        return false
+    }
+}
