@@ -80,7 +80,7 @@ public struct TimeZoneRules: Hashable, Sendable {
     }
 
     /// What the local clock shows at a time, in seconds as if it showed UTC.
-    func local(at time: Int64) -> Int64 { time + offset(at: time) }
+    public func local(at time: Int64) -> Int64 { time + offset(at: time) }
 
     /// First time, not before `start`, at which the local clock shows `local` or later. So of a
     /// local time that occurs twice it is the first, and of one that is left out it is the first

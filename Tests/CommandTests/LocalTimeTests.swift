@@ -217,7 +217,40 @@ struct LocalTimeTests {
         #expect(summary.contains(#""waves" : ["#) && summary.contains(#""accepted" : 4"#))
         let stats = try campaign.statistics()
         #expect(stats.accepted == 4 && stats.remaining == 0)
+        try Self.checkReport(campaign, year)
         try simulation.stop()
+    }
+
+    /// Holds the report of three waves against what is known of them.
+    private static func checkReport(_ campaign: Campaign, _ year: Int) throws {
+        let page = "\(campaign.directory.path)/page.html"
+        let made = try Broadside.run(
+            ["report", "--ledger", campaign.ledger, "--output", page], in: campaign.directory,
+            environment: ["TZ": "UTC"])
+        #expect(made.exitCode == 0, "\(made.errors)")
+        let html = try String(contentsOfFile: page, encoding: .utf8)
+        let table = try #require(html.split(separator: "<h2>Waves</h2>").dropFirst().first)
+        let rows = table.split(separator: "</table>")[0].split(separator: "<tr>").dropFirst(2)
+        let cells = rows.map { row in
+            row.matches(of: /<td[^>]*>([^<]*)<\/td>/).map { String($0.1) }
+        }
+        #expect(cells.count == 3)
+        for (row, expected) in zip(
+            cells,
+            [
+                ["1", "\(year)-06-15 00:00 UTC", "\(year)-06-15 09:00", "Asia/Tokyo", "2", "2"],
+                ["2", "\(year)-06-15 07:00 UTC", "\(year)-06-15 09:00", "Europe/Berlin", "1", "1"],
+                [
+                    "3", "\(year)-06-15 13:00 UTC", "\(year)-06-15 09:00", "America/New_York", "1",
+                    "1",
+                ],
+            ])
+        {
+            #expect(row.count == 9 && Array(row.prefix(5)) == Array(expected.prefix(5)), "\(row)")
+            #expect(Array(row.suffix(3)) == [expected[5], "0", "0"], "\(row)")
+            let began = row.dropFirst(5).first?.suffix(8) ?? ""
+            #expect(began >= expected[1].dropFirst(11).prefix(5), "\(row)")
+        }
     }
 
     @Test func `A wait is stopped by the operator, and continued with the same options only`()

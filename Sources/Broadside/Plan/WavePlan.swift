@@ -42,19 +42,29 @@ package struct WavePlan: Sendable {
         self.rules = rules
         self.schedule = schedule
         instants = rules.map { schedule.instant(in: $0) }
-        waves = Self.waves(zones, instants, startedAt: schedule.startedAt)
+        waves = Self.waves(zones, rules, instants, startedAt: schedule.startedAt)
     }
 
     private static func waves(
-        _ zones: RowZones, _ instants: [DeliverySchedule.Instant], startedAt: UInt64
+        _ zones: RowZones, _ rules: [TimeZoneRules], _ instants: [DeliverySchedule.Instant],
+        startedAt: UInt64
     ) -> [Wave] {
         var waves: [UInt64: Wave] = [:]
-        for (zone, instant) in zip(zones.zones, instants) where zone.rows > 0 {
-            guard case .at(let time) = instant else { continue }
-            waves[time, default: Wave(atMilliseconds: time, isAtOnce: time <= startedAt)]
-                .add(zone.name, rows: zone.rows)
+        for (number, zone) in zones.zones.enumerated() where zone.rows > 0 {
+            guard case .at(let time) = instants[number] else { continue }
+            let empty = Wave(
+                atMilliseconds: time, isAtOnce: time <= startedAt,
+                localText: localText(time, in: rules[number]))
+            waves[time, default: empty].add(zone.name, rows: zone.rows)
         }
         return waves.values.sorted { $0.atMilliseconds < $1.atMilliseconds }
+    }
+
+    /// What the clocks of a zone show at a time: `2026-11-28 09:00`.
+    private static func localText(_ milliseconds: UInt64, in zone: TimeZoneRules) -> String {
+        let local = zone.local(at: Int64(milliseconds / 1000))
+        let text = universalTime(UInt64(max(0, local)) * 1000)
+        return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5))"
     }
 
     /// Number of rows whose time had passed at the first start and that are not sent.

@@ -107,6 +107,7 @@ final class RunMonitor {
         if let report = plan.options.report { telemetry.recordReport(report) }
         telemetry.hasEndpoint = plan.options.endpoint != nil
         telemetry.alert = alert
+        if let waves = passes.waves?.waves { telemetry.record(waves: waves) }
         if telemetry.listModifiedAtMilliseconds == nil, let path = session.manifest.listPath {
             telemetry.listModifiedAtMilliseconds = modifiedAtMilliseconds(path)
         }

@@ -39,7 +39,9 @@ extension Night {
         }
         let data = ReportData(
             summary: summary, telemetry: telemetry, epochs: epochs,
-            course: isTimed ? nil : try ledger.course(), ledgerPath: path, listPath: nil,
+            course: isTimed
+                ? nil : try ledger.course(telemetry.withoutWaits(ledger.manifest.epochs)),
+            ledgerPath: path, listPath: nil,
             createdAtMilliseconds: 0)
         var figures = Figures(summary)
         figures.runningSeconds = data.runningSeconds > 0 ? data.runningSeconds : nil

@@ -42,7 +42,8 @@ extension LedgerReader {
         let summary = try statistics(isOurs: isOurs)
         let telemetry = Telemetry.read(from: directory) ?? Telemetry()
         var data = ReportData(
-            summary: summary, telemetry: telemetry, epochs: manifest.epochs, course: try course(),
+            summary: summary, telemetry: telemetry, epochs: manifest.epochs,
+            course: try course(telemetry.withoutWaits(manifest.epochs)),
             ledgerPath: directory.path, listPath: manifest.listPath,
             createdAtMilliseconds: Clock.now().wallMilliseconds)
         data.receipts = receipts
@@ -65,8 +66,10 @@ extension LedgerReader {
     }
 
     /// Reads the times at which rows were settled.
-    func course() throws(BroadsideError) -> SettlementTimeline {
-        var course = SettlementTimeline(epochs: manifest.epochs)
+    ///
+    /// - Parameter epochs: Runs of the ledger.
+    func course(_ epochs: [Manifest.Epoch]) throws(BroadsideError) -> SettlementTimeline {
+        var course = SettlementTimeline(epochs: epochs)
         for ledger in ledgers {
             let index = try index(ledger)
             do {

@@ -23,6 +23,10 @@ package struct ReportData {
         var outcome: String?
         var cause: String?
         var retries: UInt64
+        /// Rows that it settled.
+        var accepted: UInt64 = 0
+        var rejected: UInt64 = 0
+        var others: UInt64 = 0
         /// Pauses by the operator, milliseconds since 1970.
         var pauses: [Telemetry.Pause] = []
 
@@ -52,6 +56,8 @@ package struct ReportData {
     var events: [Telemetry.Event] = []
     var eventsLost: UInt64 = 0
     var settings: [Telemetry.Setting] = []
+    /// The first waves of the campaign, in order; empty if all rows are sent at once.
+    var waves: [Telemetry.PlannedWave] = []
     /// What devices reported; nil if no receipts were given.
     var receipts: ReceiptFindings?
     var createdAtMilliseconds: UInt64 = 0
@@ -74,8 +80,9 @@ package struct ReportData {
         eventsLost = telemetry.eventsLost
         settings = telemetry.settings
         limited = Array(repeating: 0, count: LimitedBy.allCases.count)
+        waves = telemetry.waves ?? []
         var axis = 0.0
-        for epoch in epochs {
+        for epoch in telemetry.withoutWaits(epochs) {
             let run = telemetry.runs.first { $0.number == epoch.number }
             let bins = course?.bins(of: epoch.number) ?? []
             let elapsed =
@@ -87,6 +94,7 @@ package struct ReportData {
                     start: axis, elapsed: elapsed, outcome: run?.outcome,
                     cause: Self.cause(epoch, run),
                     retries: run?.retries ?? 0, pauses: run?.pauses ?? []))
+            count(run, bins)
             add(run, bins, at: axis)
             assert(elapsed >= 0 && elapsed.isFinite, "run \(epoch.number) lasted \(elapsed) s")
             axis += elapsed
@@ -97,6 +105,22 @@ package struct ReportData {
     private static func cause(_ epoch: Manifest.Epoch, _ run: Telemetry.Run?) -> String? {
         guard let cause = (epoch.stop ?? run?.stop)?.cause else { return run?.cause }
         return cause == .complete ? nil : cause.message
+    }
+
+    /// Counts the rows that the latest run settled.
+    private mutating func count(_ run: Telemetry.Run?, _ bins: [SettlementTimeline.Bin]) {
+        let last = runs.count - 1
+        for bin in bins {
+            runs[last].accepted += bin.accepted
+            runs[last].rejected += bin.rejected
+            runs[last].others += bin.others
+        }
+        guard bins.isEmpty else { return }
+        for point in run?.points ?? [] {
+            runs[last].accepted += point.accepted
+            runs[last].rejected += point.rejected
+            runs[last].others += point.others
+        }
     }
 
     private mutating func add(

@@ -19,7 +19,8 @@ package struct ReportPage {
     package var html: [UInt8] {
         var page = pageHead(title: "\(heading): \(shares)", css: ReportStyle.css)
         page +=
-            header + nextSteps + receipts + arms + refusals + charts + runs + connections + settings
+            header + nextSteps + receipts + arms + waves + refusals + charts + runs + connections
+            + settings
             + events
         page += """
             <footer>\(escapedHTML(axis.note)) Broadside \(broadsideVersion), \

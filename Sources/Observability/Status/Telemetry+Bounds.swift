@@ -25,6 +25,10 @@ extension Telemetry {
             && connections.allSatisfy(Self.isPlausible)
             && events.allSatisfy { $0.milliseconds <= Self.millisecondsLimit }
             && latency.maximumNanoseconds <= Self.nanosecondsLimit && isPlausible(ramp)
+            && waves?.count ?? 0 <= Self.wavesLimit
+            && waves?.allSatisfy {
+                $0.atMilliseconds <= Self.millisecondsLimit && $0.rows <= Self.countLimit
+            } ?? true
     }
 
     private func isPlausible(_ ramp: Ramp?) -> Bool {

@@ -57,6 +57,25 @@ package struct Telemetry: Codable, Sendable {
         }
     }
 
+    /// Wave as planned at the campaign's first start.
+    struct PlannedWave: Codable, Sendable, Equatable {
+        var atMilliseconds: UInt64
+        var isAtOnce: Bool
+        /// Time of day in the first of its zones.
+        var localText: String
+        /// Zones for people.
+        var zones: String
+        var rows: UInt64
+
+        init(_ wave: Wave) {
+            atMilliseconds = wave.atMilliseconds
+            isAtOnce = wave.isAtOnce
+            localText = wave.localText
+            zones = wave.zonesText
+            rows = wave.rows
+        }
+    }
+
     /// Progress of a rising rate.
     struct Ramp: Codable, Sendable, Equatable {
         /// Requests per 1,000 seconds.
@@ -86,6 +105,8 @@ package struct Telemetry: Codable, Sendable {
     /// Modification time of the list as the first run found it, milliseconds since 1970; nil for
     /// standard input, and if an earlier version wrote the file.
     package var listModifiedAtMilliseconds: UInt64?
+    /// The first waves of the campaign, in order; nil if all rows are sent at once.
+    private(set) var waves: [PlannedWave]?
     /// Progress of the latest rising rate; nil if the rate of no run rose.
     private(set) var ramp: Ramp?
     /// Latencies over all runs except the current one.
@@ -102,6 +123,8 @@ package struct Telemetry: Codable, Sendable {
     static let eventsLimit = 400
     /// Limit on pauses per run; later ones are dropped.
     static let pausesLimit = 50
+    /// Limit on waves; later ones are left out.
+    static let wavesLimit = 200
     /// Upper bound on the size of a file that Broadside writes.
     static let byteLimit = 1 << 24
 
@@ -115,6 +138,26 @@ package struct Telemetry: Codable, Sendable {
         if runs.count == Self.runsLimit { runs.removeFirst() }
         runs.append(Run(number: number, startedAtMilliseconds: atMilliseconds))
         assert(runs.count <= Self.runsLimit, "the oldest runs are forgotten")
+    }
+
+    /// Records the waves of the campaign.
+    package mutating func record(waves: [Wave]) {
+        self.waves = waves.prefix(Self.wavesLimit).map(PlannedWave.init)
+    }
+
+    /// Runs of the ledger, each from the time at which it began to send: waits for a wave left out.
+    func withoutWaits(_ epochs: [Manifest.Epoch]) -> [Manifest.Epoch] {
+        guard waves != nil else { return epochs }
+        var epochs = epochs
+        for index in epochs.indices {
+            let end = index + 1 < epochs.count ? epochs[index + 1].startedAtMilliseconds : .max
+            guard let run = runs.first(where: { $0.number == epochs[index].number }),
+                (epochs[index].startedAtMilliseconds...).contains(run.startedAtMilliseconds),
+                run.startedAtMilliseconds <= end
+            else { continue }
+            epochs[index].startedAtMilliseconds = run.startedAtMilliseconds
+        }
+        return epochs
     }
 
     /// Records that the current run begins to send, after a wait.

@@ -6,14 +6,17 @@ package struct Wave: Sendable, Equatable {
     package let atMilliseconds: UInt64
     /// Whether they were due when the campaign began.
     package let isAtOnce: Bool
+    /// Date and time of day in the first of their zones, such as `2026-11-28 09:00`.
+    package let localText: String
     /// Their time zones, in the order in which the list names them.
     package private(set) var zones: [String] = []
     /// Number of rows.
     package private(set) var rows: UInt64 = 0
 
-    package init(atMilliseconds: UInt64, isAtOnce: Bool) {
+    package init(atMilliseconds: UInt64, isAtOnce: Bool, localText: String) {
         self.atMilliseconds = atMilliseconds
         self.isAtOnce = isAtOnce
+        self.localText = localText
     }
 
     /// Adds the rows of a zone.
@@ -30,10 +33,14 @@ package struct Wave: Sendable, Equatable {
 
     /// Rows and zones for people: `12,345 rows in Europe/Berlin and 3 others`.
     package var rowsText: String {
-        let count = rows == 1 ? "1 row" : "\(grouped(rows)) rows"
+        "\(rows == 1 ? "1 row" : "\(grouped(rows)) rows") in \(zonesText)"
+    }
+
+    /// Zones for people: `Europe/Berlin and 3 others`.
+    var zonesText: String {
         let others = zones.count - 1
         let more = others < 1 ? "" : others == 1 ? " and 1 other" : " and \(others) others"
-        return "\(count) in \(printable(zones.first ?? "-"))\(more)"
+        return "\(printable(zones.first ?? "-"))\(more)"
     }
 
     package var json: JSONLine {

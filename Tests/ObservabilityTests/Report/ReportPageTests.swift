@@ -99,6 +99,53 @@ import Testing
         return Self.data(accepted: 100, telemetry: telemetry, epochs: epochs)
     }
 
+    @Test
+    func `A wave has the runs from its time on, and an earlier one without a run went with it`() {
+        let start: UInt64 = 1_795_264_562_000
+        var data = Self.nights()
+        #expect(ReportPage(data: data).waves.isEmpty)
+        var telemetry = Telemetry()
+        // The second run began three hours after the first, and the last wave has not begun.
+        telemetry.record(
+            waves: ([0, 3_600_000, 7_200_000, 14_400_000] as [UInt64]).map { time in
+                var wave = Wave(
+                    atMilliseconds: start + time, isAtOnce: time == 0, localText: "2026-11-21 19:00"
+                )
+                for zone in ["Asia/Tokyo", "Asia/Seoul"] { wave.add(zone, rows: 600) }
+                return wave
+            })
+        data.waves = telemetry.waves ?? []
+        let rows = ReportPage(data: data).waves.split(separator: "<tr>").dropFirst(2).map {
+            row -> String in
+            let cells = row.matches(of: /<td[^>]*>([^<]*)<\/td>/).map { String($0.1) }
+            return cells.joined(separator: ";").replacing("\u{a0}", with: " ")
+        }
+        let same = "2026-11-21 19:00;Asia/Tokyo and 1 other;1,200"
+        let expected: [String] = [
+            "1;at once;\(same);12:36:02;50;0;0",
+            "2;2026-11-21 13:36 UTC;\(same);with wave 3;;;",
+            "3;2026-11-21 14:36 UTC;\(same);15:36:02;50;0;0",
+            "4;2026-11-21 16:36 UTC;\(same);not yet;;;",
+        ]
+        #expect(rows == expected)
+    }
+
+    @Test
+    func `A run that waited for its wave begins when it sends, unless the time is impossible`() {
+        var telemetry = Telemetry()
+        let starts: [UInt64] = [1_000, 5_000, 9_000]
+        let epochs = starts.enumerated().map { index, start in
+            Manifest.Epoch(number: UInt32(index + 1), startedAtMilliseconds: start)
+        }
+        for (number, time) in [(1, 4_000), (2, 9_500), (3, 12_000)] as [(UInt32, UInt64)] {
+            telemetry.begin(number, atMilliseconds: time, settings: [])
+        }
+        #expect(telemetry.withoutWaits(epochs) == epochs)
+        telemetry.record(waves: [Wave(atMilliseconds: 1, isAtOnce: false, localText: "")])
+        #expect(
+            telemetry.withoutWaits(epochs).map(\.startedAtMilliseconds) == [4_000, 5_000, 12_000])
+    }
+
     @Test func `The report has its start, end and the gaps between`() {
         let data = Self.nights()
         let facts = ReportPage(data: data).facts.replacingOccurrences(of: "\u{a0}", with: " ")

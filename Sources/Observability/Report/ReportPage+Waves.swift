@@ -1,0 +1,52 @@
+import BroadsideSupport
+
+/// Waves of the campaign: when each was due and when it was sent, with its rows.
+extension ReportPage {
+    /// Table of the waves; empty if all rows are sent at once.
+    var waves: String {
+        guard !data.waves.isEmpty else { return "" }
+        let axis = axis
+        let runs = runsOfWaves
+        let rows = data.waves.indices.map { index in
+            let (wave, own) = (data.waves[index], runs[index])
+            let planned = universalTime(wave.atMilliseconds)
+            return [
+                "\(index + 1)",
+                wave.isAtOnce
+                    ? "at once" : "\(planned.prefix(10)) \(planned.dropFirst(11).prefix(5)) UTC",
+                wave.localText, wave.zones, grouped(wave.rows),
+                own.first.map { axis.text(atMilliseconds: $0.startedAtMilliseconds) }
+                    ?? later(than: index, runs),
+                own.isEmpty ? "" : grouped(own.reduce(0) { $0 + $1.accepted }),
+                own.isEmpty ? "" : grouped(own.reduce(0) { $0 + $1.rejected }),
+                own.isEmpty ? "" : grouped(own.reduce(0) { $0 + $1.others }),
+            ]
+        }
+        let more =
+            data.waves.count == Telemetry.wavesLimit ? " Only the first waves are listed." : ""
+        return "<h2>Waves</h2>\n<div class=\"box\">"
+            + tableHTML(
+                [
+                    "Wave", "Due", "Local time", "Time zones", "Rows", "Began (\(axis.zone.name))",
+                    "Accepted", "Rejected", "Others",
+                ], rows, textColumns: [0, 1, 2, 3, 5], isStacked: true)
+            + "<p>Accepted, rejected and others are the rows that were settled from the wave's "
+            + "beginning to that of the next one.\(more)</p></div>\n"
+    }
+
+    /// Runs that began to send between the time of each wave and that of the next.
+    private var runsOfWaves: [[ReportData.RunMark]] {
+        var runs = [[ReportData.RunMark]](repeating: [], count: data.waves.count)
+        for run in data.runs where run.accepted + run.rejected + run.others > 0 {
+            let wave = data.waves.lastIndex { $0.atMilliseconds <= run.startedAtMilliseconds }
+            runs[wave ?? 0].append(run)
+        }
+        assert(runs.joined().count <= data.runs.count, "each run is one of one wave at most")
+        return runs
+    }
+
+    /// When a wave was sent that has no runs of its own: with the next that has one.
+    private func later(than index: Int, _ runs: [[ReportData.RunMark]]) -> String {
+        runs[index...].firstIndex { !$0.isEmpty }.map { "with wave \($0 + 1)" } ?? "not yet"
+    }
+}
