@@ -148,7 +148,7 @@ package final class RowZones: @unchecked Sendable {
     }
 
     /// Returns the numbers of a range of rows; fewer for rows behind the last one that was read.
-    func numbers(of rows: Range<UInt64>) throws(BroadsideError) -> [UInt16] {
+    package func numbers(of rows: Range<UInt64>) throws(BroadsideError) -> [UInt16] {
         let end = min(rows.upperBound, endRow)
         guard rows.lowerBound >= firstRow, rows.lowerBound < end else { return [] }
         var numbers = [UInt16](repeating: 0, count: Int(end - rows.lowerBound))

@@ -103,6 +103,32 @@ struct LocalTimeTests {
         }
     }
 
+    @Test
+    func `A preview names the wave and the local time of each request, and leaves out late rows`()
+        throws
+    {
+        let campaign = try Self.campaign(
+            ["Pacific/Kiritimati", "Asia/Tokyo", "Mars/Base", "America/New_York"])
+        let year = Calendar(identifier: .gregorian).component(.year, from: Date()) + 1
+        let shown = try Broadside.run(
+            Self.arguments(
+                campaign,
+                [
+                    "--deliver-at", "09:00", "--zone-column", "tz", "--on", "\(year)-06-15",
+                    "--late", "skip", "--max-invalid", "50", "--preview", "9",
+                ]), in: campaign.directory, environment: Self.clock("\(year)-06-14 23:00:00"))
+        #expect(shown.exitCode == 0, "\(shown.errors)")
+        let lines = shown.output.split(separator: "\n").filter { $0.hasPrefix("line ") }
+        #expect(lines.count == 2, "\(shown.output)")
+        for (line, text) in zip(
+            lines,
+            [
+                "wave 1 of 2: \(year)-06-15 00:00 UTC, \(year)-06-15 09:00 in Asia/Tokyo",
+                "wave 2 of 2: \(year)-06-15 13:00 UTC, \(year)-06-15 09:00 in America/New_York",
+            ])
+        { #expect(line.hasSuffix(", " + text), "\(line)") }
+    }
+
     @Test func `A list whose zones are unknown is refused before anything is sent`() throws {
         let campaign = try Self.campaign(["CET+1", "Berlin", "", "GMT+25"])
         let refused = try Broadside.run(

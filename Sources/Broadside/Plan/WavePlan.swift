@@ -67,6 +67,22 @@ package struct WavePlan: Sendable {
         return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5))"
     }
 
+    /// When a row is sent, for people; nil: its time has passed, or it has no zone.
+    func deliveryText(ofRow row: UInt64) throws(BroadsideError) -> String? {
+        guard let number = try zones.numbers(of: row..<row + 1).first,
+            number >= RowZones.firstZone
+        else { return nil }
+        let zone = Int(number - RowZones.firstZone)
+        guard case .at(let time) = instants[zone],
+            let index = waves.firstIndex(where: { $0.atMilliseconds == time })
+        else { return nil }
+        let wave = waves[index]
+        let local = Self.localText(time, in: rules[zone])
+        return "wave \(index + 1) of \(waves.count): "
+            + (wave.isAtOnce ? "at once, \(local)" : "\(wave.timeText), \(local)")
+            + " in \(printable(zones.zones[zone].name))"
+    }
+
     /// Number of rows whose time had passed at the first start and that are not sent.
     package var missedRows: UInt64 {
         zip(zones.zones, instants).reduce(0) { $0 + ($1.1 == .missed ? $1.0.rows : 0) }

@@ -25,7 +25,9 @@ struct Preview {
         try FirstRowsCheck(list, plan: plan, rows: run.rows.rows()).check()
         let preview = Preview(plan, list)
         let set = plan.payloads.set
-        let selection = try run.rows.selection()
+        var selection = try run.rows.selection()
+        let waves = try run.rows.waves()
+        selection.due = waves?.anyTime
         var rows = try RowCursor(list, selection)
         var renderer = PayloadRenderer(set, layout: list.layout)
         var digits = TokenDigits()
@@ -62,7 +64,8 @@ struct Preview {
             preview.show(
                 line: row.line, token: [UInt8](digits.bytes), payload: payload,
                 payloadName: set.templates.count > 1 ? plan.payloads.names[template] : nil,
-                arm: shape.arm, topic: set.topic?.topics.text(shape.topic),
+                arm: shape.arm, delivery: try waves?.deliveryText(ofRow: row.number),
+                topic: set.topic?.topics.text(shape.topic),
                 collapseID: set.hasRowCollapse ? renderer.lastCollapseID(shape) : nil)
         }
         let searched = read < rowsLimit ? "the list" : "the first \(grouped(read)) rows"
@@ -98,11 +101,13 @@ struct Preview {
 
     private func show(
         line: UInt64, token: [UInt8], payload: [UInt8], payloadName: String?, arm: UInt8,
-        topic: [UInt8]?, collapseID: [UInt8]?
+        delivery: String?, topic: [UInt8]?, collapseID: [UInt8]?
     ) {
         let arms = plan.payloads.set.arms
         let armName = arms.flatMap { arm == 0 ? nil : ", arm \($0.split.names[Int(arm) - 1])" }
-        let name = (armName ?? "") + (payloadName.map { ", \(printable($0))" } ?? "")
+        let name =
+            (armName ?? "") + (payloadName.map { ", \(printable($0))" } ?? "")
+            + (delivery.map { ", \($0)" } ?? "")
         let token = ShortenedToken(token)
         var lines = ["line \(line) of \(listName)\(name)"]
         if let binary = settings.binary {
