@@ -20,6 +20,11 @@ _IDENTITY = (
     "topic", "push-type", "priority", "expiration", "collapse-id", "environment", "duplicates",
     "suppress", "where", "protocol", "binary-command",
 )
+# The same, of options that came later: they count only where they are set, so that older freezes stay the same.
+_LATER_IDENTITY = (
+    "split", "split-salt", "arm-collapse-id", "arm-priority", "deliver-at", "zone-column", "zone-default", "on",
+    "late", "quiet",
+)
 # What each part has of its own, or what the driver decides.
 _PER_PART = (
     "tokens", "format", "token-column", "ledger", "resume", "resume-or-begin", "must-resume", "retry", "summary", "report",
@@ -45,6 +50,7 @@ class CampaignFile:
         max_invalid: Percent of rows that may be invalid.
         payload: The bytes of the payload file that are in the digest; None if there is none.
         payloads_by: Those of the files for single values of a column, by their names.
+        arms: Those of the files for single arms, by the arms' names.
     """
 
     options: dict[str, Any]
@@ -55,6 +61,12 @@ class CampaignFile:
     max_invalid: float
     payload: Optional[bytes]
     payloads_by: dict[str, bytes]
+    arms: dict[str, bytes]
+
+    @property
+    def waits(self) -> bool:
+        """Whether rows may wait for their local time."""
+        return "deliver-at" in self.options or "quiet" in self.options
 
     def write(self, work: Work, campaign_id: str, token_column: str) -> None:
         """Copies the campaign and its payloads into the work directory, for all machines.
@@ -73,6 +85,12 @@ class CampaignFile:
             for name, data in self.payloads_by.items():
                 _write(target / name, data)
             options["payload-by"] = f"{str(options['payload-by']).split('=', 1)[0]}={target.name}"
+        if self.arms:
+            target = work.frozen / "arms"
+            target.mkdir(mode=0o700, exist_ok=True)
+            for arm, data in self.arms.items():
+                _write(target / f"{arm}.json", data)
+            options["arm"] = [f"{arm}=arms/{arm}.json" for arm in self.arms]
         write_json(work.campaign, options)
         # `part.sh` adds the part's own label, and a label on a command line replaces those of the file.
         labels = options.get("label", [])
@@ -93,9 +111,15 @@ def read_campaign(path: Path, broadside: str) -> CampaignFile:
     for name in _REFUSED:
         if name in options:
             raise FleetError(f"{path}: {name} does not go with parts: remove it")
+    if "deliver-at" in options and "on" not in options:
+        raise FleetError(
+            f"{path}: deliver-at needs a date, as parts may begin on different ones: add on: \"YYYY-MM-DD\"")
     digest = hashlib.sha256()
     for name in _IDENTITY:
         digest.update(json.dumps([name, options.get(name)]).encode())
+    for name in _LATER_IDENTITY:
+        if name in options:
+            digest.update(json.dumps([name, options[name]]).encode())
     files: list[Path] = []
     by: list[Path] = []
     read: dict[Path, bytes] = {}
@@ -107,6 +131,10 @@ def read_campaign(path: Path, broadside: str) -> CampaignFile:
         files += by
     if "payload" in options:
         files.append(Path(options["payload"]))
+    arms = {arm: Path(file) for arm, _, file in (text.partition("=") for text in _texts(options.get("arm")))}
+    for arm, file in arms.items():
+        digest.update(json.dumps(["arm", arm, file.name]).encode())
+    files += arms.values()
     for file in files:
         try:
             data = read[file] = file.read_bytes()
@@ -116,7 +144,10 @@ def read_campaign(path: Path, broadside: str) -> CampaignFile:
         except ValueError as error:
             raise FleetError(f"{file}: is not JSON: {error}") from error
         digest.update(json.dumps([file.name, hashlib.sha256(data).hexdigest()]).encode())
-    _collect(options.get("collapse-id"), columns)
+    for name in ("collapse-id", "topic", "arm-collapse-id"):
+        _collect(options.get(name), columns)
+    for name in ("zone-column", "registered-column"):
+        columns.update(dict.fromkeys(_texts(options.get(name))))
     columns.update(dict.fromkeys(filter_columns(options.get("where", []))))
     payload = read[Path(options["payload"])] if "payload" in options else None
     return CampaignFile(
@@ -124,7 +155,13 @@ def read_campaign(path: Path, broadside: str) -> CampaignFile:
         columns=list(columns), digest=digest.hexdigest(), rate=_number(options.get("rate")),
         canary=None if "canary" not in options else int(options["canary"]),
         max_invalid=float(str(options.get("max-invalid", 10)).rstrip("%")),
-        payload=payload, payloads_by={file.name: read[file] for file in by})
+        payload=payload, payloads_by={file.name: read[file] for file in by},
+        arms={arm: read[file] for arm, file in arms.items()})
+
+
+def _texts(value: Any) -> list[str]:
+    """The values of an option that may be repeated."""
+    return [] if value is None else [value] if isinstance(value, str) else list(value)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -53,15 +53,17 @@ class Settlement:
         self.results = work.read_results(self.manifest)
 
     def write_outcomes(self, target: str) -> None:
-        """Writes the outcome of each row to Parquet; rows as `OUTCOMES` says."""
+        """Writes the outcome of each row to Parquet: rows as `OUTCOMES` says, and `arm` if there are arms."""
         target = self._qualified(target)
         if self._is_complete(target, "outcomes"):
             return
         work, broadside = self.work, self.broadside
         expected = {
             file["part"]: expected_states(file, self.results) for file in self.manifest["files"] if file["rows"]}
+        has_arms = "split" in (read_json(work.campaign) or {})
         self._write(target, "outcomes", self._table(
-            lambda part: export(work, broadside, part, expected[part]), OUTCOMES))
+            lambda part: export(work, broadside, part, expected[part], has_arms),
+            OUTCOMES + (", arm string" if has_arms else "")))
 
     def write_dead(self, target: str, registered: Optional[str], max_removed: float) -> None:
         """Writes the tokens of which `broadside prune` keeps no row to Parquet; rows as `DEAD` says.
@@ -164,7 +166,7 @@ def expected_states(file: dict[str, Any], results: dict[int, dict[str, Any]]) ->
 
 
 def export(
-    work: Work, broadside: str, part: int, expected: dict[str, int]
+    work: Work, broadside: str, part: int, expected: dict[str, int], has_arms: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """The settled rows of a part, as `ledger export` writes them, with the part's number.
 
@@ -173,11 +175,13 @@ def export(
         broadside: The command.
         part: The part.
         expected: How many rows have which state.
+        has_arms: Whether each row has an arm.
 
     Raises:
         FleetError: With the export's exit code, or 5 if the ledger has other rows, after its last row.
     """
     states: Counter[str] = Counter()
+    schema = _EXPORT.append(pa.field("arm", pa.string())) if has_arms else _EXPORT
     with tempfile.TemporaryFile() as errors, subprocess.Popen(
         [broadside, "ledger", "export", "--ledger", str(work.ledger(part)),
          "--tokens", str(work.part_file(part)), "--format", "jsonl"],
@@ -188,12 +192,12 @@ def export(
             rows = pa.json.open_json(
                 process.stdout, read_options=pa.json.ReadOptions(block_size=BLOCK_BYTES),
                 parse_options=pa.json.ParseOptions(
-                    explicit_schema=_EXPORT, unexpected_field_behavior="error"))
+                    explicit_schema=schema, unexpected_field_behavior="error"))
             for batch in rows:
                 states.update(batch.column(2).to_pylist())
                 yield pa.RecordBatch.from_arrays(
                     [pa.array([part] * batch.num_rows, pa.int32()), *batch.columns],
-                    names=["part", *_EXPORT.names])
+                    names=["part", *schema.names])
         except pa.ArrowInvalid as error:
             # An export that fails writes nothing: its own message says why. Another one may still be writing.
             process.stdout.close()

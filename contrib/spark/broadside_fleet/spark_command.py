@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from . import freeze_spark
-from .campaign import read_campaign
+from .campaign import CampaignFile, read_campaign
 from .driver import Driver
 from .errors import FleetError
 from .freeze import freeze
@@ -103,6 +103,8 @@ def command(arguments: Optional[Sequence[str]]) -> int:
                     " or use fewer parts for so short a list")
             canary = parsed.canary if parsed.canary is not None else (
                 campaign.canary if campaign.canary is not None else DEFAULT_CANARY)
+            if campaign.waits:
+                _check_waves(campaign, canary, manifest["parts"], spark.sparkContext.defaultParallelism)
             driver = Driver(spark, work, parsed.broadside, rate, canary, metrics)
             code = driver.run()
             settlement = Settlement(spark, work, parsed.broadside)
@@ -115,6 +117,18 @@ def command(arguments: Optional[Sequence[str]]) -> int:
     print(f"campaign {manifest['campaign_id']}: finished, {manifest['rows']:,} rows in"
           f" {len(driver.parts):,} parts, {manifest['rows_without_token']:,} rows without a token")
     return code
+
+
+def _check_waves(campaign: CampaignFile, canary: int, parts: int, cores: int) -> None:
+    """Refuses what would move rows to another wave; warns if parts would wait for each other."""
+    late = campaign.options.get("late", "send")
+    if canary and late != "send":
+        raise FleetError(
+            f"--canary {canary}: does not go with late: {late}, as the other parts begin after the canary's wave:"
+            " add --canary 0, or remove late")
+    if parts > cores:
+        print(f"broadside_spark: warning: --parts {parts}: each part waits for its waves on a core, and Spark has"
+              f" {cores}: parts that begin later send rows of earlier waves late", file=sys.stderr)
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
