@@ -224,11 +224,11 @@ package struct ZoneNumbers: ~Copyable {
         guard let field else { return defaultNumber }
         let value = reader.field(field)
         if value.form != .missing { hasValue = true }
-        guard value.isText, value.count > 0 else {
+        guard value.form != .missing, !value.isText || Self.hasText(reader.text(value)) else {
             latest = .unnamed
             return defaultNumber
         }
-        guard value.count <= Self.nameLimit else {
+        guard value.isText, value.count <= Self.nameLimit else {
             latest = .misnamed
             return defaultNumber
         }
@@ -240,10 +240,15 @@ package struct ZoneNumbers: ~Copyable {
         return defaultNumber
     }
 
+    private static func hasText(_ text: RawSpan) -> Bool {
+        (0..<text.byteCount).contains { !isBlank(text.byte(at: $0)) }
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
     /// Returns the number of a zone; `unknown` if the system does not know it.
     private mutating func makeNumber(_ bytes: [UInt8]) -> UInt16 {
-        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
-        let name = bytes.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
+        let name = bytes.drop(while: Self.isBlank).reversed().drop(while: Self.isBlank).reversed()
         guard let name = String(validating: name, as: UTF8.self), rule.isKnown(name) else {
             return RowZones.unknown
         }
