@@ -6,9 +6,9 @@ import Testing
 /// `zoneinfo` says, once, and not before its time.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct LocalTimeKillTests {
-    private static let seeds =
-        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil
-        ? [1, 2] : Array(1...40)
+    private static let isLong =
+        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] != nil
+    private static let seeds = isLong ? Array(1...40) : [1, 2]
 
     @Test(arguments: seeds)
     func `Rows are sent once and at their time, however often a run is stopped`(seed: Int) throws {
@@ -24,5 +24,23 @@ struct LocalTimeKillTests {
         #expect(
             finished.exitCode == 0 && finished.output.contains("sound:"),
             "\(finished.output.suffix(2_000))\(finished.errors.suffix(2_000))")
+    }
+
+    @Test(arguments: 1...(isLong ? 20 : 3))
+    func `Rows of a day with arms, cap and filter end as Python says, however often it is stopped`(
+        seed: Int
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let finished = try Subprocess(
+            "timeout",
+            [
+                "1500", Tool.path(of: "python3"), "-B",
+                "\(Tool.packageRoot)/Tests/Judge/campaign_day.py", Broadside.path(), directory.path,
+                "\(seed)", "4000", "30", "5",
+            ], in: directory
+        ).wait(limit: 1_520)
+        #expect(
+            finished.exitCode == 0 && finished.output.contains("sound:"),
+            "\(finished.output.suffix(3_000))\(finished.errors.suffix(2_000))")
     }
 }

@@ -6,65 +6,12 @@ and not before which time, by Python's `zoneinfo`.
 Each trial is one list, one set of options and one day, among them days of clock changes. The clock of the command
 is libfaketime's, the server is `simulate`, whose journal says which requests came. Prints `sound: ...`."""
 import collections, csv, datetime, json, os, random, signal, subprocess, sys, time, zoneinfo
-import stale_clocks
+import stale_clocks, zone_times
+from zone_times import DAYS, NO_ZONES, ZONES, due, inside, shown, utc
 
 command, folder, seed, row_count, stops = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
 choose = random.Random(seed)
-utc = datetime.timezone.utc
 SPEED = 3600
-ZONES = """Europe/Berlin Europe/London Europe/Dublin Europe/Moscow Europe/Istanbul Africa/Cairo Africa/Casablanca
-Africa/Lagos Africa/Nairobi America/New_York America/Chicago America/Denver America/Phoenix America/Los_Angeles
-America/Anchorage America/St_Johns America/Halifax America/Sao_Paulo America/Santiago America/Mexico_City
-Pacific/Honolulu Pacific/Pago_Pago Pacific/Kiritimati Pacific/Auckland Pacific/Chatham Australia/Sydney
-Australia/Adelaide Australia/Lord_Howe Australia/Perth Asia/Tokyo Asia/Kolkata Asia/Kathmandu Asia/Tehran Asia/Dubai
-Asia/Karachi Asia/Yangon Asia/Shanghai UTC""".split()
-DAYS = ["2027-03-14", "2027-03-28", "2027-10-31", "2027-11-07", "2027-04-04", "2027-10-03", "2027-06-15"]
-
-
-def shown(zone, second):
-    return datetime.datetime.fromtimestamp(second, utc).astimezone(zone).replace(tzinfo=None)
-
-
-def instant(zone, wanted):
-    """The first minute whose clock shows `wanted` or later."""
-    second = int(wanted.replace(tzinfo=utc).timestamp()) - 26 * 3600
-    second -= second % 60
-    while shown(zone, second) < wanted: second += 60
-    return second
-
-
-def minutes(text): return int(text[:2]) * 60 + int(text[3:])
-
-
-def inside(zone, second, quiet):
-    if not quiet: return False
-    start, end = map(minutes, quiet.split("-"))
-    now = shown(zone, second)
-    now = now.hour * 60 + now.minute
-    return start <= now < end if start < end else now >= start or now < end
-
-
-def settle(zone, second, quiet):
-    if not inside(zone, second, quiet): return second
-    second -= second % 60
-    while inside(zone, second, quiet): second += 60
-    return second
-
-
-def due(zone, rule, start):
-    """When a row is due, in seconds; None: never. `start` is in seconds with a fraction."""
-    if not rule["at"]: return settle(zone, start, rule["quiet"])
-    day = datetime.datetime.fromisoformat(rule["day"])
-    clock = datetime.timedelta(minutes=minutes(rule["at"]))
-    second = instant(zone, day + clock)
-    if second < start:
-        if rule["late"] == "skip": return None
-        if rule["late"] == "send": return settle(zone, start, rule["quiet"])
-        while second < start:
-            day += datetime.timedelta(days=1)
-            second = instant(zone, day + clock)
-    return settle(zone, second, rule["quiet"])
-
 
 # The list: zones, some unknown or missing, some rows without a token, some left out by a filter.
 rows = []
@@ -73,27 +20,15 @@ for number in range(row_count):
     token = "%064x" % choose.getrandbits(256)
     if choose.random() < 0.02: token = "no token"
     zone = choose.choice(zones)
-    if choose.random() < 0.05: zone = choose.choice(["", "Mars/Base", "europe/berlin", "../UTC", "+02:00"])
+    if choose.random() < 0.05: zone = choose.choice(NO_ZONES)
     rows.append((token, zone, choose.choice(["a", "b", "c", "d"])))
 with open(folder + "/list.csv", "w", newline="") as file:
     csv.writer(file).writerows([("token", "tz", "group")] + rows)
 with open(folder + "/payload.json", "w") as file: file.write('{"aps":{"alert":"hi"}}')
 day = choose.choice(DAYS)
-start = datetime.datetime.fromisoformat(day).replace(tzinfo=utc).timestamp() - 86400 * 0.6 + choose.randrange(0, 72000)
-rule = {
-    "day": day, "at": choose.choice(["09:00", "02:30", "19:15", "12:00", None]),
-    "late": choose.choice(["send", "skip", "next-day"]),
-    "quiet": choose.choice([None, "22:00-08:00", "01:00-03:00"]), "default": choose.choice([None, "Asia/Kolkata"])}
-if not rule["at"]:
-    rule["late"], rule["quiet"] = "send", rule["quiet"] or "22:00-08:00"
-elif rule["quiet"]:
-    first, last = map(minutes, rule["quiet"].split("-"))
-    at = minutes(rule["at"])
-    if (first <= at < last) if first < last else (at >= first or at < last): rule["quiet"] = None
-options = ["--zone-column", "tz", "--where", "group!=d", "--max-invalid", "100"]
-if rule["at"]: options += ["--deliver-at", rule["at"], "--on", day, "--late", rule["late"]]
-if rule["quiet"]: options += ["--quiet", rule["quiet"]]
-if rule["default"]: options += ["--zone-default", rule["default"]]
+start = zone_times.choose_start(choose, day)
+rule, options = zone_times.choose_rule(choose, day)
+options += ["--where", "group!=d", "--max-invalid", "100"]
 if choose.random() < 0.3: options += ["--canary", "20"]
 if choose.random() < 0.3: options += ["--rate", "2000"]
 
