@@ -172,7 +172,8 @@ struct SimulatorFilesTests {
         _ options: [String], message: String
     ) throws {
         let directory = try TemporaryDirectory()
-        let ended = try simulate(["--state", "state"] + options, in: directory)
+        let ended = try simulate(
+            ["--state", "\(directory.path)/state"] + options, in: directory)
         #expect(ended.exitCode == 2 && ended.errors.contains(message), "\(ended.errors)")
         #expect(ended.errors.split(separator: "\n").count == 1)
         #expect(FileManager.default.fileExists(atPath: "\(directory.path)/x") == false)

@@ -41,7 +41,7 @@ struct SurveyTests {
         try JSONDecoder().decode(Survey.self, from: Data(text.utf8))
     }
 
-    /// To write it anew: `broadside simulate --issue-tokens 1`, and in the line that it prints
+    /// To write it again: `broadside simulate --issue-tokens 1`, and in the line that it prints
     /// `doctor --survey docs/simulator-responses.json` in place of `send`, up to the topic.
     @Test func `The simulator's survey in the repository is how the simulator responds`() throws {
         let simulation = try Simulation(["--issue-tokens", "1"])

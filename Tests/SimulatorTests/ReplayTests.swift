@@ -104,4 +104,21 @@ import Testing
             report.contains(
                 "replay: 6 replayed, 2 after the last line of their token, 1 of other tokens"))
     }
+
+    @Test(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))
+    func `A recorded request that was not processed is refused so that it can be repeated`() throws
+    {
+        let file = try folder.write(
+            "untaken", "{\"token\":\"00fc\",\"status\":0}\n{\"token\":\"00fc\",\"status\":200}\n")
+        let harness = try EndpointHarness { $0.replay = file }
+        let fields = IndependentClient.fields(
+            harness, bearer: try harness.providerToken(), token: "00fc")
+        let events = try IndependentClient.converse(
+            harness, [.request(fields, body: "{}"), .request(fields, body: "{}")])
+        // REFUSED_STREAM (RFC 9113 section 8.7).
+        #expect(events.filter { $0.kind == "reset" }.map(\.code) == [7])
+        #expect(events.compactMap(\.status) == [200])
+        let totals = harness.stop()
+        #expect(totals.requests == 1 && totals.accepted == 1)
+    }
 }

@@ -85,7 +85,7 @@ struct HarmlessRequest {
         addMethods(add)
         add("topic-missing", "without apns-topic") { $0.without = ["apns-topic"] }
         field("topic-empty", "an empty apns-topic", "apns-topic", "")
-        field("topic-foreign", "the topic of nobody", "apns-topic", "invalid.broadside.survey")
+        field("topic-foreign", "an unknown topic", "apns-topic", "invalid.broadside.survey")
         field("topic-malformed", "a topic with a space", "apns-topic", "not a topic")
         add("topic-twice", "apns-topic twice") {
             $0.fields = [("apns-topic", topic ?? ""), ("apns-topic", topic ?? "")]

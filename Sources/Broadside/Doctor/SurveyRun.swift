@@ -112,11 +112,11 @@ public enum SurveyRun {
                 count = 0
             }
             count += 1
-            var entry = try answer(harmless, server, &connection)
+            var entry = try exchange(harmless, server, &connection)
             if entry == nil {
                 // The connection had ended before the request.
                 connection = try server.connect()
-                entry = try answer(harmless, server, &connection)
+                entry = try exchange(harmless, server, &connection)
             }
             survey.add(
                 harmless.name,
@@ -128,7 +128,7 @@ public enum SurveyRun {
 
     /// Sends one request; nil if the server did not act on it. The connection becomes nil if it can
     /// serve no further request.
-    private static func answer(
+    private static func exchange(
         _ harmless: HarmlessRequest, _ server: SingleRequestServer,
         _ connection: inout BlockingConnection?
     ) throws(BroadsideError) -> ResponseSurvey.Entry? {

@@ -14,7 +14,7 @@ final class Replay: Sendable {
     /// Maximum size of the file, bytes.
     private static let sizeLimit = 256 << 20
 
-    /// How many requests were answered from the file.
+    /// How many requests got a response from the file.
     struct Counts: Sendable, Equatable {
         /// Requests with a line of their own.
         var replayed: UInt64 = 0
