@@ -28,6 +28,8 @@ enum PropertyName {
         if credential.contains(option) { return "Campaign.credential" }
         if tokens.contains(option) { return "Campaign.tokens" }
         if server.contains(option) { return "RunOptions.server" }
+        if option == "proxy" { return "APNsProxy" }
+        if option == "proxy-auth-file" { return "APNsProxy.loginFile" }
         if option == "ledger" { return "the ledger's URL" }
         if option == "collapse-id" { return "Campaign.collapseID" }
         if option == "label" { return "Campaign.labels" }

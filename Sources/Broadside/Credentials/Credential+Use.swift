@@ -40,7 +40,7 @@ extension Credential {
     }
 
     /// Description for people, without secrets.
-    var summary: String {
+    package var summary: String {
         switch self {
         case .key(let key, let keyID, let teamID):
             "signing key \(keyID) of team \(teamID)"
@@ -108,7 +108,7 @@ extension Credential {
 
     /// Checks that a run can continue with this credential in place of another, without changing
     /// the campaign.
-    func checkSuccession(
+    package func checkSuccession(
         of other: Credential, headers: NotificationHeaders
     ) throws(BroadsideError) {
         switch (other, self) {

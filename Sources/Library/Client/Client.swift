@@ -10,7 +10,10 @@ internal import Synchronization
 /// client per credential for the life of the program.
 public final class Client: Sendable {
     private let queue: PushQueue
-    private let credential: NotificationHeaders.Credential
+    private let options: ClientOptions
+    /// Credential of further requests.
+    private let current: Mutex<ClientCredential>
+    private let kind: NotificationHeaders.Credential
     private let timeout: UInt64
 
     /// Reads and checks the credential; a connection is opened for the first push.
@@ -28,7 +31,9 @@ public final class Client: Sendable {
             try Self.make(credential, options)
         }.get()
         queue = made.queue
-        self.credential = made.kind
+        self.options = options
+        kind = made.credential.credential.kind
+        current = Mutex(made.credential)
         timeout = options.timeout.wholeNanoseconds
     }
 
@@ -36,23 +41,32 @@ public final class Client: Sendable {
 
     private static func make(
         _ credential: APNsCredential, _ choices: ClientOptions
-    ) throws(BroadsideError) -> (queue: PushQueue, kind: NotificationHeaders.Credential) {
-        var options = SendOptions()
-        choices.server.apply(to: &options)
-        try credential.apply(to: &options)
-        var warnings: [String] = []
-        let read = try Credential.read(options, warnings: &warnings)
-        let route = try Route.read(options, warnings: &warnings)
-        for warning in warnings {
-            choices.logger?.log(RunLogEntry(line: "broadside: warning: \(warning)"))
-        }
-        let context = try CampaignRun.tlsContext(options, read, resumesSessions: true)
+    ) throws(BroadsideError) -> (queue: PushQueue, credential: ClientCredential) {
+        let read = try ClientCredential(credential, choices)
         let queue = try PushQueue(limit: choices.pushesLimit)
-        let loop = try ClientLoop(queue, choices, route, route.tlsConfiguration(context), read)
+        let loop = ClientLoop(queue, choices, read)
         // SAFETY: the loop belongs to the thread that is started here.
         nonisolated(unsafe) let unshared = loop
         try HostedRun { _ in }.start { unsafe unshared.run() }
-        return (queue, read.kind)
+        return (queue, read)
+    }
+
+    /// Sends all further requests with another credential: a new key, or a renewed certificate. The
+    /// same credential has its files read again.
+    ///
+    /// Connections are replaced; requests in flight still get their responses.
+    ///
+    /// - Throws: If the credential is wrong or of another kind, or a provider token is another team's;
+    ///   then the previous one stays in use.
+    public func replaceCredential(_ credential: APNsCredential) async throws(CampaignError) {
+        let read = try await OwnThread.run { [options] () throws(BroadsideError) in
+            try ClientCredential(credential, options)
+        }.get()
+        try current.withLock { (current) throws(CampaignError) in
+            try read.checkSuccession(of: current)
+            current = read
+            queue.replaceCredential(read)
+        }
     }
 
     /// Number of pushes that are awaited.
@@ -69,7 +83,7 @@ public final class Client: Sendable {
     public func send(_ push: Push) async throws(CampaignError) -> PushResponse {
         let (deadline, isFar) = Clock.now().nanoseconds.addingReportingOverflow(timeout)
         let request = try PushRequest(
-            push, credential: credential, deadline: isFar ? .max : deadline)
+            push, credential: kind, deadline: isFar ? .max : deadline)
         let outcome = await withTaskCancellationHandler { () -> PushRequest.Outcome in
             await withCheckedContinuation {
                 (task: CheckedContinuation<PushRequest.Outcome, Never>) in

@@ -4,7 +4,7 @@ import BroadsideEngine
 import BroadsideSupport
 
 /// Provider token of a client, which is renewed in time. Belongs to the client's thread.
-struct ClientAuthorization {
+struct ClientAuthorization: Sendable {
     /// Value of `authorization`; nil with a certificate.
     private(set) var value: [UInt8]?
     private var credential: Credential

@@ -5,17 +5,18 @@ import BroadsideHTTP2
 import BroadsideRing
 import BroadsideSupport
 import BroadsideTLS
+internal import FoundationEssentials
 internal import Glibc
 
 /// One connection of a client, on its thread: a socket that never blocks, TLS and HTTP/2.
 ///
-///     connecting --> handshake --> SETTINGS --> open --> draining --> closed
-///          |             |             |          |          |
-///          '-------------'-------------'----------'----------'------> closed, with its failure
+///     connecting --> (tunnel) --> handshake --> SETTINGS --> open --> draining --> closed
+///          |            |             |             |          |          |
+///          '------------'-------------'-------------'----------'----------'------> closed, with its failure
 @safe final class ClientConnection {
     /// What happened to a push.
     enum Outcome {
-        case response(PushRequest, status: UInt16, ReasonBody, reason: String?)
+        case response(PushRequest, status: UInt16, ReasonBody, reason: String?, uniqueID: UUID?)
         /// The server did not act on it.
         case notProcessed(PushRequest)
         /// Sent, and the response does not come.
@@ -23,7 +24,7 @@ internal import Glibc
     }
 
     private enum Phase {
-        case connecting, handshake, settings, open, closed
+        case connecting, tunnel, handshake, settings, open, closed
     }
 
     /// Time for connection, handshake and SETTINGS, and without a sign of life, nanoseconds.
@@ -38,6 +39,8 @@ internal import Glibc
 
     let descriptor: Int32
     private var phase = Phase.connecting
+    /// Opens the way through a proxy; nil without one.
+    private var tunnel: ProxyTunnelStateMachine?
     private var session: TLSSession
     private var http: ClientConnectionStateMachine
     private var mirror = DynamicTableMirror()
@@ -70,6 +73,11 @@ internal import Glibc
         hasProviderToken: Bool, now: UInt64
     ) throws(BroadsideError) {
         self.authority = authority
+        if let proxy = configuration.tunnel {
+            tunnel = ProxyTunnelStateMachine(proxy)
+        } else {
+            tunnel = nil
+        }
         openedAt = now
         heardAt = now
         // Before the first response, APNs accepts one request with a provider token.
@@ -119,9 +127,9 @@ internal import Glibc
 
     /// Begins no new requests; the connection ends when those in flight have ended.
     func drain() {
-        guard phase == .open, !isDraining else { return }
+        guard phase != .closed, !isDraining else { return }
         isDraining = true
-        http.shutdown()
+        if phase == .open { http.shutdown() }
     }
 
     // MARK: Requests
@@ -273,9 +281,32 @@ internal import Glibc
             fail(describe(errno: result == 0 ? code : errno))
             return false
         }
+        guard tunnel == nil else {
+            phase = .tunnel
+            _ = openTunnel([])
+            return phase != .closed
+        }
         phase = .handshake
         feed([])
         return phase != .closed
+    }
+
+    /// Exchanges bytes with the proxy.
+    ///
+    /// - Returns: Received bytes that are the server's.
+    private func openTunnel(_ bytes: [UInt8]) -> [UInt8] {
+        assert(phase == .tunnel, "the proxy is asked once")
+        var offset = 0
+        var action = ProxyTunnelStateMachine.Action.wait
+        ciphertext += [UInt8](capacity: 16_384) { request in
+            action = tunnel?.receive(bytes.rawSpan, at: &offset, output: &request) ?? .open
+        }
+        switch action {
+        case .wait: break
+        case .open: phase = .handshake
+        case .refused(let error): fail(error.message)
+        }
+        return Array(bytes[offset...])
     }
 
     private func receive(_ now: UInt64) {
@@ -285,12 +316,17 @@ internal import Glibc
             if count < 0, errno == EAGAIN { return }
             guard count >= 0 else { return fail(describe(errno: errno)) }
             guard count > 0 else {
+                if phase == .tunnel {
+                    return fail(tunnel?.closedEarly.message ?? "the proxy closed the connection")
+                }
                 let error = session.receiveEnd()
                 return fail(error?.sentence ?? "the server closed the connection")
             }
             heardAt = now
             pingedAt = nil
-            feed(Array(room[..<count]))
+            var bytes = Array(room[..<count])
+            if phase == .tunnel { bytes = openTunnel(bytes) }
+            if phase != .tunnel { feed(bytes) }
         }
     }
 
@@ -335,12 +371,17 @@ internal import Glibc
                 let bytes = [UInt8](http.responseBody)
                 let text = body.textRange.map { String(decoding: bytes[$0], as: UTF8.self) }
                 outcomes.append(
-                    .response(request, status: status, body, reason: body.reason?.text ?? text))
+                    .response(
+                        request, status: status, body, reason: body.reason?.text ?? text,
+                        uniqueID: nil))
             case .identified(let tag):
                 hasResponded = true
                 guard let request = requests.removeValue(forKey: tag) else { continue }
+                let text = String(decoding: [UInt8](http.responseBody), as: UTF8.self)
                 outcomes.append(
-                    .response(request, status: 200, ReasonBody.parse(RawSpan()), reason: nil))
+                    .response(
+                        request, status: 200, ReasonBody.parse(RawSpan()), reason: nil,
+                        uniqueID: UUID(uuidString: text)))
             case .notProcessed(let tag):
                 guard let request = requests.removeValue(forKey: tag) else { continue }
                 outcomes.append(.notProcessed(request))
@@ -356,6 +397,9 @@ internal import Glibc
             case .settingsChanged, .pong: break
             }
         }
+        assert(
+            phase == .closed || requests.count == http.openStreamCount,
+            "each open stream has its push")
     }
 
     // MARK: End
@@ -380,6 +424,7 @@ internal import Glibc
     private func close() {
         phase = .closed
         plaintext = []
+        assert(sentCount <= ciphertext.count, "no more is sent than there is")
         for request in requests.values { outcomes.append(.lost(request)) }
         requests = [:]
     }

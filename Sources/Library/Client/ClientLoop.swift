@@ -12,8 +12,8 @@ final class ClientLoop {
     private let options: ClientOptions
     private let route: Route
     private let authority: [UInt8]
-    private let configuration: TLSConfigurationBox.Value
     private let hasProviderToken: Bool
+    private var configuration: TLSConfigurationBox.Value
     private var authorization: ClientAuthorization
     private let resolver: BackgroundWorker<Void, Result<[SocketAddress], BroadsideError>>
     private var isResolving = false
@@ -34,23 +34,21 @@ final class ClientLoop {
     /// Pause after no address could be connected, nanoseconds.
     private static var pause: UInt64 { second }
 
-    init(
-        _ queue: PushQueue, _ options: ClientOptions, _ route: Route,
-        _ configuration: TLSConfigurationBox.Value, _ credential: Credential
-    ) throws(BroadsideError) {
+    init(_ queue: PushQueue, _ options: ClientOptions, _ credential: ClientCredential) {
         self.queue = queue
         self.options = options
+        let route = credential.route
         self.route = route
-        self.configuration = configuration
-        hasProviderToken = credential.kind == .providerToken
-        authorization = try ClientAuthorization(
-            credential, nowSeconds: Clock.now().wallMilliseconds / 1000)
+        configuration = credential.configuration
+        authorization = credential.authorization
+        hasProviderToken = authorization.value != nil
         let host = route.host.contains(":") ? "[\(route.host)]" : route.host
         authority = Array((route.port == 443 ? host : "\(host):\(route.port)").utf8)
         resolver = BackgroundWorker { [queue, route] _ in
             defer { queue.wake() }
+            let (name, port) = route.nameToResolve
             do {
-                return .success(try Resolver.resolve(route.host, port: route.port))
+                return .success(try Resolver.resolve(name, port: port))
             } catch {
                 return .failure(BroadsideError("\(error)", exitCode: ExitCode.failure))
             }
@@ -63,6 +61,7 @@ final class ClientLoop {
             let new = queue.takeNew()
             waiting += new.requests
             isClosed = new.isClosed
+            if let credential = new.credential { replace(credential) }
             let now = Clock.now()
             authorization.renew(now.wallMilliseconds / 1000)
             expire(now.nanoseconds)
@@ -75,6 +74,15 @@ final class ClientLoop {
         }
         for connection in connections { connection.end() }
         queue.finish()
+    }
+
+    /// Has further requests sent with another credential, over connections of their own.
+    private func replace(_ credential: ClientCredential) {
+        assert(credential.route.port == route.port && credential.route.host == route.host)
+        assert((credential.authorization.value != nil) == hasProviderToken, "the kind stays")
+        configuration = credential.configuration
+        authorization = credential.authorization
+        for connection in connections { connection.drain() }
     }
 
     private var waitingCount: Int { waiting.count - firstWaiting }
@@ -138,8 +146,9 @@ final class ClientLoop {
     }
 
     private func end(_ request: PushRequest, _ outcome: PushRequest.Outcome) {
-        request.finish(outcome)
+        // In this order, so that no push is awaited whose task continues.
         queue.release(1)
+        request.finish(outcome)
     }
 
     // MARK: Responses
@@ -180,7 +189,7 @@ final class ClientLoop {
                                 + "later")))
             }
             putBack(request)
-        case .response(let request, let status, let body, let reason):
+        case .response(let request, let status, let body, let reason, let uniqueID):
             let response = ResponseClass.classify(status: status, reason: body.reason)
             if response.connection != .none { connection.drain() }
             if response.row == .retryWithRenewedToken,
@@ -195,7 +204,7 @@ final class ClientLoop {
                     PushResponse(
                         id: request.id, status: Int(status), reason: reason,
                         unregisteredAt: body.timestampMilliseconds.map(Date.init(milliseconds:)),
-                        meaning: PushResponse.Meaning(response))))
+                        meaning: PushResponse.Meaning(response), uniqueID: uniqueID)))
         }
     }
 

@@ -41,6 +41,9 @@ public struct PushResponse: Sendable, Equatable {
     public let unregisteredAt: Date?
     /// What the response means for the device and the sender.
     public let meaning: Meaning
+    /// Key of the delivery log in Apple's console (apns-unique-id); nil outside the development
+    /// environment.
+    public let uniqueID: UUID?
 
     /// What a response means.
     public enum Meaning: String, Sendable {

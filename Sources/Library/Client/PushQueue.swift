@@ -6,6 +6,8 @@ internal import Synchronization
 final class PushQueue: Sendable {
     private struct State: Sendable {
         var new: [PushRequest] = []
+        /// Credential that the thread has not taken yet.
+        var credential: ClientCredential?
         /// Pushes that the thread has not released, including the new ones.
         var count = 0
         var isClosed = false
@@ -49,6 +51,7 @@ final class PushQueue: Sendable {
             }
             state.count += 1
             state.new.append(request)
+            assert(state.new.count <= state.count, "a new push is awaited")
             return (nil, state.new.count == 1)
         }
         if isFirst { event.signal() }
@@ -57,6 +60,12 @@ final class PushQueue: Sendable {
 
     private static var closed: CampaignError {
         CampaignError(.stopped, "the client is closed: make another one")
+    }
+
+    /// Has the thread send all that it has not sent with another credential.
+    func replaceCredential(_ credential: ClientCredential) {
+        state.withLock { $0.credential = credential }
+        event.signal()
     }
 
     /// Takes no more pushes; the thread ends when those that are awaited have ended.
@@ -81,11 +90,11 @@ final class PushQueue: Sendable {
     /// Wakes the thread.
     func wake() { event.signal() }
 
-    /// Takes the new pushes.
-    func takeNew() -> (requests: [PushRequest], isClosed: Bool) {
+    /// Takes the new pushes, and the credential if there is a new one.
+    func takeNew() -> (requests: [PushRequest], credential: ClientCredential?, isClosed: Bool) {
         state.withLock { state in
-            defer { state.new = [] }
-            return (state.new, state.isClosed)
+            defer { (state.new, state.credential) = ([], nil) }
+            return (state.new, state.credential, state.isClosed)
         }
     }
 
@@ -104,6 +113,8 @@ final class PushQueue: Sendable {
                 state.closers = []
                 state.new = []
             }
+            assert(!state.isOver, "a thread ends once")
+            assert(state.count == state.new.count, "each push was released")
             state.isClosed = true
             state.isOver = true
             return (state.closers, state.new)

@@ -1,0 +1,48 @@
+import BroadsideAPNs
+import BroadsideCampaigns
+import BroadsideEngine
+import BroadsideSupport
+import BroadsideTLS
+
+/// A client's credential with all that depends on it, read and checked.
+struct ClientCredential: Sendable {
+    let credential: Credential
+    let authorization: ClientAuthorization
+    let route: Route
+    let configuration: TLSConfigurationBox.Value
+
+    /// Reads the credential's files, and those of server and proxy.
+    init(_ source: APNsCredential, _ choices: ClientOptions) throws(BroadsideError) {
+        var options = SendOptions()
+        choices.server.apply(to: &options)
+        choices.proxy?.apply(to: &options)
+        try source.apply(to: &options)
+        var warnings: [String] = []
+        credential = try Credential.read(options, warnings: &warnings)
+        route = try Route.read(options, warnings: &warnings)
+        for warning in warnings {
+            choices.logger?.log(RunLogEntry(line: "broadside: warning: \(warning)"))
+        }
+        let context = try CampaignRun.tlsContext(options, credential, resumesSessions: true)
+        configuration = route.tlsConfiguration(context)
+        authorization = try ClientAuthorization(
+            credential, nowSeconds: Clock.now().wallMilliseconds / 1000)
+        assert((authorization.value == nil) == (credential.kind == .certificate))
+    }
+
+    /// Checks that pushes can go on with this credential in place of another.
+    func checkSuccession(of other: ClientCredential) throws(CampaignError) {
+        guard credential.kind == other.credential.kind else {
+            throw CampaignError(
+                .invalid, property: "APNsCredential",
+                "the credential is of another kind (\(credential.summary)): make another client")
+        }
+        do throws(BroadsideError) {
+            // A push always names its topic.
+            try credential.checkSuccession(
+                of: other.credential, headers: NotificationHeaders(topic: ""))
+        } catch {
+            throw CampaignError(error)
+        }
+    }
+}
