@@ -115,5 +115,6 @@ public struct NotificationID: Sendable, Hashable {
         campaign = (words.0 & ~0xffff) | (words.0 & 0xfff) << 4 | (words.1 >> 58 & 0xf)
         part = UInt16(words.1 >> 48 & 0x3ff)
         row = words.1 & (NotificationID.rowLimit - 1)
+        assert(high == words.0 && low == words.1, "the parts have all bits of the text")
     }
 }

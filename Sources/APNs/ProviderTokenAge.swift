@@ -34,6 +34,8 @@ public enum ProviderTokenAge {
     ///
     /// - Parameter seconds: Seconds since 1970.
     public static func issueTime(at seconds: UInt64) -> UInt64 {
-        windowStart(seconds - min(seconds, changeSeconds))
+        let issued = windowStart(seconds - min(seconds, changeSeconds))
+        assert(seconds - issued < windowSeconds + changeSeconds, "a token in use is young enough")
+        return issued
     }
 }

@@ -26,6 +26,8 @@ public struct PushTypeRules: Sendable, Equatable {
         _ topicSuffix: String?, priorities: Priorities = .all,
         maximumPayloadCount: Int = PayloadRules.maximumCount, credential: Credential = .any
     ) {
+        assert(topicSuffix?.hasPrefix(".") ?? true, "a suffix begins with its dot")
+        assert(!priorities.isEmpty, "a push type has a default priority")
         self.topicSuffix = topicSuffix
         self.priorities = priorities
         self.maximumPayloadCount = maximumPayloadCount

@@ -134,6 +134,9 @@ final class FollowOutput {
         tail = Array(
             (tail + bytes.suffix(FollowCursor.Output.tailByteCountMax)).suffix(
                 FollowCursor.Output.tailByteCountMax))
+        assert(
+            tail.count == min(Int(clamping: byteCount), FollowCursor.Output.tailByteCountMax),
+            "the tail is the output's end")
     }
 
     /// Syncs the written bytes to disk.

@@ -204,7 +204,12 @@ public final class LedgerFollower {
     private func saveCursor() throws(BroadsideError) {
         cursor.output = try output.flush()
         guard let path = request.cursor else { return }
-        for tail in tails { cursor.segments[tail.name] = tail.emitted }
+        for tail in tails {
+            assert(
+                cursor.segments[tail.name].map { $0 <= tail.emitted } ?? true,
+                "a cursor does not go back")
+            cursor.segments[tail.name] = tail.emitted
+        }
         // A fixed name, so that the next follower replaces the file of one that is killed here.
         let folder = OutputRule.parent(of: path)
         let temporary = "\(folder)/.\(path.parts(atLast: "/")?.1 ?? path[...]).new"

@@ -109,6 +109,7 @@ struct MergedExport {
     private func nextPart() -> (part: ExportPart, limit: UInt64)? {
         var first: (index: Int, row: UInt64)?
         var limit = UInt64.max
+        assert(parts.count > 1, "one part is written as it is")
         for index in parts.indices {
             let row = parts[index].nextRow
             if row < first?.row ?? .max {

@@ -120,6 +120,7 @@ public final class OutputFile {
     /// allocated page by page, filling the cache costs several times as much as generating the
     /// list.
     private func passOn() throws(BroadsideError) {
+        assert(writtenCount > syncedCount, "a sync of nothing")
         guard fdatasync(descriptor) == 0 else {
             throw BroadsideError("\(path ?? ""): \(describe(errno: errno))", exitCode: 5)
         }
@@ -147,6 +148,7 @@ public final class OutputFile {
     public func finish() throws(BroadsideError) {
         try settle()
         guard let path, let temporary else { return }
+        assert(!isFinished, "a file takes its place once")
         guard SystemCall.rename(temporary, path) == 0 else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
         }

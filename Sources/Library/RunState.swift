@@ -48,6 +48,7 @@ final class RunState: RunObserver {
     func begin() {
         let start = state.withLock { state in
             defer { state.start = nil }
+            if case .ended = state.phase { assertionFailure("a run begins before it ends") }
             state.phase = .sending
             return state.start
         }
@@ -74,6 +75,7 @@ final class RunState: RunObserver {
     func finish(_ failure: BroadsideError?) {
         let result = result(of: state.withLock { $0.end }, failure)
         let last = state.withLock { state -> State in
+            if case .ended = state.phase { assertionFailure("a run ends once") }
             defer {
                 state.phase = .ended(result)
                 state.start = nil

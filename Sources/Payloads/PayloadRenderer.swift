@@ -156,6 +156,10 @@ internal import BroadsideSupport
                 scripts.append(script(collapse.segments, collapse.tail))
             }
         }
+        assert(
+            armScripts.allSatisfy {
+                Int($0.payload) < set.templates.count && Int($0.collapse) < scripts.count
+            }, "an arm's scripts are there")
         self.armScripts = FixedBuffer(armScripts)
         topicScript = set.topic == nil ? nil : scripts.count
         if let topic = set.topic {
@@ -269,6 +273,8 @@ internal import BroadsideSupport
         shape.template = UInt16(template)
         shape.payloadCount = UInt16(payloadCount)
         shape.count = UInt16(count)
+        assert(payloadCount <= limit, "a payload beyond the limit is refused")
+        assert(Int(shape.collapseCount) <= count, "the collapse ID is the last piece")
         return .made(shape)
     }
 

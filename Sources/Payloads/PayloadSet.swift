@@ -27,6 +27,7 @@ public struct PayloadSet: Sendable {
             self.names = known.map { (Array($0.key.utf8), $0.value) }
                 .sorted { $0.0.lexicographicallyPrecedes($1.0) }
             self.fallback = fallback
+            assert(names.allSatisfy { known[$0.key] == $0.value }, "a file's own name comes first")
         }
     }
 
@@ -66,6 +67,15 @@ public struct PayloadSet: Sendable {
         topic: RowTopic? = nil, arms: ArmPayloads? = nil, limit: Int
     ) {
         precondition(!templates.isEmpty && templates.count <= Self.templateLimit)
+        assert(
+            choice.map { $0.names.allSatisfy { templates.indices.contains($0.template) } } ?? true,
+            "each value has a payload of the set")
+        assert(
+            choice?.fallback.map(templates.indices.contains) ?? true,
+            "the default is a payload of the set")
+        assert(
+            arms?.own.compactMap(\.template).allSatisfy(templates.indices.contains) ?? true,
+            "an arm's payload is in the set")
         self.templates = templates
         self.choice = choice
         self.collapse = collapse

@@ -69,6 +69,12 @@ public struct PayloadTemplate: Sendable, Equatable {
         self.tail = tail
         self.uses = uses
         constantCount = segments.reduce(tail.count) { $0 + $1.constant.count }
+        assert(Set(uses.map(\.column)).count == uses.count, "a column is listed once")
+        assert(
+            segments.allSatisfy { segment in
+                uses.contains { $0.column == segment.placeholder.column }
+            }, "each placeholder's column is listed")
+        assert(segments.count { $0.placeholder.kind == .fit } <= 1, "one value is shortened")
     }
 }
 

@@ -118,6 +118,8 @@ struct TopicFinder: ~Copyable {
         let text = [UInt8](topic)
         let finding = topics.find(text)
         guard case .number(let number) = finding else { return finding }
+        assert(slots[slot] == 0, "a topic is entered into a free slot")
+        assert(counts[Int(number)] == 0, "a topic is entered once")
         slots[slot] = UInt16(number) + 1
         counts[Int(number)] = UInt8(text.count)
         for (offset, byte) in text.enumerated() {

@@ -8,6 +8,7 @@ public enum JSONEscapes {
     /// - Returns: Offset of the first unpaired surrogate, which is not valid text; nil if all is well.
     public static func decode(_ inside: RawSpan, into output: inout OutputRawSpan) -> Int? {
         var offset = 0
+        let start = output.byteCount
         while offset < inside.byteCount {
             let byte = inside.byte(at: offset)
             guard byte == UInt8(ascii: "\\") else {
@@ -42,6 +43,7 @@ public enum JSONEscapes {
             default: output.append(letter)
             }
         }
+        assert(output.byteCount <= start + inside.byteCount, "an escape is longer than its text")
         return nil
     }
 

@@ -109,6 +109,8 @@ public struct JSONTokenizer: Sendable {
     }
 
     private mutating func close(_ kind: Token.Kind) -> Token {
+        assert(depth > 0, "only what is open is closed")
+        assert((levels & 1 == 1) == (kind == .objectEnd), "the innermost level is closed")
         let token = Token(kind: kind, start: offset, count: 1, hasEscapes: false)
         offset += 1
         depth -= 1

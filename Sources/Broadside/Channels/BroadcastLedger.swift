@@ -169,6 +169,8 @@ final class BroadcastLedger {
             let text = reason == nil ? reasonText.map { Array($0.utf8) } : nil
             record(state, status, reason, text ?? [], attempts, now)
         }
+        assert(state != .accepted || status == 200, "only a 200 is an acceptance")
+        assert(state.isSettled, "an outcome is final")
         try write()
         outcome = Outcome(
             state: state, status: status, reason: reason?.text ?? reasonText ?? "",

@@ -79,7 +79,10 @@ package final class RunPasses {
     package var quietAt: UInt64? { waves?.nextQuiet(after: dueAt) }
 
     /// Ends the pass at the begin of quiet hours.
-    package func beginQuiet() { isQuiet = true }
+    package func beginQuiet() {
+        assert(waves != nil, "only zones have quiet hours")
+        isQuiet = true
+    }
 
     /// Whether more rows are due after the pass.
     package func hasNext(_ now: Now) -> Bool { nextTime(now) != nil }
@@ -108,6 +111,7 @@ package final class RunPasses {
 
     /// Adds the statistics of a pass to those of the process.
     func add(_ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double) {
+        assert(seconds >= 0, "a pass does not end before it begins")
         self.statistics.add(statistics)
         self.latency.add(latency)
         sendingSeconds += seconds

@@ -40,4 +40,19 @@ struct CommandDescription: Sendable {
     let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }
+
+    /// Checks that the command's parts fit together; without effect in releases.
+    func checkParts() {
+        assert(
+            Set(options.map(\.name)).count == options.count, "\(name): an option is there twice")
+        assert(
+            essentials.allSatisfy { options.named($0) != nil },
+            "\(name): -h shows an option that is not there")
+        assert(essentials.count <= 10, "\(name): -h fits on a screen")
+        assert(
+            Set(subcommands).count == subcommands.count, "\(name): a subcommand is there twice")
+        assert(
+            passedOverInCampaign.allSatisfy { options.named($0) == nil },
+            "\(name): an option of the command is not passed over")
+    }
 }

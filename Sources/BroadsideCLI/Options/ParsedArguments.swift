@@ -28,6 +28,7 @@ struct ParsedArguments {
     init(
         _ arguments: [String], command: CommandDescription, among commands: [CommandDescription]
     ) throws(BroadsideError) {
+        command.checkParts()
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             guard argument.starts(withBytes: "--"), argument.utf8.count > 2 else {
@@ -129,6 +130,7 @@ struct ParsedArguments {
 
     /// Adds an option from a campaign file.
     mutating func add(_ name: String, values texts: [String], location: String) {
+        assert(values[name] == nil, "the command line goes before the file")
         values[name] = texts
         locations[name] = location
     }

@@ -29,6 +29,7 @@ package struct Proportion: Sendable, Equatable {
         // Exact at the ends, whatever rounding does.
         let low = count == 0 ? 0 : max(0, center - half)
         let high = count == total ? 1 : min(1, center + half)
+        assert((low - 1e-9...high + 1e-9).contains(share), "an interval has its own share")
         return low...high
     }
 

@@ -108,6 +108,7 @@ package struct RunSampler {
         snapshot.rateLimit = milliRate.map { Double($0) / 1000 }
         snapshot.ramp = ramp
         take(report)
+        assert(snapshot.counts.settled >= before.counts.settled, "what is settled stays settled")
         takeRows(list)
         let period = report.latency.since(before.latencyCounts)
         snapshot.latencyNow = RunSnapshot.Latency(period)

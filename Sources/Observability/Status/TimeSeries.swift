@@ -94,10 +94,14 @@ package struct TimeSeries: Sendable, Equatable {
 
     /// Points merged in pairs.
     static func halved(_ points: [Point]) -> [Point] {
-        Swift.stride(from: 0, to: points.count, by: 2).map { index in
+        let merged = Swift.stride(from: 0, to: points.count, by: 2).map { index in
             var point = points[index]
             if index + 1 < points.count { point.merge(points[index + 1]) }
             return point
         }
+        assert(
+            merged.reduce(0) { $0 + $1.accepted } == points.reduce(0) { $0 + $1.accepted },
+            "no row is lost by merging")
+        return merged
     }
 }

@@ -21,6 +21,7 @@ package struct Wave: Sendable, Equatable {
 
     /// Adds the rows of a zone.
     package mutating func add(_ zone: String, rows: UInt64) {
+        assert(!zones.contains(zone), "a zone's rows are added once")
         zones.append(zone)
         self.rows += rows
     }
@@ -66,7 +67,7 @@ package struct WaveProgress: Sendable, Equatable {
 
     package init(waves: [Wave], current: Int?, next: Int?, isWaiting: Bool) {
         assert(
-            (current ?? 0) <= waves.count && (next ?? 0) <= waves.count,
+            [current, next].compactMap(\.self).allSatisfy(waves.indices.contains),
             "both are waves of the campaign")
         self.waves = waves
         self.current = current

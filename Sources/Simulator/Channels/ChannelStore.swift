@@ -109,6 +109,8 @@ final class ChannelStore: Sendable {
         assert(state.channels[app]?[identifier] == nil, "an ID is never used again")
         state.channels[app, default: [:]][identifier] = Channel(storage: storage)
         state.order[app, default: []].append(identifier)
+        assert(
+            state.order[app]?.count == state.channels[app]?.count, "each channel is listed once")
         return Result(response: Response(status: 201, reason: nil), channel: identifier)
     }
 
@@ -138,6 +140,9 @@ final class ChannelStore: Sendable {
         assert(state.subscriptions >= 0, "a subscription is counted once")
         state.channels[request.app]?[request.channel] = nil
         state.order[request.app]?.removeAll { $0 == request.channel }
+        assert(
+            state.order[request.app]?.count == state.channels[request.app]?.count,
+            "a deleted channel is listed no more")
         return Result(response: Response(status: 204, reason: nil))
     }
 
@@ -166,6 +171,7 @@ final class ChannelStore: Sendable {
             channel.stored = Stored(
                 notification: notification,
                 untilMicroseconds: isFar ? limit : min(limit, expiration), pending: away)
+            assert(away.isSubset(of: channel.subscribers), "only subscribers wait for it")
             state.channels[request.app]?[request.channel] = channel
         }
         return Result(response: .accepted)

@@ -144,6 +144,8 @@ final class DeviceStore: Sendable {
         guard hasRoom(microseconds, &state) else { return }
         state.stored[token, default: []].append(new)
         state.counts.stored += 1
+        assert(
+            state.offline.holds(token), "a notification is stored for devices that are away alone")
     }
 
     /// "Notifications with this priority might be grouped and delivered in bursts."
