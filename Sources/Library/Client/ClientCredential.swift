@@ -30,7 +30,7 @@ struct ClientCredential: Sendable {
         assert((authorization.value == nil) == (credential.kind == .certificate))
     }
 
-    /// Checks that pushes can go on with this credential in place of another.
+    /// Checks that pushes can continue with this credential in place of another.
     func checkSuccession(of other: ClientCredential) throws(CampaignError) {
         guard credential.kind == other.credential.kind else {
             throw CampaignError(
