@@ -137,19 +137,20 @@ extension ClientConnectionStateMachine {
     private mutating func receiveBlock(
         _ block: RawSpan, streamID: UInt32, endsStream: Bool
     ) -> Event? {
-        let headers: ResponseHeaders
-        if !inflater.isActive, let known = headerBlockCache.headers(of: block) {
-            headers = known
+        let start: ResponseStart
+        if !inflater.isActive, let known = headerBlockCache.start(of: block) {
+            start = known
         } else {
             do throws(ConnectionError) {
-                headers = try read(block)
+                start = try read(block)
             } catch {
                 return fail(error)
             }
+            if start.status == Stream.identifiedStatus { keepUniqueID(streamID: streamID) }
         }
         switch streams.lookUp(streamID) {
         case .open(let slot):
-            return receiveResponse(headers, slot: slot, endsStream: endsStream)
+            return receiveResponse(start, slot: slot, endsStream: endsStream)
         case .idle:
             return fail(.protocolError, "HEADERS on a stream that was never opened")
         case .closedByServer:
@@ -161,12 +162,13 @@ extension ClientConnectionStateMachine {
 
     /// Decodes a block that is not in the cache.
     @inline(never)
-    private mutating func read(_ block: RawSpan) throws(ConnectionError) -> ResponseHeaders {
+    private mutating func read(_ block: RawSpan) throws(ConnectionError) -> ResponseStart {
         var headers = ResponseHeaders()
         do throws(HPACKError) {
             if !inflater.isActive, try headers.read(block) {
                 headerBlockCache.remember(block, headers)
-                return headers
+                uniqueID = headers.uniqueID
+                return ResponseStart(headers)
             }
         } catch {
             throw ConnectionError(.compressionError, "a header block makes no sense")
@@ -175,7 +177,8 @@ extension ClientConnectionStateMachine {
         guard inflater.inflate(block, into: &headers) else {
             throw ConnectionError(.compressionError, "a header block can't be decoded")
         }
-        return headers
+        uniqueID = headers.uniqueID
+        return ResponseStart(headers)
     }
 
     // MARK: Errors

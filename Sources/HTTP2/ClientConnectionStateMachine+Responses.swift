@@ -2,27 +2,26 @@
 extension ClientConnectionStateMachine {
     @inline(__always)
     mutating func receiveResponse(
-        _ headers: ResponseHeaders, slot: Int, endsStream: Bool
+        _ start: ResponseStart, slot: Int, endsStream: Bool
     ) -> Event? {
-        if headers.isMalformed { return resetMalformed(slot) }
+        if start.isMalformed { return resetMalformed(slot) }
         if streams[slot].status != 0 {
             // Trailers: they end the stream and have no pseudo-header fields (section 8.1).
-            guard endsStream, headers.status == 0 else { return resetMalformed(slot) }
+            guard endsStream, start.status == 0 else { return resetMalformed(slot) }
             return finish(slot)
         }
-        guard headers.status >= 200 else {
+        guard start.status >= 200 else {
             // A final response follows an interim one. 101 has no meaning in HTTP/2 (section 8.6),
             // and a response needs a status.
-            guard headers.status >= 100, headers.status != 101, !endsStream else {
+            guard start.status >= 100, start.status != 101, !endsStream else {
                 return resetMalformed(slot)
             }
             streams[slot].isBegun = true
             return countIdleFrame()
         }
-        streams[slot].status = headers.status
-        streams[slot].contentLength = headers.contentLength
-        streams[slot].retryAfter = headers.retryAfter
-        if let uniqueID = headers.uniqueID, headers.status == 200 { keep(uniqueID, slot: slot) }
+        streams[slot].status = start.status
+        streams[slot].contentLength = start.contentLength
+        streams[slot].retryAfter = start.retryAfter
         return endsStream ? finish(slot) : nil
     }
 
@@ -89,14 +88,17 @@ extension ClientConnectionStateMachine {
     }
 
     /// Keeps the apns-unique-id of an acceptance, in the place of a body, which has no meaning then.
+    /// Apart from the rest, because only the development environment sends one.
     @inline(never)
-    private mutating func keep(_ uniqueID: UniqueID, slot: Int) {
+    mutating func keepUniqueID(streamID: UInt32) {
+        guard let uniqueID, case .open(let slot) = streams.lookUp(streamID),
+            streams[slot].status == 0
+        else { return }
         assert(streams[slot].bodySlot == BodyPool.none, "headers come before the body")
         streams[slot].bodySlot = bodies.takeSlot()
         // SAFETY: the stream has the slot, which has `keptCount` bytes, more than the text.
         unsafe uniqueID.write(to: bodies.bytes(of: streams[slot].bodySlot))
         streams[slot].bodyCount = UInt16(UniqueID.textCount)
-        streams[slot].isIdentified = true
     }
 
     /// Appends to the kept body of a response that has several frames.
@@ -165,10 +167,9 @@ extension ClientConnectionStateMachine {
         }
         flood.progress()
         if stream.status != 403 { isGateOpen = true }
-        if stream.isIdentified {
-            assert(responseByteCount == UniqueID.textCount, "the kept bytes are the ID alone")
-            return .identified(tag: stream.tag)
-        }
+        assert(
+            !stream.isIdentified || responseByteCount == UniqueID.textCount,
+            "the kept bytes are the ID alone")
         return .response(tag: stream.tag, status: stream.status)
     }
 

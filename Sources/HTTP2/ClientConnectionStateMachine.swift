@@ -48,6 +48,10 @@ internal import Synchronization
         }
     }
 
+    /// Status of a 200 with an apns-unique-id. It is no case of its own, because each response would
+    /// pay for the distinction.
+    public static var identifiedStatus: UInt16 { Stream.identifiedStatus }
+
     /// Events for the caller.
     public enum Event: Sendable, Equatable {
         /// The server's first SETTINGS arrived: requests may start.
@@ -55,10 +59,9 @@ internal import Synchronization
         /// Later SETTINGS arrived: stream limit, windows and `headerTableSize` may have changed.
         case settingsChanged
         /// The response to the request `tag` is complete and its stream closed. Until the next call
-        /// `responseBody` and `retryAfter` refer to it.
+        /// `responseBody` and `retryAfter` refer to it. The status of a 200 with an
+        /// `apns-unique-id` is `identifiedStatus`, and `responseBody` is the ID.
         case response(tag: UInt32, status: UInt16)
-        /// The same for a 200 with an `apns-unique-id`, which `responseBody` is then.
-        case identified(tag: UInt32)
         /// The server did not act on the request `tag` (RFC 9113 section 8.7).
         case notProcessed(tag: UInt32)
         /// The stream of `tag` ended without a complete, valid response: in doubt.
@@ -92,6 +95,8 @@ internal import Synchronization
     var bodies = BodyPool()
     var inflater = ResponseInflater()
     var headerBlockCache = HeaderBlockCache()
+    /// apns-unique-id of the latest block that was decoded; nil if it has none.
+    var uniqueID: UniqueID?
     var fragments = HeaderFragments()
     var flood = FloodGuard()
 
@@ -165,7 +170,7 @@ internal import Synchronization
     }
 
     /// First 512 bytes of the body of the response in the last event; the text of its apns-unique-id
-    /// in `identified`.
+    /// with `identifiedStatus`.
     public var responseBody: RawSpan {
         @_lifetime(borrow self)
         get {

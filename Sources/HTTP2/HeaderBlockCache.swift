@@ -18,7 +18,7 @@
     private struct Entry {
         /// Length of the block; -1: none.
         var byteCount = -1
-        var headers = ResponseHeaders()
+        var start = ResponseStart(ResponseHeaders())
     }
 
     // SAFETY: `init` allocates and sets `entryCount` entries, and for each of them three rows of
@@ -43,9 +43,9 @@
         unsafe rows.deallocate()
     }
 
-    /// Decoded headers of a block, if it matches one in the cache.
+    /// Start of the response with this block, if it matches one in the cache.
     @inline(__always)
-    func headers(of block: RawSpan) -> ResponseHeaders? {
+    func start(of block: RawSpan) -> ResponseStart? {
         let byteCount = block.byteCount
         let index = byteCount & (Self.entryCount - 1)
         // SAFETY: `index` is below `entryCount`.
@@ -71,7 +71,7 @@
         let halves = unsafe unsafeBitCast(wrong, to: SIMD2<UInt64>.self)
         guard halves.x | halves.y == 0 else { return nil }
         // SAFETY: as above.
-        return unsafe entries[index].headers
+        return unsafe entries[index].start
     }
 
     /// Stores the headers of a block, replacing another one.
@@ -99,7 +99,7 @@
                 of: isChecked ? 0xff : 0, toByteOffset: 2 * Self.rowByteCount, as: UInt8.self)
         }
         // SAFETY: as above.
-        unsafe entries[index] = Entry(byteCount: byteCount, headers: headers)
+        unsafe entries[index] = Entry(byteCount: byteCount, start: ResponseStart(headers))
     }
 
     @inline(__always)

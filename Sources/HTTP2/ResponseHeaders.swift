@@ -1,5 +1,27 @@
 internal import BroadsideHPACK
 
+/// What a stream takes from a response's header block. Small, because each response whose block is
+/// cached copies it.
+struct ResponseStart: Equatable {
+    /// `:status`, `Stream.identifiedStatus` for a 200 with an apns-unique-id; 0 if there is none.
+    let status: UInt16
+    /// `content-length`; -1 if there is none.
+    let contentLength: Int32
+    /// `retry-after`.
+    let retryAfter: RetryAfter
+    /// Whether the response is a stream error, see `ResponseHeaders`.
+    let isMalformed: Bool
+
+    init(_ headers: ResponseHeaders) {
+        status =
+            headers.status == 200 && headers.uniqueID != nil
+            ? Stream.identifiedStatus : headers.status
+        contentLength = headers.contentLength
+        retryAfter = headers.retryAfter
+        isMalformed = headers.isMalformed
+    }
+}
+
 /// Relevant values of a response's header block, and whether it is well formed (RFC 9113 sections
 /// 8.2 and 8.3.2).
 ///

@@ -18,8 +18,8 @@ struct Stream {
     /// Final status; 0 until it is known.
     var status: UInt16 = 0
     var state = State.unused
-    /// Facts about the response, one bit each.
-    private var marks: UInt8 = 0
+    /// Whether an interim response came, so that the request is being processed.
+    var isBegun = false
     /// Slot of the body in the pool, if any, and number of bytes kept.
     var bodySlot = BodyPool.none
     var bodyCount: UInt16 = 0
@@ -35,17 +35,12 @@ struct Stream {
     var receiveUsed: Int32 = 0
     var retryAfter = RetryAfter.none
 
-    /// Whether an interim response came, so that the request is being processed.
-    var isBegun: Bool {
-        get { marks & 1 != 0 }
-        set { marks = marks & ~1 | (newValue ? 1 : 0) }
-    }
+    /// Status of a 200 with an apns-unique-id, which is kept in place of a body. No server can send
+    /// it, as a status has three digits.
+    static let identifiedStatus: UInt16 = 1_200
 
-    /// Whether the response is a 200 with an apns-unique-id, which is kept in place of a body.
-    var isIdentified: Bool {
-        get { marks & 2 != 0 }
-        set { marks = marks & ~2 | (newValue ? 2 : 0) }
-    }
+    /// Whether the response is a 200 with an apns-unique-id.
+    var isIdentified: Bool { status == Self.identifiedStatus }
 
     /// Whether a response or part of one came: the request was processed, whatever the server sends
     /// later.

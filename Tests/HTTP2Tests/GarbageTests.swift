@@ -64,7 +64,7 @@ import Testing
             // Nobody's request is settled twice.
             let tags = heard.compactMap { heard -> UInt32? in
                 switch heard.event {
-                case .response(let tag, _), .identified(let tag), .notProcessed(let tag),
+                case .response(let tag, _), .notProcessed(let tag),
                     .reset(let tag, _):
                     tag
                 default: nil

@@ -155,7 +155,6 @@ final class Peer {
             while let event = machine.nextEvent(in: piece.span.bytes, at: &offset) {
                 events.append(event)
                 var heard = Heard(event: event)
-                if case .identified = event { heard.body = machine.responseBody.text }
                 if case .response = event {
                     heard.body = machine.responseBody.text
                     heard.retryAfter = machine.retryAfter.seconds(from: 0).map { UInt32($0) }

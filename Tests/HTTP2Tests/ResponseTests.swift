@@ -211,7 +211,8 @@ import Testing
             .data(9, "{}", end: false), .data(7, ""), .data(9, "{}"),
             .headers(11, ResponseTests.ok), .headers(13, inserted))
         func identified(_ tag: UInt32, _ id: String) -> Heard {
-            Heard(event: .identified(tag: tag), body: id)
+            Heard(
+                event: .response(tag: tag, status: ClientConnectionStateMachine.identifiedStatus), body: id)
         }
         #expect(
             peer.heard.dropFirst() == [

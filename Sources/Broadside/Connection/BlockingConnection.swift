@@ -175,10 +175,10 @@ import BroadsideTLS
         while let event = http.nextEvent(in: span, at: &offset) {
             switch event {
             case .ready: isReady = true
+            case .response(_, ClientConnectionStateMachine.identifiedStatus):
+                response = whole(200, body: [])
             case .response(_, let status):
                 response = whole(status, body: [UInt8](http.responseBody))
-            case .identified:
-                response = whole(200, body: [])
             case .goAway:
                 goAwayReason = ReasonBody.parse(http.goAwayDebugData).reason
                 isGoingAway = true

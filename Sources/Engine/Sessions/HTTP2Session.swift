@@ -81,8 +81,9 @@ struct HTTP2Session: ~Copyable {
         while let event = http.nextEvent(in: bytes, at: &offset) {
             switch event {
             case .response(let tag, 200): return .accepted(tag)
+            case .response(let tag, ClientConnectionStateMachine.identifiedStatus):
+                return .identified(tag)
             case .response(let tag, let status): return .response(tag, status: status)
-            case .identified(let tag): return .identified(tag)
             case .ready:
                 applySettings()
                 return .ready(streams: http.streamLimit)

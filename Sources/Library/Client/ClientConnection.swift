@@ -364,6 +364,14 @@ internal import Glibc
             case .ready:
                 phase = .open
                 wasOpen = true
+            case .response(let tag, ClientConnectionStateMachine.identifiedStatus):
+                hasResponded = true
+                guard let request = requests.removeValue(forKey: tag) else { continue }
+                let text = String(decoding: [UInt8](http.responseBody), as: UTF8.self)
+                outcomes.append(
+                    .response(
+                        request, status: 200, ReasonBody.parse(RawSpan()), reason: nil,
+                        uniqueID: UUID(uuidString: text)))
             case .response(let tag, let status):
                 hasResponded = true
                 guard let request = requests.removeValue(forKey: tag) else { continue }
@@ -374,14 +382,6 @@ internal import Glibc
                     .response(
                         request, status: status, body, reason: body.reason?.text ?? text,
                         uniqueID: nil))
-            case .identified(let tag):
-                hasResponded = true
-                guard let request = requests.removeValue(forKey: tag) else { continue }
-                let text = String(decoding: [UInt8](http.responseBody), as: UTF8.self)
-                outcomes.append(
-                    .response(
-                        request, status: 200, ReasonBody.parse(RawSpan()), reason: nil,
-                        uniqueID: UUID(uuidString: text)))
             case .notProcessed(let tag):
                 guard let request = requests.removeValue(forKey: tag) else { continue }
                 outcomes.append(.notProcessed(request))

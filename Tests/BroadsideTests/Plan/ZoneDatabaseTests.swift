@@ -4,7 +4,7 @@ import BroadsideTestSupport
 import Foundation
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 
 /// Zones of the system by their names.
 @Suite struct ZoneDatabaseTests {

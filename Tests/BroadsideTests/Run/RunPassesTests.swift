@@ -4,7 +4,7 @@ import BroadsideSupport
 import Foundation
 import Testing
 
-@testable import Broadside
+@testable import BroadsideCampaigns
 @testable import BroadsidePolicy
 
 /// Passes of a run over zones whose rows are due at different times: UTC and Tokyo, with quiet hours.

@@ -74,11 +74,10 @@ struct Conversation {
             outcome.events.append(event)
             switch event {
             case .response(let tag, let status):
-                precondition((200...999).contains(status), "status \(status)")
-                outcome.settled.append(tag)
-                outcome.bodies.append(machine.responseBody.withUnsafeBytes { Array($0) })
-            case .identified(let tag):
-                precondition(machine.responseBody.byteCount == 36, "an ID has 36 bytes")
+                precondition(
+                    (200...999).contains(status)
+                        || status == ClientConnectionStateMachine.identifiedStatus
+                            && machine.responseBody.byteCount == 36, "status \(status)")
                 outcome.settled.append(tag)
                 outcome.bodies.append(machine.responseBody.withUnsafeBytes { Array($0) })
             case .notProcessed(let tag), .reset(let tag, _):
