@@ -109,6 +109,7 @@ struct LiveRun {
         // Checked for a resume after the deadline: nothing is sent in the moment before the watch
         // begins.
         if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
+        if let stop = passes.requestedStop { coordinator.stop(stop) }
         var threads: [ReactorThread] = []
         let monitor = RunMonitor(
             plan, session: session, coordinator: coordinator, services: services, source: source,
@@ -224,7 +225,9 @@ struct LiveRun {
     ) {
         switch signals.wait(milliseconds: 100) {
         case .stop:
-            if coordinator.isStopping {
+            if passes.isQuiet, passes.requestedStop == nil {
+                passes.requestStop(.signal)
+            } else if coordinator.isStopping {
                 stopAtOnce()
             }
             coordinator.stop(.signal)
@@ -287,11 +290,13 @@ struct LiveRun {
         let hasWaited = threads.isEmpty && passes.waves != nil
         let endRow =
             (hasWaited ? session.manifest.rowCount : nil) ?? listEnd.endRow(stop: stop)
+        if passes.isQuiet { stop = passes.requestedStop ?? stop }
         var summary = try summary(stop: stop, statistics, endRow: endRow)
         if isOver(stop, statistics), summary.remaining != 0, passes.hasNext(Clock.now()) {
             try endPass(threads, listEnd, endRow: endRow, statistics)
             monitor.endPass(summary, Clock.now())
             awaitTelemetry(monitor, signals)
+            if coordinator.isStoppingAtOnce { passes.requestStop(.signal) }
             passes.end(
                 statistics, latency, seconds: elapsed,
                 settings: .init(
@@ -399,7 +404,7 @@ struct LiveRun {
         guard passes.waves != nil, statistics.refusedByCredential == 0,
             TopicReport.stopped(coordinator.topicReports).isEmpty
         else { return false }
-        return stop == nil || passes.isQuiet && stop == .control
+        return passes.requestedStop == nil && (stop == nil || passes.isQuiet && stop == .control)
     }
 
     /// Writes the end of a pass that others follow to the ledger.

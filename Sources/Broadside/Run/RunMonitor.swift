@@ -493,7 +493,8 @@ final class RunMonitor {
 
     private func obey(_ request: ControlRequest, _ now: Now) throws(BroadsideError) {
         guard request != .status else { return }
-        guard !coordinator.isStopping else {
+        // A pass that ends because of quiet hours is followed by others.
+        guard !coordinator.isStopping || passes.isQuiet && passes.requestedStop == nil else {
             throw .request("the run is stopping already: start it again with --resume")
         }
         switch request {
@@ -515,6 +516,7 @@ final class RunMonitor {
             telemetry.endPause(atMilliseconds: now.wallMilliseconds)
             report(.control, "the operator continued the run", now)
         case .stop:
+            if passes.isQuiet { passes.requestStop(.control) }
             coordinator.stop(.control)
             report(.control, "the operator stopped the run", now)
         }

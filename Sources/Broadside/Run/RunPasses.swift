@@ -28,6 +28,9 @@ package final class RunPasses {
     var reportedWave: Int?
     /// Whether the quiet hours of a zone that the pass sends have begun, so that the pass ends.
     package private(set) var isQuiet = false
+    /// Stop that was requested while the pass was ending, which had nothing left to stop; nil: none.
+    /// The next pass does not begin.
+    private(set) var requestedStop: StopCause?
 
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
@@ -82,6 +85,12 @@ package final class RunPasses {
     package func beginQuiet() {
         assert(waves != nil, "only zones have quiet hours")
         isQuiet = true
+    }
+
+    /// Records a stop while the pass ends. The first one counts.
+    func requestStop(_ cause: StopCause) {
+        assert(waves != nil, "without waves, a stop ends the only pass")
+        requestedStop = requestedStop ?? cause
     }
 
     /// Whether more rows are due after the pass.
