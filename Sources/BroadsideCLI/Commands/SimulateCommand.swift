@@ -39,7 +39,7 @@ enum SimulateCommand {
         ],
         essentials: [
             "listen", "state", "issue-tokens", "unregistered", "bad-token", "latency",
-            "max-streams", "scenario", "journal", "control", "control-listen",
+            "max-streams", "scenario", "journal", "control-listen",
         ],
         run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
