@@ -208,9 +208,9 @@ internal import CBroadsideOpenSSL
     }
 
     private static func text(_ time: UnsafePointer<ASN1_TIME>?) -> String {
-        var parts = unsafe tm()
         // SAFETY: the time belongs to a certificate that the calling property keeps alive. Of
         // `parts` only numbers are read.
+        var parts = unsafe tm()
         guard unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return "an unreadable time" }
         func digits(_ number: Int32) -> String { (number < 10 ? "0" : "") + String(number) }
         let date = unsafe [parts.tm_year + 1_900, parts.tm_mon + 1, parts.tm_mday].map(digits)

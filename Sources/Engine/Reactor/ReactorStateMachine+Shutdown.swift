@@ -13,7 +13,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .running:
             phase = .draining(since: now.nanoseconds)
         case .draining(let since):
-            assert(since <= now.nanoseconds, "a stop lies in the past")
+            assert(since <= now.nanoseconds, "a stop was requested before")
             let isLongEnough = now.nanoseconds - since > settings.requestTimeout
             if isLongEnough || run.directives.isStoppingAtOnce {
                 for index in 0..<connections.count where connections[index].isListening {

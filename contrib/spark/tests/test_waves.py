@@ -48,7 +48,7 @@ def device(number: int) -> str:
 
 def zone(number: int) -> tuple[Optional[str], int]:
     # Neither part nor arm follow from it.
-    return WAVES[number * 7 % 11 % len(WAVES)]
+    return WAVES[divmod(number // 3, len(WAVES))[1]]
 
 
 def arm(number: int) -> str:
