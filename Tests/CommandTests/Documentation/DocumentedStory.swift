@@ -96,7 +96,11 @@ struct DocumentedStory {
         }
         # interrupt N: Ctrl-C for the Nth of what runs in the background, from 0, and what it said.
         interrupt() {
-            kill -INT "${background[$1]}"
+            # The first program of a pipe, behind `timeout`, which would interrupt the others, too.
+            local leader children
+            read -r _ _ _ _ leader _ <"/proc/${background[$1]}/stat"
+            children=$(cat "/proc/$leader/task/$leader/children")
+            kill -INT ${children:-$leader}
             wait "${background[$1]}"
             cat "${said[$1]}"
         }
