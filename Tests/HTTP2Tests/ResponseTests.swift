@@ -212,7 +212,8 @@ import Testing
             .headers(11, ResponseTests.ok), .headers(13, inserted))
         func identified(_ tag: UInt32, _ id: String) -> Heard {
             Heard(
-                event: .response(tag: tag, status: ClientConnectionStateMachine.identifiedStatus), body: id)
+                event: .response(tag: tag, status: ClientConnectionStateMachine.identifiedStatus),
+                body: id)
         }
         #expect(
             peer.heard.dropFirst() == [

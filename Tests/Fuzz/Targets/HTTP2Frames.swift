@@ -77,7 +77,8 @@ struct Conversation {
                 precondition(
                     (200...999).contains(status)
                         || status == ClientConnectionStateMachine.identifiedStatus
-                            && machine.responseBody.byteCount == 36, "status \(status)")
+                            && machine.responseBody.byteCount == 36,
+                    "status \(status)")
                 outcome.settled.append(tag)
                 outcome.bodies.append(machine.responseBody.withUnsafeBytes { Array($0) })
             case .notProcessed(let tag), .reset(let tag, _):
