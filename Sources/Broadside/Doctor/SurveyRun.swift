@@ -17,8 +17,10 @@ public enum SurveyRun {
     /// Sends the requests, writes the survey, and compares it.
     ///
     /// - Parameters:
+    ///   - options: Endpoint, credential and topic.
     ///   - output: File of the survey, `-` for standard output; nil: it is not written.
     ///   - compared: File of a survey to compare with; nil: none.
+    ///   - asJSON: Whether differences are printed as JSON.
     /// - Returns: 0; 1 if there are differences.
     public static func run(
         _ options: SendOptions, output: String?, compared: String?, asJSON: Bool
