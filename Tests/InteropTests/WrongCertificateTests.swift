@@ -10,7 +10,7 @@ struct WrongCertificateTests {
         case selfSigned = "not trusted here (CN=leaf)"
         case clientsOnly = "purpose"
         case byALeaf = "invalid CA"
-        case notYetValid = "valid only from Jan  1 00:00:00 2090"
+        case notYetValid = "valid only from 2090-01-01T00:00:00Z"
         case missingLink = "not trusted here (CN=middle)"
         case noNames = "for no name at all"
     }

@@ -68,7 +68,7 @@ enum DoctorCommand {
         ],
         essentials: [
             "campaign", "topic", "auth-key", "key-id", "team-id", "certificate",
-            "environment", "endpoint", "ledger", "json", "compare",
+            "environment", "endpoint", "json", "compare",
         ],
         campaignKeys: Set(
             ["topic", "push-type", "ledger"]
