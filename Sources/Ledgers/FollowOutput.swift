@@ -44,7 +44,7 @@ final class FollowOutput {
         if let cursor, cursor.output == nil {
             throw .usage(
                 "output",
-                "\(name) is not what --cursor was written with, which was no file: name another cursor"
+                "\(name): this --cursor was written without a file: name another cursor"
             )
         }
         self.path = name

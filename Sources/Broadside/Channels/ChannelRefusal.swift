@@ -34,7 +34,7 @@ enum ChannelRefusal {
         case .featureNotEnabled, .broadcastFeatureNotEnabled:
             return "switch the broadcast capability of \(app) on in Apple's developer portal"
         case .missingChannelID: return "is there a proxy that removes headers? check --endpoint"
-        case .badChannelID: return "copy the ID as the create printed it; \(other)"
+        case .badChannelID: return "copy the ID as channel create printed it; \(other)"
         case .channelNotRegistered:
             return "there is no such channel here: broadside channel list shows all; \(other)"
         case .badRequestParams, .badRequestPayload, .missingChannelQueueSize, .missingPushType,

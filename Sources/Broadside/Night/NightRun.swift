@@ -208,7 +208,7 @@ struct NightCall {
         }
         throw .usage(
             "campaign",
-            "\(options.campaign) is not the campaign that the night of \(date) in \(folder.path) is of, which is "
+            "\(options.campaign): the night of \(date) in \(folder.path) belongs to campaign "
                 + "\(night.campaign): add a --name of its own, or if that file was moved, put it back"
         )
     }

@@ -237,8 +237,8 @@ package struct WavePlan: Sendable {
         standardErrorLine(
             "broadside: warning: the last wave is due at \(last.timeText), \(hours) after the start, "
                 + "but a night lasts \(durationText(Double(length) / 1_000_000_000)): after that time "
-                + "a start begins the next night instead of continuing this one, and while this one "
-                + "waits it is exit code 7: raise --night-length, or make a campaign of each region "
+                + "a start begins the next night instead of continuing this one, or ends with exit code 7 "
+                + "while this one waits: raise --night-length, or make a campaign of each region "
                 + "with --where and --name")
     }
 
