@@ -58,7 +58,8 @@ public struct ChannelRequestOptions: Sendable {
     /// Returns the ID of the channel, checked.
     func checkedChannel() throws(BroadsideError) -> String {
         guard let channel else {
-            throw .usage("channel", "is missing: add --channel ID, with the ID that channel create printed")
+            throw .usage(
+                "channel", "is missing: add --channel ID, the ID that channel create printed")
         }
         guard BroadcastChannel.isID(channel.utf8) else {
             throw .usage(
