@@ -3,14 +3,14 @@ import BroadsideRing
 import BroadsideSupport
 internal import Synchronization
 
-/// Health of the endpoint's addresses, shared by all reactors of a run. All of them avoid a server
-/// in trouble; one request on one connection finds out whether it has recovered.
+/// Health of the endpoint's addresses, shared by all reactors of a run. All reactors avoid a server
+/// in trouble. One request on one connection then tests whether the server has recovered.
 ///
 ///     good --failed--> paused, 1 to 60 s --time--> on trial by one connection --response--> good
 ///                        ^                                  |
 ///                        '------- failed, or 5xx -----------'
 final class AddressHealth: Sendable {
-    /// A connection of the run.
+    /// Connection of the run that may try an address.
     struct Owner: Equatable {
         var reactor: Int
         var slot: Int
@@ -21,15 +21,15 @@ final class AddressHealth: Sendable {
         /// Consecutive connections that ended without a response, or responses that reported
         /// trouble.
         var failures = 0
-        /// Earliest time of the next attempt, or of a request on a new connection; monotonic
-        /// nanoseconds.
+        /// Earliest time, in monotonic nanoseconds, of the next attempt or of a request on a new
+        /// connection.
         var notBefore: UInt64 = 0
-        /// Whether the server reported its own trouble in a response. Then open connections without
-        /// a response wait as well.
+        /// Whether a response of the server reported the trouble. If so, open connections that have
+        /// had no response wait, too.
         var isOutage = false
         /// The connection that tries the address again.
         var trial: Owner?
-        /// The last problem, if a retry cannot help.
+        /// The last problem, if a retry cannot fix it; nil otherwise.
         var lasting: ConnectionTrouble?
     }
 
@@ -104,9 +104,9 @@ final class AddressHealth: Sendable {
         return requestPermission(address, owner, now: now)
     }
 
-    /// Forgets the trouble after the first response on a new connection. A pause that began
-    /// meanwhile continues, but this connection no longer holds the trial, so that others may try
-    /// the address afterwards.
+    /// Marks the address as healthy after the first response on a new connection. If a pause has
+    /// begun meanwhile, the pause continues, but the connection gives up its trial. Others may then
+    /// try the address after the pause.
     func succeeded(_ address: SocketAddress, _ owner: Owner, now: UInt64) {
         guard hasTrouble else { return }
         change { entries in
@@ -129,7 +129,7 @@ final class AddressHealth: Sendable {
         }
     }
 
-    /// Drops the lasting problem after a connection became ready.
+    /// Clears the lasting problem, because a connection to the address became ready.
     func ready(_ address: SocketAddress) {
         guard hasTrouble else { return }
         change { $0[address]?.lasting = nil }
@@ -161,8 +161,8 @@ final class AddressHealth: Sendable {
             entry.lasting = lasting
             let doubled = min(Self.backoffMinimum << UInt64(exponent), Self.backoffMaximum)
             let backoff = retryAfter.map { max($0, Self.backoffMinimum) } ?? doubled
-            // Jitter of up to a quarter, so that senders do not retry at the same moment: earlier
-            // than the backoff, but never earlier than a time that the server named.
+            // Jitter, so that senders do not retry at the same moment. The retry comes up to a
+            // quarter earlier than the backoff, but never earlier than the server asked.
             let jitter = draw % (backoff / 4)
             entry.notBefore = now + (retryAfter == nil ? backoff - jitter : backoff + jitter)
             if entries[address] == nil, entries.count >= Self.entriesLimit,

@@ -1,14 +1,14 @@
 import BroadsideSupport
 internal import Synchronization
 
-/// Limits new connections to ten in any second, over all reactors and addresses, so that a server
-/// that ends each connection soon is not flooded, and because Apple treats rapid reconnecting as an
-/// attack.
+/// Limits new connections to ten in any second, over all reactors and addresses. Without the limit,
+/// a server that ends each connection soon would be flooded, and Apple would treat the rapid
+/// reconnecting as an attack.
 final class ConnectRateLimiter: Sendable {
     /// Start times of the last connections, monotonic nanoseconds, oldest first.
     private let begun = Mutex<[UInt64]>([])
 
-    /// Connections in any second.
+    /// Maximum number of new connections in any second.
     static let limit = 10
 
     /// Tries to reserve one of this second's connection attempts.

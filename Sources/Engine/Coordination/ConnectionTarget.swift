@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// Number of connections that each reactor keeps open. The number only grows, and reactors never
-/// exchange connections, so that growth closes no connection.
+/// Number of connections that each reactor keeps open. The number only grows. Reactors do not
+/// exchange connections, so growth never closes one.
 package final class ConnectionTarget: Sendable {
-    /// Number of connections that each reactor opens at the start, together. Connections opened
+    /// Number of connections that each reactor opens at the start, all at once. Connections opened
     /// later count against the run's limit of ten per second.
     let first: [Int]
     private let shares: Mutex<[Int]>
@@ -23,7 +23,7 @@ package final class ConnectionTarget: Sendable {
         shares = Mutex(first)
     }
 
-    /// Changes with each growth; read once per iteration.
+    /// Number that changes whenever the target grows. Reactors read it once per iteration.
     var version: UInt32 { changes.load(ordering: .acquiring) }
 
     /// Connections of one reactor.

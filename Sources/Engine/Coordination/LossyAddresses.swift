@@ -1,16 +1,16 @@
 import BroadsideRing
 internal import Synchronization
 
-/// Addresses whose connections end early: a connection lost many rows in flight, compared with the
-/// number of its responses. A new connection to such an address may have only as many requests in
-/// flight as its responses justify, so that a server that ends each connection cannot use up the
+/// Addresses on which a connection ended early and lost many requests in flight, compared with its
+/// number of responses. On a new connection to such an address, the limit on requests in flight
+/// grows with the number of responses. A server that ends each connection then cannot use up the
 /// list.
 ///
 ///     good --a connection loses more than a quarter of its responses--> lossy
 ///       ^                                                                 |
 ///       '------ a connection's responses justify all its streams -------'
 final class LossyAddresses: Sendable {
-    /// Responses that justify one request in flight on a connection to such an address.
+    /// Number of responses that raises a connection's limit on requests in flight by one.
     static let responsesEach: UInt64 = 4
     /// Limit on entries; beyond it, the oldest is dropped.
     static let limit = 256
@@ -38,12 +38,13 @@ final class LossyAddresses: Sendable {
         }
     }
 
-    /// Removes an address after a connection's responses justified all of its streams.
+    /// Removes an address after one of its connections has had enough responses to use all of its
+    /// streams.
     func proved(_ address: SocketAddress) {
         change { addresses in addresses.removeAll { $0 == address } }
     }
 
-    /// Requests in flight that `responses` justify on a connection to such an address.
+    /// Limit on requests in flight of a connection with this many responses.
     static func worth(responses: UInt64) -> Int { max(1, Int(responses / responsesEach)) }
 
     private func change(_ body: (inout [SocketAddress]) -> Void) {

@@ -1,8 +1,9 @@
 import BroadsideAPNs
 import BroadsideTLS
 
-/// Ages of a process's provider token: when to renew the token, and when a new one must not be
-/// made. A value: the time is a parameter, and the caller signs.
+/// Rules for the age of a process's provider token: when it is renewed, and when no new one may be
+/// made. A value type: the time is a parameter, and the caller signs. `ProviderTokenAge` defines
+/// the time windows.
 ///
 ///     of this window -- five minutes into the next --> wanted ------------------------------.
 ///       |                                                                                   v
@@ -24,16 +25,16 @@ package struct ProviderTokenLife {
         }
     }
 
-    /// In use; nil with a client certificate.
+    /// The token in use; nil with a client certificate.
     private(set) var current: Token?
-    /// The token used before.
+    /// The token before `current`; nil if there was none.
     private var previous: Token?
     /// Increases with each change of `current`.
     private(set) var version: UInt32 = 1
     /// Earliest time at which a new token may be made, seconds since 1970.
     private(set) var frozenUntil: UInt64 = 0
-    /// Earliest time at which a new token is requested, unless the current one must not be used
-    /// anymore.
+    /// Earliest time at which a new token is requested, seconds since 1970. A token that is too old
+    /// to be sent is replaced earlier.
     private var keptUntil: UInt64 = 0
     /// Whether a new token is requested.
     private(set) var isWanted = false
@@ -44,7 +45,7 @@ package struct ProviderTokenLife {
         current = token
     }
 
-    /// Requests the token of the next window when it is due.
+    /// Requests a new token when that of the next time window is due.
     mutating func requestIfDue(_ now: UInt64) {
         guard let current, ProviderTokenAge.issueTime(at: now) > current.issuedAt,
             now >= keptUntil || isTooOld(now)

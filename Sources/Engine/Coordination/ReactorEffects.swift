@@ -7,9 +7,9 @@ import BroadsideSupport
 struct ReactorEffects: Sendable {
     /// Effect whose order matters.
     enum Signal: Sendable {
-        /// Number of rows accepted in sequence.
+        /// Number of consecutive accepted rows.
         case accepted(Int)
-        /// Number of rows of one topic accepted in sequence, if rows name their topics. They also
+        /// Number of consecutive accepted rows of one topic, if rows name their topics. They also
         /// count as `accepted`.
         case topicAccepted(Int, topic: UInt8)
         /// A `response` for a row that names its topic.
@@ -17,8 +17,9 @@ struct ReactorEffects: Sendable {
             ResponseClass.CampaignSignal, status: UInt16, reason: Reason?, topic: UInt8)
         /// Any other response.
         case response(ResponseClass.CampaignSignal, status: UInt16, reason: Reason?)
-        /// TooManyProviderTokenUpdates for the token of this version. The run gives up if it gets
-        /// nothing else for the freeze plus this many nanoseconds.
+        /// TooManyProviderTokenUpdates for the token of this version. Renewal of the token is then
+        /// frozen. The run gives up if it gets no other response during the freeze and
+        /// `giveUpAfter` nanoseconds after it.
         case updatesRefused(usedVersion: UInt32, giveUpAfter: UInt64)
         /// ExpiredProviderToken for the token of this version, on this connection.
         case expired(usedVersion: UInt32, connection: UInt64)
@@ -34,7 +35,7 @@ struct ReactorEffects: Sendable {
         case unreachable
     }
 
-    /// Rows for the canary since the last report.
+    /// Results of the canary's rows since the last report.
     struct CanaryProgress: Sendable, Equatable {
         var done: UInt64 = 0
         var answered: UInt64 = 0
@@ -49,10 +50,10 @@ struct ReactorEffects: Sendable {
     var lastResponse: UInt64 = 0
     /// Whether the list has no further rows.
     var isListOver = false
-    /// 1 if the reactor joined the rate, -1 if it left.
+    /// 1 if the reactor joined those that share the rate, -1 if it left them, 0 if neither.
     var rateChange = 0
-    /// Time of the last requests, monotonic nanoseconds, for a rising rate; 0: none. Handed over
-    /// only when the next iteration begins.
+    /// Time of the last requests, monotonic nanoseconds, by which a rate ramp advances; 0: none.
+    /// Handed over when the next iteration begins.
     var lastSent: UInt64 = 0
     /// Whether the provider token's age has to be checked.
     var checksTokenAge = false

@@ -1,12 +1,12 @@
 internal import Synchronization
 
-/// Bounded queue, shared by the reactors of a run, of rows that a reactor can't send because all of
-/// its connections are gone.
+/// Bounded queue of rows, shared by the reactors of a run. A reactor puts its rows here if all of
+/// its connections are gone, and another reactor sends them.
 ///
 /// A row stays covered by the reservation of the reactor that read it; the reactor that sends it
 /// writes the verdict into its own segment. A reactor that has left takes no rows. No reactor may
-/// leave while any reactor has rows: the latter may lose its connections while its rows wait for a
-/// retry, and then another reactor has to send them.
+/// leave while another has rows: the other may lose its connections, and then another reactor has
+/// to send its rows.
 final class RowHandoff: Sendable {
     /// A row on its way between reactors.
     struct Row: Sendable {
@@ -54,7 +54,7 @@ final class RowHandoff: Sendable {
         }
     }
 
-    /// Records that a reactor has rows, until it leaves or has to stay without any.
+    /// Records that a reactor has rows. `leave` removes this record, even if the reactor must stay.
     func registerRows(of reactor: Int) {
         state.withLock { _ = $0.working.insert(reactor) }
     }

@@ -1,8 +1,8 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// A reactor's connection to its run. Directives come in and effects go out, both at the start and
-/// at the end of an iteration, and in between only if the effects are full (`isFull`).
+/// A reactor's connection to its run. Directives come in and effects go out at the start and at the
+/// end of an iteration. If the effects are full (`isFull`), they also go out in between.
 ///
 ///     completions --> effects --.                      .--> effects --.
 ///                               v   exchange           |              v   exchange
@@ -50,7 +50,8 @@ struct RunChannel {
         exchange(permits: 0, inFlight: inFlight, now)
     }
 
-    /// Returns the action for each ExpiredProviderToken that was handed over last, once.
+    /// Returns the actions for the ExpiredProviderToken responses that were handed over last, and
+    /// clears them.
     mutating func takeExpiredTokens() -> [ExpiredTokenAction] {
         defer { directives.expiredTokens = [] }
         return directives.expiredTokens
@@ -84,7 +85,7 @@ struct RunChannel {
 
     mutating func recordResponse(_ now: Now) { effects.lastResponse = now.nanoseconds }
 
-    /// Requests were made: a rate that rises goes by it.
+    /// Records the time of requests, by which a rate ramp advances.
     mutating func recordSent(at time: UInt64) {
         if directives.isRampCounting { effects.lastSent = time }
     }
@@ -95,6 +96,6 @@ struct RunChannel {
 
     mutating func report(_ progress: ReactorEffects.CanaryProgress) { effects.canary = progress }
 
-    /// Makes the reactor join or leave those among which the rate is divided.
+    /// Records whether the reactor takes a share of the run's rate from now on.
     mutating func shareRate(_ isSharing: Bool) { effects.rateChange += isSharing ? 1 : -1 }
 }

@@ -28,8 +28,8 @@ extension RunCoordinator {
         state.withLock { $0.awaitsTokens = canBeMade }
     }
 
-    /// Time until which nothing is sent, seconds since 1970, because the provider token is too old
-    /// and APNs refuses a newer one; nil if sending is possible.
+    /// Time until which the provider token prevents sending, seconds since 1970: the token is too
+    /// old, and APNs refuses a newer one. nil if sending is possible.
     package func tokenBlockedUntil(_ now: Now) -> UInt64? {
         state.withLock { $0.tokenBlockedUntil(now) }
     }

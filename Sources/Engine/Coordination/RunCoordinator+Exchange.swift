@@ -6,11 +6,11 @@ internal import Synchronization
 
 /// Permits of a reactor: requests that may be in flight before the first acceptance.
 struct PermitRequest: Sendable {
-    /// Permits that it has.
+    /// Number of permits that the reactor has.
     var held: Int
-    /// Permits for requests in flight, which it keeps.
+    /// Number of permits for requests in flight; the reactor keeps these.
     var needed: Int
-    /// Permits that it could use, including those for requests in flight.
+    /// Number of permits that the reactor could use, including those for requests in flight.
     var wanted: Int
 }
 
@@ -57,7 +57,7 @@ extension RunCoordinator.State {
             isCanaryHolding: canary?.isHolding ?? false, connectionShare: share)
     }
 
-    /// Counts the time in which requests are made, and sets the rate by it.
+    /// Advances the rate ramp by the time in which requests were sent.
     fileprivate mutating func advanceRamp(lastSent: UInt64, _ now: UInt64) {
         guard ramp?.isOver == false else { return }
         if lastSent > 0 { ramp?.recordSent(at: lastSent) }
@@ -75,8 +75,8 @@ extension RunCoordinator.State {
     /// Whether nothing may be sent with the current token.
     mutating func isTokenStale(_ now: Now) -> Bool { token.isStale || isTokenTooOld(now) }
 
-    /// Time until which nothing is sent, seconds since 1970, because the token is stale and APNs
-    /// refuses a newer one; nil if sending is possible.
+    /// Time until which a stale token prevents sending, seconds since 1970: APNs refuses a newer
+    /// one until then. nil if sending is possible.
     mutating func tokenBlockedUntil(_ now: Now) -> UInt64? {
         guard sign != nil, isTokenStale(now), token.isFrozen(tokenClock.seconds(now)) else {
             return nil
@@ -138,9 +138,8 @@ extension RunCoordinator.State {
         }
     }
 
-    /// Grants permits for requests before the first acceptance. Together with the refusals so far
-    /// there are never more than `--abort-after`, so that a wrong setting costs at most that many
-    /// requests.
+    /// Grants permits for requests before the first acceptance. Permits and refusals together never
+    /// exceed `--abort-after`, so that a wrong setting costs at most that many requests.
     ///
     /// - Returns: Number of permits that the reactor has now.
     fileprivate mutating func grant(_ request: PermitRequest) -> Int {
@@ -207,12 +206,13 @@ extension RunCoordinator.State {
 
     // MARK: Provider token
 
-    /// Number of different connections in a row that must report an impossible expiry before the
-    /// run stops: until then, one server's clock may be wrong.
+    /// Number of consecutive connections that must report an impossible expiry before the run
+    /// stops. With fewer connections, one server's clock may be wrong.
     private static var expiredConnectionsLimit: Int { 3 }
 
-    /// Action after ExpiredProviderToken: the token of this window, for the whole process, if an
-    /// earlier one is in use. The token of this window may have met a server with a wrong clock.
+    /// Returns the action after ExpiredProviderToken. If the token is of an earlier time window,
+    /// the whole process changes to the token of the current window. If it is already of the
+    /// current window, the server's clock may be wrong.
     ///
     /// - Parameter connection: Number of the connection in the run.
     private mutating func handleExpiredToken(
@@ -222,7 +222,7 @@ extension RunCoordinator.State {
             if token.requestAfterExpiry(tokenClock.seconds(now), usedVersion: usedVersion) {
                 return .renewed
             }
-            // After a jump of the wall clock, its new time was right.
+            // The wall clock has jumped, and APNs confirms its new time.
             if sign != nil, tokenClock.adoptWallClock(now),
                 token.requestAfterExpiry(tokenClock.seconds(now), usedVersion: usedVersion)
             {
@@ -242,9 +242,9 @@ extension RunCoordinator.State {
         return .fatal
     }
 
-    /// Action after TooManyProviderTokenUpdates: return to the previous token and no renewal for 20
-    /// minutes. Apple accepts a new token by then, so a run that gets nothing else for longer ends;
-    /// otherwise rows would be retried forever, because no attempt counts.
+    /// Handles TooManyProviderTokenUpdates: returns to the previous token and renews none for 20
+    /// minutes. Apple accepts a new token by then. A run that gets only this response for longer
+    /// ends. Otherwise it would retry its rows forever, because these attempts do not count.
     ///
     /// - Parameter giveUpAfter: Additional nanoseconds to wait.
     private mutating func freezeRenewal(_ now: Now, usedVersion: UInt32, giveUpAfter: UInt64) {

@@ -5,28 +5,29 @@ import BroadsideSupport
 internal import Synchronization
 
 /// State that all reactors of a run share: the provider token, the guards that count over all
-/// connections, the stop request. One value behind a lock, with the time as a parameter, so that
-/// the reactors of a simulation use it like threads do.
+/// connections, the stop request. It is one value behind a lock, and the time is a parameter, so
+/// that a simulation can use it like threads do.
 ///
 /// Reactors access it only through their `RunChannel`; the supervising thread calls it directly.
 package final class RunCoordinator: Sendable {
     struct State: ~Copyable {
         var stop: StopCause?
-        /// Whether a second signal came: responses in flight are no longer awaited.
+        /// Whether the run ends without waiting for responses in flight, because a second signal
+        /// came.
         var isStoppingAtOnce = false
         var isPaused = false
         /// Requests per 1,000 seconds over all reactors; nil: unlimited.
         var milliRate: UInt64?
         /// Progress of a rate ramp; nil: the rate does not rise.
         var ramp: RampClock?
-        /// Reactors that have rows to send.
+        /// Number of reactors that have rows to send.
         var rateParticipants = 0
         var anyAccepted = false
         var anyReady = false
         /// Time of the last response, monotonic nanoseconds; 0 before the first.
         var lastResponse: UInt64 = 0
         var isListOver = false
-        /// Permits of all reactors for requests before the first acceptance.
+        /// Number of permits that all reactors have for requests before the first acceptance.
         var permits = 0
         var sessionVersion: UInt32 = 0
 
@@ -175,7 +176,7 @@ package final class RunCoordinator: Sendable {
     /// Whether a stop was requested.
     package var isStopping: Bool { state.withLock { $0.stop != nil } }
 
-    /// Whether responses are no longer awaited.
+    /// Whether the run ends without waiting for responses in flight.
     package var isStoppingAtOnce: Bool { state.withLock { $0.isStoppingAtOnce } }
 
     /// Stops awaiting responses in flight, after a second signal.
@@ -184,7 +185,7 @@ package final class RunCoordinator: Sendable {
     /// Asks all reactors to stop.
     package func stop(_ cause: StopCause) { state.withLock { $0.stop(cause) } }
 
-    /// Reason for which the run stops; nil while it continues.
+    /// Cause of the run's stop; nil while the run continues.
     package var stopCause: StopCause? { state.withLock { $0.stop } }
 
     /// Makes the final check of invalid rows, when the list has ended and all rows are counted.
@@ -202,8 +203,9 @@ package final class RunCoordinator: Sendable {
 }
 
 extension RunCoordinator.State {
-    /// Sets the cause unless there is one. A disk failure during the drain replaces any other
-    /// cause, because the ledger is then incomplete, and a superseded ledger replaces both.
+    /// Sets the cause of the stop, unless one is set. Two causes replace an earlier one. A failed
+    /// or missing ledger does, because its verdicts are then incomplete. A newer attempt that has
+    /// taken over the ledger replaces any other cause.
     mutating func stop(_ cause: StopCause) {
         switch (stop, cause) {
         case (nil, _): stop = cause

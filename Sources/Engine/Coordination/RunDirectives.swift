@@ -3,27 +3,27 @@ import BroadsideSupport
 
 /// Directives of a run to a reactor: read at one instant, valid for a whole iteration.
 struct RunDirectives: Sendable {
-    /// No new requests; responses in flight are awaited.
+    /// Whether the run stops: no new requests, but responses in flight are awaited.
     var isStopping: Bool
-    /// Responses are no longer awaited.
+    /// Whether the run ends without waiting for responses in flight.
     var isStoppingAtOnce: Bool
-    /// The operator paused the run: no new requests, but responses in flight are processed.
+    /// Whether the operator paused the run: no new requests, but responses in flight are processed.
     var isPaused: Bool
     /// Requests per 1,000 seconds over all reactors; nil: unlimited.
     var milliRate: UInt64?
     /// Time of the rate's next rise, monotonic nanoseconds; `.max`: it does not rise.
     var rateRisesAt = UInt64.max
-    /// Whether the run counts the times of requests: its rate rises by them.
+    /// Whether a rate ramp counts the time in which requests are sent.
     var isRampCounting = false
-    /// Reactors that have rows to send, at least 1; the rate is divided among them.
+    /// Number of reactors that have rows to send, at least 1; the rate is divided among them.
     var rateParticipants: Int
-    /// A notification was accepted.
+    /// Whether any notification was accepted.
     var anyAccepted: Bool
-    /// A connection was ready to send.
+    /// Whether any connection has been ready to send.
     var anyReady: Bool
     /// Time of the last response, monotonic nanoseconds; 0 before the first.
     var lastResponse: UInt64
-    /// No reactor gets further rows of the list.
+    /// Whether the list has no further rows for any reactor.
     var isListOver: Bool
     /// The provider token to send with, `bearer ...`; nil with a client certificate.
     var authorization: (value: [UInt8]?, version: UInt32)
@@ -35,13 +35,13 @@ struct RunDirectives: Sendable {
     var sessionVersion: UInt32
     /// Whether the canary is undecided.
     var isCanaryPending: Bool
-    /// Whether no more rows are available before the canary is decided.
+    /// Whether the canary's rows are used up. All other rows wait until the canary is decided.
     var isCanaryHolding: Bool
     /// Number of connections that the reactor keeps open; nil for the number in its settings.
     var connectionShare: Int?
     /// Topics that a guard stopped: their rows are not sent.
     var stoppedTopics = TopicSet()
-    /// Requests that may be in flight before the first acceptance.
+    /// Limit on the reactor's requests in flight before the first acceptance.
     var permits = 0
     /// Action for each `ExpiredProviderToken` in the effects, in order.
     var expiredTokens: [ExpiredTokenAction] = []

@@ -26,8 +26,9 @@ final class SharedRowsRead: Sendable {
 
     /// Counts rows that a reactor read.
     ///
-    /// Rows until the next check are leased to the reactors. With one reactor the check is made at
-    /// its exact row, with several at most as many rows later as there are reactors.
+    /// The rows until the next check are divided among the reactors as leases. With one reactor,
+    /// the check is made at exactly its row. With several, it comes later by at most one row per
+    /// reactor.
     ///
     /// - Parameters:
     ///   - lease: The reactor's current lease, which is returned.

@@ -1,14 +1,15 @@
 import BroadsideAPNs
 import BroadsideSupport
 
-/// Clock that dates a run's provider tokens. A value: both clocks are parameters.
+/// Clock that dates a run's provider tokens. A value type: both clocks are parameters.
 ///
-/// The clock follows the wall clock, as all machines with a key do, unless the wall clock has
-/// jumped so far since the start that a token dated by it would be outside APNs' hour. Then it
-/// follows the monotonic time since the start, which APNs has accepted. Whether the clock was right
-/// before or after the jump is unknown here: the clock of a machine that slept or was frozen is
-/// right after the jump, but a clock that a person set may be wrong after it. APNs decides: once
-/// APNs reports the token as expired, this clock follows the wall clock again.
+/// The clock follows the wall clock, like every machine with the same key. A wall clock may jump so
+/// far after the start that APNs would refuse a token dated by it, because a token is valid for an
+/// hour. This clock then follows the monotonic time since the start, which APNs has accepted.
+///
+/// Either time may be the right one. The clock of a machine that slept or was frozen is right after
+/// the jump, but a clock that a person set may be wrong after it. APNs decides: once APNs reports a
+/// token as expired, this clock follows the wall clock again.
 ///
 ///     wall clock --- jumps ---> time since the beginning --- ExpiredProviderToken ---> wall clock
 struct TokenClock {

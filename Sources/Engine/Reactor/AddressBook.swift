@@ -7,11 +7,11 @@ import BroadsideSupport
 struct AddressBook {
     struct Entry {
         var address: SocketAddress
-        /// False if the last lookup of the name did not contain the address, which is then not
+        /// Whether the last lookup of the name returned the address. If not, the address is not
         /// tried.
         var isNamed = true
         var attempts = 0
-        /// Backoff of connections to it whose requests are refused repeatedly.
+        /// Backoff of connections to the address whose requests are refused repeatedly.
         var refusals = RefusalBackoff()
     }
 
@@ -86,9 +86,9 @@ struct AddressBook {
             .map(\.index)
     }
 
-    /// Returns the address for a slot's next connection; nil if all are paused, in which case
-    /// `nextAttempt` is the end of the first pause. If an address is on trial, others await the
-    /// outcome.
+    /// Returns the address for a slot's next connection. If all addresses are paused, returns nil,
+    /// and `nextAttempt` is the end of the first pause. If an address is on trial, other
+    /// connections wait for the outcome.
     mutating func pick(for slot: Int, now: UInt64) -> Int? {
         nextAttempt = nil
         guard !entries.isEmpty else { return nil }
@@ -147,10 +147,11 @@ struct AddressBook {
         lossy.connectionEnded(entries[index].address, lost: lost, responses: responses)
     }
 
-    /// Records that a connection's responses justify all of its streams.
+    /// Records that a connection has had enough responses to use all of its streams, see
+    /// `LossyAddresses`.
     func proved(_ index: Int) { lossy.proved(entries[index].address) }
 
-    /// Stores the backoff after refused requests on a connection to the address, or its reset.
+    /// Stores the backoff of connections to the address, after refused requests or after its reset.
     mutating func record(_ refusals: RefusalBackoff, _ index: Int) {
         entries[index].refusals = refusals
     }

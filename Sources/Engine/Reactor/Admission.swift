@@ -6,7 +6,7 @@ import BroadsideSupport
 struct Admission {
     /// The reactor's share of the run's rate.
     var limiter: RateLimiter
-    /// Time at which the rate allows a request that only waits for it; `.max`: none waits.
+    /// Earliest time at which the rate allows a waiting request; `.max` if none waits for the rate.
     var nextPaced = UInt64.max
     /// Time of the next rise of the run's rate; `.max`: it does not rise.
     private var risesAt = UInt64.max
@@ -41,8 +41,8 @@ struct Admission {
         let share = run.isPaused ? 0 : run.milliRate.map { $0 / count }
         assert(
             run.milliRate == nil || share != nil, "a run with a rate has no reactor without one")
-        // Setting a rate discards accumulated lateness: what a slow rate permits would be too much
-        // for a faster rate.
+        // Setting a rate discards the time that the reactor is behind: at a faster rate, catching
+        // up on that time would send too many requests.
         if share != limiter.milliRate || run.isRampCounting {
             limiter.setRate(milliRate: share, now: now)
         }

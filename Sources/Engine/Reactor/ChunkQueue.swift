@@ -6,7 +6,7 @@ package import BroadsideRows
 struct ListRow {
     /// Row number in the list.
     var number: UInt64
-    /// Remaining action for the row after earlier runs.
+    /// What the row still needs after earlier runs.
     var disposition: RowDisposition
     /// Number of requests for the row in earlier runs.
     var attempts: UInt16
@@ -14,10 +14,10 @@ struct ListRow {
     var token: RowReader.Field
 }
 
-/// Chunks of a reactor: the one whose rows are being sent, and those ahead of it. Their
-/// reservations are on their way to disk while rows are sent; if no rows need a request, a chunk is
-/// reserved only when it comes into use. No row is sent before its chunk's reservation is durable;
-/// callers that take rows check `reservedAt`.
+/// Chunks of a reactor: the one whose rows are being sent, and those that follow it. The following
+/// chunks' reservations are written to disk meanwhile. If no rows need a request, a chunk is
+/// reserved only when its first row is reached. No row is sent before its chunk's reservation is
+/// durable; callers that take rows check `reservedAt`.
 struct ChunkQueue: ~Copyable {
     private struct Waiting {
         var chunk: RowChunk
@@ -27,27 +27,29 @@ struct ChunkQueue: ~Copyable {
     }
 
     private let pool: ChunkPool
-    /// Reader, at the row that was read last.
+    /// Reader of the current chunk, positioned at the row that was read last.
     private(set) var reader: RowReader
     private var current: RowChunk?
-    /// Index in the current chunk of the next row.
+    /// Index of the next row in the current chunk.
     private var nextIndex = 0
     /// Number of rows in the current chunk; 0 if there is none.
     private var rowCount = 0
-    /// Whether the current chunk's rows have dispositions from earlier runs, and their numbers of
-    /// attempts; `attempts` is empty if none was sent.
+    /// Whether earlier runs left dispositions and numbers of attempts for the current chunk's rows.
+    /// `attempts` is empty if no row was sent.
     private var hasDispositions = false
     private var dispositions: [RowDisposition] = []
     private var attempts: [UInt16] = []
-    /// Index behind the current chunk's last row that is not settled, if it has dispositions.
+    /// Index after the last row of the current chunk that is not settled; only set with
+    /// dispositions.
     private var openEnd = 0
     /// Rows skipped as already settled since the last call of `takeSettledBefore`.
     private var settledBefore = 0
     /// Ledger position to sync before rows of the current chunk are sent.
     private(set) var reservedAt: UInt64 = 0
-    /// Rows of the current chunk that are sent, so far.
+    /// Number of the current chunk's rows that needed a request, so far.
     private var requestCount = 0
-    /// Rows and sent rows of the previous chunk; nil: none was read.
+    /// Number of rows in the previous chunk, and of those that needed a request; nil if there was
+    /// no previous chunk.
     private var lastRead: (rows: Int, requests: Int)?
     private var waiting: [Waiting] = []
     /// Number of waiting chunks that are reserved; these come first.
@@ -57,16 +59,17 @@ struct ChunkQueue: ~Copyable {
     var waitsForCanary = false
     /// Number of rows in the chunk that arrived last.
     private(set) var lastRowCount = 0
-    /// Whether that was a single row larger than a chunk.
+    /// Whether the chunk that arrived last is a single row that exceeds the usual size of a chunk.
     private(set) var lastIsLarge = false
     /// Chunk requests without a reply from the driver.
     private(set) var requestedCount = 0
 
-    /// Chunks that are requested together, ahead of the one being sent; each group shares a sync.
+    /// Minimum number of chunks that are requested together, ahead of the one being sent. They
+    /// share a sync.
     static let aheadMin = 2
     static let aheadMax = 8
-    /// Number of chunks ahead at which more are requested while rows need no request, so that the
-    /// list is read meanwhile.
+    /// While rows need no request, more chunks are requested as soon as no more than this many are
+    /// ahead, so that the list is read meanwhile.
     static let aheadRefill = aheadMax / 2
 
     init(pool: ChunkPool, layout: RowLayout) {
@@ -74,16 +77,16 @@ struct ChunkQueue: ~Copyable {
         reader = RowReader(layout: layout)
     }
 
-    /// Chunks requested or waiting.
+    /// Number of chunks that are requested or waiting.
     var aheadCount: Int { waiting.count + requestedCount }
 
-    /// Whether no row is left here and none will come.
+    /// Whether the queue is empty and no more rows will come.
     var isExhausted: Bool { isAtEnd && isEmpty }
 
-    /// Whether no row is left here and none was requested.
+    /// Whether the queue has no row and no chunk is requested.
     var isEmpty: Bool { aheadCount == 0 && !hasUnread }
 
-    /// Whether rows only wait for a read of the list.
+    /// Whether the queue has no row and only waits for a read of the list.
     var waitsForList: Bool { requestedCount > 0 && waiting.isEmpty && !hasUnread }
 
     /// Whether the current chunk has rows that were not taken. A chunk that is read to its end
@@ -108,8 +111,8 @@ struct ChunkQueue: ~Copyable {
         return 2 * requestCount >= nextIndex
     }
 
-    /// Estimated number of sent rows in the chunk that arrived last, by the recent share; 0: no
-    /// chunk arrived.
+    /// Estimated number of rows that need a request in the chunk that arrived last, by the recent
+    /// share; 0 if no chunk arrived.
     var requestsPerChunk: Int {
         guard let lastRead, lastRead.requests < lastRead.rows else { return lastRowCount }
         return max(1, requestCount, lastRead.requests * lastRowCount / lastRead.rows)
@@ -140,8 +143,8 @@ struct ChunkQueue: ~Copyable {
         waiting.append(Waiting(chunk: chunk, reservedAt: nil))
     }
 
-    /// Returns a chunk that came too late to be reserved: without a record, its rows keep their
-    /// states.
+    /// Gives a chunk back to the pool because it came too late to be reserved. The ledger gets no
+    /// record of it, so its rows keep their states.
     mutating func refuse(_ chunk: RowChunk) {
         precondition(requestedCount > 0)
         requestedCount -= 1
@@ -192,7 +195,7 @@ struct ChunkQueue: ~Copyable {
         }
     }
 
-    // Work per chunk stays out of the function that runs for each row, because it counts
+    // Work per chunk stays out of the function that runs for each row, because that work counts
     // references.
 
     /// Returns the finished chunk to the pool and opens the next one, if it is reserved; returns
@@ -289,7 +292,7 @@ struct ChunkQueue: ~Copyable {
             if current == nil {
                 guard !waiting.isEmpty else { return nil }
                 let next = waiting.removeFirst()
-                // Without a record, its rows keep their states.
+                // The ledger gets no record of the chunk, so its rows keep their states.
                 guard next.reservedAt != nil else {
                     pool.giveBack(next.chunk)
                     continue

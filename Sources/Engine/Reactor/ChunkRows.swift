@@ -1,15 +1,15 @@
 import BroadsideSupport
 
-/// Controls how many rows a reactor reserves at once: chunks of about as many rows as it processes
-/// in 1/32 s, and several of them together if that is more than a chunk holds. A kill then leaves
-/// few rows in doubt, and a slow run still divides its rows among reactors: it reserves what a
-/// tenth of a second needs, and at most `slowRows` over all reactors.
+/// Number of rows that a reactor reserves at once. A chunk has about as many rows as the reactor
+/// processes in 1/32 s; if that is more than a chunk holds, several are reserved together. A kill
+/// then leaves few rows in doubt. In a slow run, a reactor reserves the rows of a tenth of a
+/// second, and all reactors together at most `slowRows`, so that every reactor gets a share.
 struct ChunkRows {
     /// Maximum number of rows per chunk.
     private(set) var limit: Int
     /// Number of rows to send that may be read ahead of their sync.
     private(set) var aheadLimit: Int
-    /// Lower bound of both.
+    /// Lower bound of `limit` and `aheadLimit`.
     let minimum: Int
     /// Rows processed since the last adaptation, and how many of them were sent.
     var taken = 0
@@ -18,7 +18,8 @@ struct ChunkRows {
     private var sentPerSecond = 0
     private var since: UInt64 = 0
 
-    /// Smaller chunks would save nothing, because the sync costs the same.
+    /// Minimum number of rows per chunk. Smaller chunks would save nothing, because a sync costs
+    /// the same.
     static let fewest = 16
     static let maximum = 65_536
     /// Limit on rows that all reactors of a slow run have reserved and not sent.
@@ -56,7 +57,8 @@ struct ChunkRows {
         assert((minimum...Self.maximum).contains(limit), "a chunk has so many rows")
     }
 
-    /// Number of chunks to request together. Only rows that are sent share a sync.
+    /// Number of chunks to request together, so that they share a sync. Rows without a request do
+    /// not count, because they need no sync.
     ///
     /// - Parameter requests: Number of rows per chunk that are sent; 0: unknown.
     func chunksPerSync(requests: Int, now: UInt64) -> Int {

@@ -1,13 +1,14 @@
 import BroadsideSupport
 
 /// Duration for which an iteration waits for more completions. Waking a thread costs more than a
-/// dozen notifications, so under load it pays to batch the responses of several connections.
+/// dozen notifications. Under load, it therefore pays to process the responses of several
+/// connections together.
 ///
-/// The wait is a fraction of the response latency with an upper limit, so that it costs little
-/// throughput if responses are slow; if they are fast, the server is as busy as the reactor.
-/// Responses of one connection arrive together anyway.
+/// The wait is a fraction of the response latency, up to a limit, so that it costs little
+/// throughput. Responses of one connection arrive together anyway.
 struct CompletionBatching {
-    /// Wait of a driver: until this many completions besides those of its sends, or the time.
+    /// Wait of a driver: it ends after this many completions, without those of its own sends, or
+    /// after this time.
     struct Wait: Sendable, Equatable {
         var completions: UInt32
         var nanoseconds: UInt64
@@ -20,10 +21,10 @@ struct CompletionBatching {
     /// Connections that are ready to send.
     var readyConnections = 0
 
-    /// Limit on the wait, and the divisor of the latency.
+    /// Upper limit of the wait, and the divisor of the response latency that gives the wait.
     static var limit: UInt64 { millisecond }
     static var shareOfLatency: UInt64 { 2 }
-    /// Below this number of expected responses each one is processed as it comes.
+    /// With fewer expected responses, each one is processed as it comes.
     static var responsesExpected: UInt64 { 8 }
     /// Number of completions that fill an iteration.
     static var completionsLimit: Int { 128 }
@@ -39,7 +40,7 @@ struct CompletionBatching {
         sample = 0
     }
 
-    /// nil: the next completion starts an iteration of its own.
+    /// Wait before the next iteration; nil if the next completion starts it at once.
     func wait(inFlight: Int) -> Wait? {
         // All but one: waiting for the last connection would leave the others idle.
         let completions = min(readyConnections - 1, Self.completionsLimit)

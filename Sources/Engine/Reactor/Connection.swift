@@ -45,7 +45,8 @@ import BroadsideSupport
     private var isBroken = false
     /// Totals over all connections of the slot.
     var tally = ConnectionTally()
-    /// Version of the session configuration that it was made from, at the latest.
+    /// Version of the session configuration when the connection began. Its session may use a later
+    /// one.
     private(set) var sessionVersion: UInt32 = 0
 
     init(rateLimiter: RateLimiter, outgoingCapacity: Int) {

@@ -20,11 +20,11 @@ import BroadsideSupport
     /// Server behind a proxy, for messages; nil without a proxy.
     let tunnelTarget: String?
     var addresses: AddressBook
-    /// Connections that this reactor keeps open, and those that it opens at its start.
+    /// Number of connections that this reactor keeps open, and of those that it opens at its start.
     var share: Int
     let initialCount: Int
-    /// Slots of connections with an ExpiredProviderToken response that awaits the run's decision,
-    /// one entry per response, and whether it was the connection's first.
+    /// One entry for each ExpiredProviderToken response that awaits the run's decision: the
+    /// connection's slot, and whether the response was the connection's first.
     var expiredOn: [(slot: Int, isFirst: Bool)] = []
     /// Number of connection attempts so far.
     var begun = 0
@@ -32,14 +32,14 @@ import BroadsideSupport
     var resolutionFailures = 0
     /// Whether the current slow lookup was reported.
     var didReportSlowLookup = false
-    /// Start of the next round over the connections, so that none is always first.
+    /// Slot at which the next iteration starts, so that no connection is always first.
     private var rotation = 0
     /// Time since which no connection is ready, monotonic nanoseconds; nil if one is.
     private(set) var disabledSince: UInt64?
     /// State of `--pace adaptive` that connections share.
     var latencyMonitor: LatencyMonitor
 
-    /// A draining connection and its replacement exist side by side.
+    /// Slots per connection: a draining connection and its replacement exist side by side.
     static var slotsEachConnection: Int { 2 }
 
     init(
@@ -67,8 +67,8 @@ import BroadsideSupport
         unsafe memory.deallocate()
     }
 
-    /// Creates slots until there are enough for the reactor's share of the run's connections, and
-    /// at least one, because an iteration visits them in turn.
+    /// Creates slots until there are enough for the reactor's share of the run's connections.
+    /// Creates at least one, because an iteration visits the slots in turn.
     mutating func grow(make: () -> Connection<Records>) {
         let wanted = max(1, share) * Self.slotsEachConnection
         precondition(wanted <= capacity)
@@ -155,7 +155,7 @@ import BroadsideSupport
         return isProxys ? "the proxy \(address)" : "\(tunnelTarget) through the proxy \(address)"
     }
 
-    /// Phase in which a connection would fail now.
+    /// Kind of trouble that a failure in the connection's current phase would be.
     func step(_ index: Int) -> ConnectionTrouble.Kind {
         let isProxys = tunnelTarget != nil
         switch self[index].phase {

@@ -1,6 +1,7 @@
 /// Totals of one connection slot in this process, over all of its connections.
 package struct ConnectionTally: Sendable, Equatable, Codable {
-    /// Number of the slot in the run, as in the log; nil if it was not requested.
+    /// Number of the slot in the run, as in the log; nil while the reactor counts, because only a
+    /// report needs it.
     package var number: Int?
     /// Number of established connections; those after the first are reconnects.
     package var opened: UInt64 = 0
@@ -16,7 +17,7 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
     /// Cause of the last failure.
     package var lastFailure: String?
 
-    /// Limit on separate rows; further ones are added up in one more.
+    /// Limit on entries for single slots. Further slots are added up in one more entry.
     package static let rowsLimit = 128
 
     private enum CodingKeys: String, CodingKey {

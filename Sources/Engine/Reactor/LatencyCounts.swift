@@ -73,8 +73,9 @@ package struct LatencyCounts: Sendable, Equatable {
 }
 
 extension LatencyCounts {
-    /// Share of all responses that the first column combines: a few that came while the thread
-    /// waited for a processor seem to have taken no time and would otherwise fill most columns.
+    /// Share of all responses that the first column combines. A few responses arrive while the
+    /// thread waits for a processor and seem to have taken no time. Without this share, they would
+    /// fill most columns.
     private static let quickestShare = 0.001
 
     /// Counts in `wanted` columns, each wider than the previous one by the same factor; buckets are

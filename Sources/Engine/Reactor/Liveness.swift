@@ -2,10 +2,9 @@ import BroadsideSupport
 
 /// Evidence that a connection is alive and that its server lets it send.
 struct Liveness {
-    /// Silence with open requests after which a PING is sent; after the same silence again the
-    /// connection is dead. The time counts from queueing the PING: if the socket accepts no bytes
-    /// either, both directions have been silent for twice as long, and unsent rows are moved
-    /// sooner.
+    /// Time without received bytes, while requests are open, after which a PING is sent. After the
+    /// same time again, the connection is dead. The second period starts when the PING is queued,
+    /// even if the socket accepts no bytes, so that unsent rows are moved sooner.
     static let silenceLimit: UInt64 = 10 * second
     /// Interval between PINGs on an idle connection.
     static let idlePingInterval: UInt64 = 600 * second
@@ -15,16 +14,16 @@ struct Liveness {
 
     enum Verdict {
         case alive
-        /// Silent for so long that a PING is needed.
+        /// No bytes came for so long that a PING is needed.
         case silent
         /// No bytes came after the PING.
         case dead
     }
 
-    /// Monotonic nanoseconds, like all times here.
+    /// Time of the last received bytes; monotonic nanoseconds, like all times here.
     private var lastReceived: UInt64
     private var pingSent: UInt64?
-    /// Time since which no request is in flight and the server permits none; nil if it does.
+    /// Time since which no request is in flight and the server permits none; nil otherwise.
     private var starvedSince: UInt64?
 
     init(now: UInt64) { lastReceived = now }
@@ -42,7 +41,7 @@ struct Liveness {
     /// - Parameter isAwaited: Whether requests are open.
     mutating func verdict(isAwaited: Bool, now: UInt64) -> Verdict {
         if let pinged = pingSent {
-            // Bytes before the PING arrived a while before it.
+            // A PING follows a silence, so bytes with its time or a later one arrived after it.
             if lastReceived >= pinged {
                 pingSent = nil
                 return .alive
@@ -55,7 +54,7 @@ struct Liveness {
 
     /// Records whether the server prevents the connection from sending.
     ///
-    /// - Returns: True if it has for too long.
+    /// - Returns: True if it has done so for longer than `starvedLimit`.
     mutating func updateStarvation(_ isStarved: Bool, now: UInt64) -> Bool {
         guard isStarved else {
             starvedSince = nil

@@ -1,10 +1,10 @@
-/// Sealed bytes of a connection, in one buffer that never moves.
+/// Encrypted bytes of a connection that wait to be sent, in one buffer that never moves.
 ///
 ///     0 ..... sent ..... sealed ..... capacity
 ///      gone       waits         room
 ///
 /// Bytes are appended behind those that wait, also while the driver sends some of them. When all
-/// have left, the buffer starts over.
+/// are sent, the buffer is filled from its start again.
 @safe struct Outbox: ~Copyable {
     // SAFETY: `capacity` bytes, freed with the slot, after the driver's ring has ended; the first
     // `sealedCount` are set, and `sentCount <= sealedCount <= capacity`. Set bytes do not change
@@ -17,8 +17,8 @@
     private(set) var isSending = false
     /// Time since which the buffer is not empty, monotonic nanoseconds; nil if it is empty.
     private(set) var waitingSince: UInt64?
-    /// Time at which the driver last got bytes or had sent all of them, monotonic nanoseconds: no
-    /// byte of a request written later has left the buffer.
+    /// Time at which the driver last got bytes or had sent all of them, in monotonic nanoseconds.
+    /// No byte of a request written after this time has left the buffer.
     private(set) var handedOver: UInt64 = 0
 
     init(capacity: Int) {
@@ -42,14 +42,14 @@
     /// Ends the connection's use; the driver no longer has its bytes.
     mutating func end() { isSending = false }
 
-    /// Drops all waiting bytes.
+    /// Drops all bytes that wait.
     mutating func clear() {
         sealedCount = 0
         sentCount = 0
         waitingSince = nil
     }
 
-    /// Bytes that may still be sealed behind those that wait.
+    /// Number of bytes that may still be appended.
     var room: Int { capacity - sealedCount }
 
     /// Whether nothing waits or is being sent.
@@ -83,7 +83,7 @@
             start: memory + sentCount, count: sealedCount - sentCount)
     }
 
-    /// Records that the driver sends nothing.
+    /// Records that the driver has stopped sending.
     mutating func sendStopped() {
         assert(isSending, "the driver reports bytes that it got")
         isSending = false

@@ -67,6 +67,6 @@ struct CanaryReport {
     var countsInvalid = true
     /// Rejected rows, except with 410.
     var refused: UInt64 = 0
-    /// Rows that an earlier run sent: their responses could never arrive.
+    /// Number of rows that an earlier run sent without a recorded response.
     var lostBefore: UInt64 = 0
 }

@@ -20,7 +20,7 @@ package struct ReactorReport: Sendable {
     package var latency = LatencyCounts()
     /// CPU time of the reactor's thread and the time of the reading, nanoseconds.
     var threadUse = ThreadUse()
-    /// Totals by connection slot; the last one includes all beyond the limit.
+    /// Totals of each connection slot; the last entry adds up all slots beyond the limit.
     package var connections: [ConnectionTally] = []
 
     package init() {}

@@ -3,11 +3,12 @@ import BroadsideSupport
 
 /// Effects of elapsed time: connections that are silent, get no responses, or do not accept bytes.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Time for a connection's last bytes to leave.
+    /// Maximum time for sending a connection's last bytes.
     static var flushLimit: UInt64 { second }
-    /// Time for the bytes in a connection's buffer, at most 70 KB, to leave. A connection that
-    /// accepts fewer than about three requests per second delays rows that others could carry, and
-    /// their provider token ages meanwhile. Peers that fall silent are detected earlier.
+    /// Maximum time for sending the bytes in a connection's buffer, at most 70 KB. A slower
+    /// connection accepts fewer than about three requests per second: it delays rows that others
+    /// could carry, and the provider tokens in its buffer age. Peers that fall silent are detected
+    /// earlier.
     static var writeLimit: UInt64 { 30 * second }
 
     /// Checks everything that depends on elapsed time.
@@ -26,8 +27,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         checkSilence(now)
     }
 
-    /// Gives up a run if the server has not responded for too long although it was asked or could
-    /// have been.
+    /// Gives up the run after too long without a response while requests were in flight or could
+    /// have been sent.
     private mutating func checkSilence(_ now: Now) {
         guard case .running = phase else { return }
         timers.responseWait.count(
@@ -39,8 +40,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.giveUp(.noResponse(seconds: settings.giveUpAfter / second))
     }
 
-    /// Whether rows wait and nothing but the server keeps them: no pause, no rate, no read of the
-    /// list, no provider token that must not be renewed yet.
+    /// Whether rows wait only for the server, and not for a pause, the rate, a read of the list or
+    /// the renewal of the provider token.
     private func couldSend(_ now: Now) -> Bool {
         guard hasWork, !run.directives.isPaused, !run.directives.isTokenBlocked else {
             return false

@@ -14,8 +14,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Concurrent handshakes of a reactor: each costs CPU time, and few servers accept two hundred
     /// at once.
     static var handshakesLimit: Int { 64 }
-    /// Concurrent handshakes before the first connection is open, whose session ticket spares the
-    /// others a full handshake.
+    /// Concurrent handshakes until the first connection is open. Its session ticket then spares
+    /// later connections a full handshake.
     static var firstHandshakesLimit: Int { 16 }
 
     /// Opens connections up to the planned number while rows are left to be sent. No connection is
@@ -45,7 +45,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         switch connections.addresses.resolution {
         case .pending:
-            // Only the reply is awaited.
+            // The lookup's reply comes as a completion, so no timer is needed.
             connections.addresses.stopWaiting()
             return
         case .fresh(let until) where now.nanoseconds < until:
@@ -91,8 +91,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         fail(index, connections.troubleAtEnd(index, errno: errno), isLasting: false, now: now)
     }
 
-    /// Whether the end of a connection is no failure: one side has announced it and no response is
-    /// awaited (RFC 9113, section 6.8). A gateway's end is explained only by its error packet.
+    /// Whether the connection may end now without counting as failed: one side has announced the
+    /// end, and no response is awaited (RFC 9113, section 6.8). A legacy gateway announces an end
+    /// only by its error packet.
     func endsInOrder(_ index: Int) -> Bool {
         guard connections[index].openCount == 0 else { return false }
         switch connections[index].phase {
@@ -254,8 +255,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             beginClose(outdated, now: now)
             return
         }
-        // A successor that could not be opened leaves a gap, which is filled first, so that a
-        // changed credential that does not work leaves all but one connection in place.
+        // If a successor could not be opened, its gap is filled first. A changed credential that
+        // does not work then costs only one connection.
         guard active >= connections.share || !hasWork else { return }
         drain(outdated, now: now)
     }

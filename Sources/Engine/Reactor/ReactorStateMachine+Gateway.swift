@@ -16,7 +16,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Handles an error packet. Outcomes of the rows follow; if it names none, they are in doubt.
+    /// Handles an error packet. Outcomes of the rows follow. If the packet names no notification,
+    /// the rows in flight are in doubt.
     mutating func handleErrorPacket(
         _ packet: BinaryErrorPacket, about subject: ErrorPacketSubject, _ index: Int, now: Now
     ) {

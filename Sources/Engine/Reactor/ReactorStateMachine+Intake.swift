@@ -126,7 +126,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Write time above which the clocks of the written requests restart.
+    /// Time that bytes must have waited in the buffer before the response clocks of their requests
+    /// restart.
     private static var slowWrite: UInt64 { 100 * millisecond }
 
     /// Restarts the clocks of requests after the buffer was emptied slowly: `--request-timeout` and

@@ -130,7 +130,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Limit on bytes in a connection's buffer.
     static var outgoingLimit: Int { 4 * Records.sealedCount(recordPlaintextLimit) + 4096 }
 
-    /// Number of rows in each state that a row in hand may have.
+    /// Numbers of unsettled rows that the reactor works on: in total, and by state.
     var rowsInHand: (all: Int, inFlight: Int, requeued: Int, waiting: Int) {
         (
             rows.slab.count, rows.inFlight, rows.requeued.count,
@@ -153,9 +153,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             ?? brokenTrial
     }
 
-    /// Trial that blocks all other connections although its owner does not use the address or
-    /// already has a response. A gateway may accept by silence, so its connections keep their
-    /// trials to the end.
+    /// Description of a trial that blocks all other connections although its owner does not use the
+    /// address or already has a response; nil if there is none. A legacy gateway may accept by
+    /// silence, so its connections keep their trials to the end.
     private var brokenTrial: String? {
         for (address, owner) in run.resources.addressHealth.trials
         where owner.reactor == run.reactor {

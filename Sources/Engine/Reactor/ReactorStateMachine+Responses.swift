@@ -104,7 +104,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab[tag].lastStatus = status
         rows.slab[tag].lastReason = reason?.rawValue ?? 0
 
-        // The slot may be another row's before the topic is reported.
+        // By the time the topic is reported, the slot may belong to another row.
         let topic = rows.slab[tag].personal.topic
         // Guards count responses in order.
         reportAccepted(now)
@@ -176,8 +176,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                 : .topicResponse(signal, status: status, reason: reason, topic: topic))
     }
 
-    /// Records, for the message of a run that gives up, that a server asked for a longer pause than
-    /// a run waits for a response.
+    /// Records that a server asked for a longer pause than the run waits for a response. The
+    /// message of a run that gives up mentions it.
     private mutating func recordLongWait(
         _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?
     ) {
@@ -229,7 +229,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Resets the backoff for earlier refusals after a response.
     mutating func forgetRefusals(_ index: Int) {
-        // This may come late: if the connection drains, its successor has newer knowledge.
+        // The response may be late. If the connection is draining, its successor may have set a
+        // newer backoff.
         guard connections[index].trust.forgetRefusals(), connections[index].phase == .open else {
             return
         }
@@ -259,8 +260,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         default:
             break
         }
-        // An orderly end after at least one response: replaced at once. Any other end causes a
-        // pause.
+        // After an orderly end and at least one response, the connection is replaced at once. Any
+        // other end causes a pause.
         if code != .noError || connections[index].responses == 0 {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,

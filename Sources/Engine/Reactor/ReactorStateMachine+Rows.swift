@@ -5,7 +5,7 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Rows on their way to a connection: from the list, and from and to other reactors.
+/// Rows before they reach a connection: from the list, and from and to other reactors.
 ///
 /// A row that is never sent needs no durable reservation. Its verdict follows its reservation in
 /// the same segment, so a segment that lost the reservation has lost the verdict too, and the row
@@ -34,11 +34,10 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Chunks
 
-    /// Requests rows ahead of use, because their reservation must be durable before the first is
-    /// sent. Chunks are requested together when the last one has come into use, so that they share
-    /// a sync, which costs more than writing their verdicts. While rows need no request, the
-    /// maximum number of chunks is requested, already before the last chunk has come into use, so
-    /// that the list thread never waits.
+    /// Requests rows ahead of use, because their reservation must be durable before the first row
+    /// is sent. Chunks are requested together, when the last one that was requested is in use. They
+    /// then share a sync, which costs more than writing their verdicts. While rows need no request,
+    /// the maximum number of chunks is requested earlier, so that the list thread never waits.
     mutating func requestChunks(_ now: Now) {
         // A reactor that can't send requests no rows, but still ends with the list.
         if run.directives.isListOver, !rows.chunks.isAtEnd { rows.chunks.markEnded() }
@@ -91,9 +90,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         if admission.leave() { run.shareRate(false) }
     }
 
-    /// Reserves chunks ahead of use, as many as share a sync. Among rows that need no request
-    /// nothing waits for a sync: each chunk is reserved only when it comes into use, so that a kill
-    /// leaves none of those ahead in doubt.
+    /// Reserves chunks ahead of use, as many as share a sync. Rows that need no request wait for no
+    /// sync. Among such rows, each chunk is reserved only when its first row is reached, so that a
+    /// kill leaves none of the following chunks in doubt.
     mutating func reserveAhead(_ now: Now) {
         guard rows.chunks.firstUnreserved != nil, rows.chunks.expectsRequests,
             !run.directives.isStopping
@@ -123,8 +122,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         return position
     }
 
-    /// Records that rows beyond the limit stay unsent: the reservation of their chunk alone would
-    /// leave them in doubt.
+    /// Records that the chunk's rows beyond the limit are not sent. The chunk's reservation alone
+    /// would leave them in doubt.
     private mutating func releaseBeyondLimit(_ chunk: RowChunk, _ now: Now) {
         guard var dispositions = chunk.dispositions, dispositions.contains(.beyondLimit) else {
             return
@@ -152,7 +151,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Rows of the list
 
-    /// Whether rows may be settled without a request, or read ahead of their sync, now.
+    /// Whether rows may now be settled without a request, or read ahead of their sync.
     private var maySettleUnsent: Bool {
         guard case .running = phase, !run.directives.isStopping, !run.directives.isPaused else {
             return false
@@ -161,9 +160,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             && rows.awaitingSync.count < min(rows.chunkRows.aheadLimit, RowsAwaitingSync.limit)
     }
 
-    /// Continues the list while its next rows wait for a sync: rows that need no request are
-    /// settled, all others are kept. A row that may be sent now is left to the connections. Where
-    /// most rows need a request, none is read ahead: thousands of rows that wait do not stay in the
+    /// Reads on in the list while its next rows wait for a sync. Rows that need no request are
+    /// settled, all others are kept. A row that may be sent now is left to the connections. If most
+    /// rows need a request, none is read ahead: thousands of waiting rows would not stay in the
     /// processor's cache.
     mutating func settleUnsentRows(_ now: Now) {
         while !rows.chunks.mostNeedRequests, maySettleUnsent,
@@ -195,7 +194,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         recorder.requireSync(upTo: rows.awaitSync(tag))
     }
 
-    /// Reads up to the next row to send, whether its reservation is synced or not, and settles the
+    /// Reads up to the next row to send, even if its reservation is not synced, and settles the
     /// rows before it.
     private mutating func readListRow(_ now: Now) -> RowTag? {
         while !rows.slab.isFull, rows.settledUnsent < RowSupply.unsentLimit,
@@ -289,7 +288,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ row: ListRow, _ refusal: Reason, _ tag: RowTag, now: Now
     ) {
         var (state, reason) = (RowState.invalid, refusal)
-        // A filter leaves a row out whatever stands in the token's column.
+        // A filter skips a row even if its token is invalid.
         if case .skipped(let skip) = row.disposition { (state, reason) = (.skipped, skip.reason) }
         // SAFETY: the tag was taken for this row, and a slot has that many bytes for the token;
         // `copyText` sets the first `count`, which the ledger copies.
@@ -316,8 +315,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Reports the rows read since the last call.
     ///
-    /// - Parameter isIdle: Whether no more are read for now, so that others may use the remaining
-    ///   lease.
+    /// - Parameter isIdle: Whether no more rows are read for now, so that other reactors may use
+    ///   the rest of the lease.
     @inline(never)
     mutating func reportRowsRead(isIdle: Bool) {
         let (lease, stop) = run.resources.rowsRead.count(

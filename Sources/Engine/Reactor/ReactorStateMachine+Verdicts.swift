@@ -55,8 +55,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab.free(tag)
     }
 
-    /// Records an acceptance of which more is known than the token: the row may have its own topic,
-    /// be in an arm, or have an apns-unique-id.
+    /// Records an acceptance with details besides the token: the row may have its own topic, be in
+    /// an arm, or have an apns-unique-id.
     @inline(never)
     private mutating func acceptDescribed(
         _ tag: RowTag, _ fingerprint: UInt64, uniqueID: RawSpan?, now: Now
@@ -111,7 +111,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Settles a row whose attempts are exhausted. If the row may have been processed, the reason
-    /// records that regardless of the last response, so that a run that reopens the row does not
+    /// records that, regardless of the last response. A run that reopens the row then does not
     /// treat it as unsent.
     private mutating func settleFailed(_ tag: RowTag, now: Now) {
         var (status, reason) = (rows.slab[tag].lastStatus, rows.slab[tag].lastReason)

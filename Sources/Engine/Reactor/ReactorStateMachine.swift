@@ -102,7 +102,8 @@ import BroadsideTLS
 
     var statistics: RunStatistics { metrics.statistics }
 
-    /// Completions and time to wait for together after this iteration; nil: the next completion.
+    /// Number of completions and maximum time to wait for before the next iteration; nil if the
+    /// next completion starts it.
     var batchWait: CompletionBatching.Wait? { batching.wait(inFlight: rows.inFlight) }
 
     /// Whether a write to the ledger is in flight for which nothing waits, so that its completion
@@ -203,9 +204,9 @@ import BroadsideTLS
             ? .retry : .connecting
     }
 
-    /// Part of the time for which a connection that waited for its rate was no longer bound by
-    /// it: the reactor ran late, and the rate went unused. A delay that the rate limiter makes up
-    /// for costs nothing.
+    /// Part of the elapsed time in which the rates of the run and the connection already allowed a
+    /// request, but the reactor ran late. A delay that the rate limiter makes up for does not
+    /// count.
     private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
         if run.directives.isPaused { return 0 }
         let held = max(admission.limiter.holdsUntil, connections[index].rateLimiter.holdsUntil)

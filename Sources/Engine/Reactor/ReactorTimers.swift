@@ -51,8 +51,8 @@ struct ReactorTimers {
         return true
     }
 
-    /// Time since the last call that returned one; nil below a millisecond: under load iterations
-    /// are more frequent, and sampling each would cost too much.
+    /// Time since the last call that returned a value; nil if that is less than a millisecond.
+    /// Under load, iterations are more frequent, and sampling each would cost too much.
     mutating func takeElapsed(now: UInt64) -> UInt64? {
         let elapsed = now - lastIteration
         guard elapsed >= millisecond else { return nil }

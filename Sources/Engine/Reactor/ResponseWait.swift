@@ -1,7 +1,7 @@
 import BroadsideSupport
 
-/// Sum of the time without a response in which one could have come: a request was out, or one could
-/// have been sent. It decides about `--give-up-after`.
+/// Total time without a response in which a response was possible: a request was in flight or could
+/// have been sent. `--give-up-after` limits it.
 ///
 ///     response --out--> 20 s --paused--> 20 s --out--> 40 s: give up
 struct ResponseWait {
@@ -31,7 +31,7 @@ struct ResponseWait {
         countedUntil = max(countedUntil, now)
     }
 
-    /// Leaves out the time since the last call: the process stood still, and what came meanwhile is
-    /// not processed yet.
+    /// Leaves out the time since the last call, because the process stood still. Responses that
+    /// arrived meanwhile are not processed yet.
     mutating func skip(to now: UInt64) { countedUntil = max(countedUntil, now) }
 }

@@ -2,7 +2,7 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Rows in a reactor's hands, from the list to their verdict.
+/// Rows that a reactor works on, from the list to their verdicts.
 ///
 ///     list --> chunks --> awaitingSync .
 ///                 |  (their sync)  v
@@ -25,7 +25,8 @@ struct RowSupply: ~Copyable {
     var hasRegisteredRows = false
     /// Requests without a response.
     private(set) var inFlight = 0
-    /// Rows settled without a request in this iteration, and whether the limit stopped it.
+    /// Number of rows settled without a request in this iteration, and whether `unsentLimit` was
+    /// reached.
     var settledUnsent = 0
     var hasMoreUnsent = false
     /// Counter for `--max-invalid`.
@@ -83,7 +84,7 @@ struct RowSupply: ~Copyable {
         return chunks.hasRow(syncedPosition: synced)
     }
 
-    /// Whether a row that waits for nothing already has a slot in the slab.
+    /// Whether a row that can be sent at once already has a slot in the slab.
     @inline(__always)
     func hasRowInHand(synced: UInt64, now: UInt64) -> Bool {
         if !requeued.isEmpty { return true }

@@ -85,8 +85,8 @@ package struct RunEvent: Sendable, Equatable {
     }
 }
 
-/// Events on their way from a reactor to the main thread. Bounded: of a storm, the first ones and a
-/// count are kept.
+/// Events that a reactor passes to the main thread. The buffer is bounded: if there are too many
+/// events, it keeps the first ones and the number of the others.
 package struct EventBuffer: Sendable {
     package private(set) var events: [RunEvent] = []
     package private(set) var lost: UInt64 = 0

@@ -46,8 +46,8 @@ package struct RunStatistics: Sendable {
     package var goAways: UInt64 = 0
     /// Findings about responses that slow down under load.
     package var pace = PaceTally()
-    /// Failed connections, and responses that throttle or refuse the credential: a run with either
-    /// does not grow.
+    /// Number of failed connections and of responses that throttle or refuse the credential. A run
+    /// with any of them opens no additional connections.
     package var failures: UInt64 = 0
     package var pushbacks: UInt64 = 0
     /// Number of addresses in trouble.
@@ -57,10 +57,11 @@ package struct RunStatistics: Sendable {
     /// Connection nanoseconds by bottleneck, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
-    /// Shorter runs are not judged by these shares, because most of their time is the start.
+    /// Minimum duration of a run that these shares can describe. Most of a shorter run is its
+    /// start.
     package static let shortestToJudgeSeconds = 2.0
 
-    /// Number of rows without a payload for their value; known when a reactor has ended.
+    /// Numbers of rows whose value has no payload; known only after the reactor has ended.
     package var fallbacks = FallbackCounts()
 
     package init() {}

@@ -23,9 +23,11 @@ struct SegmentRecorder: ~Copyable {
     struct Demand {
         /// Whether the run ends, so that everything is synced.
         var isClosing = false
-        /// Whether all requested reservations have arrived, or nothing is left to send meanwhile.
+        /// Whether all requested chunks have arrived and share a write, or no row can be sent
+        /// meanwhile.
         var isComplete = false
-        /// Whether rows could be sent if what is written were synced, although more is required.
+        /// Whether rows could be sent if everything written were synced. A sync then starts
+        /// although it does not cover everything that is required.
         var waitsForWritten = false
     }
 
@@ -33,10 +35,10 @@ struct SegmentRecorder: ~Copyable {
     /// without blocking passes each write to a kernel thread, which costs as much as twenty
     /// notifications; a kill leaves the verdicts of the last moment in doubt, never wrong.
     static var verdictHold: UInt64 { 5 * millisecond }
-    /// Additional delay before an iteration is made for them alone; under load one comes earlier
-    /// anyway.
+    /// Additional delay before an iteration is made only to write verdicts. Under load, an
+    /// iteration comes earlier anyway.
     static var verdictSlack: UInt64 { millisecond }
-    /// Bytes that justify a write of their own.
+    /// Number of waiting bytes at which they are written without further delay.
     static var verdictBatch: Int { 32_768 }
 
     init(_ ledger: consuming LedgerWriter) { self.ledger = ledger }
@@ -44,7 +46,7 @@ struct SegmentRecorder: ~Copyable {
     /// Position up to which everything is durable.
     var synced: UInt64 { ledger.syncedPosition }
 
-    /// Whether everything recorded is durable, or never will be.
+    /// Whether everything recorded is durable, or nothing more can be written.
     var isSafe: Bool {
         hasFailed
             || (ledger.pendingByteCount == 0 && syncing == nil
@@ -95,7 +97,7 @@ struct SegmentRecorder: ~Copyable {
         let isDue =
             isReservationDue || demand.isClosing || ledger.pendingByteCount >= Self.verdictBatch
             || now >= since + Self.verdictHold
-        // Verdicts recorded from here on wait again.
+        // Verdicts recorded after this write wait for the next one.
         if isDue, !ledger.writeIsInFlight { pendingSince = nil }
         return isDue
     }

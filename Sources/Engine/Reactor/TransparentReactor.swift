@@ -32,7 +32,8 @@ package struct TransparentReactor: ~Copyable {
         machine.rowsInHand.all == 0 && machine.rows.chunks.isEmpty
             && !machine.run.resources.handoff.hasRows
     }
-    /// Completions and time to wait for together after an iteration; nil: the next completion.
+    /// Number of completions and maximum time to wait for before the next iteration; nil if the
+    /// next completion starts it.
     package var batchWait: (completions: Int, nanoseconds: UInt64)? {
         machine.batchWait.map { (Int($0.completions), $0.nanoseconds) }
     }

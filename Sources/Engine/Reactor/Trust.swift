@@ -2,8 +2,9 @@ import BroadsideSupport
 
 /// Limits on the requests of a connection, by its server's responses so far.
 ///
-/// A connection without a response since its start or since a refusal gets few requests. One to an
-/// address that loses rows has as many requests in flight as its responses justify.
+/// A connection without a response since its start or since a refusal gets few requests. On a
+/// connection to an address that loses rows, the limit on requests in flight grows with the number
+/// of responses (`LossyAddresses`).
 struct Trust {
     /// Consecutive lost requests after which a connection gets no more.
     static let lossesLimit = 5
@@ -40,7 +41,7 @@ struct Trust {
 
     /// Records a lost request.
     ///
-    /// - Returns: True for the one that reaches the limit.
+    /// - Returns: True for the loss that reaches the limit.
     mutating func recordLoss() -> Bool {
         lossesInARow += 1
         return lossesInARow == Self.lossesLimit
@@ -67,12 +68,13 @@ struct Trust {
     /// Sets whether its address loses rows.
     mutating func requireProof(_ isLossy: Bool) { mustProve = isLossy }
 
-    /// Number of requests in flight that the responses justify.
+    /// Limit on requests in flight of a connection that must prove itself, by its responses.
     var worth: Int { LossyAddresses.worth(responses: responses) }
 
-    /// Ends the proof once the responses justify all requests that the server allows.
+    /// Lifts the limit of `mustProve` once the connection has had enough responses for all requests
+    /// that the server allows.
     ///
-    /// - Returns: True if it ended now.
+    /// - Returns: True if this call lifted the limit.
     mutating func endProof(requestLimit: Int) -> Bool {
         assert(mustProve, "there is nothing to prove")
         guard worth > 1, worth >= requestLimit else { return false }

@@ -2,8 +2,8 @@ import BroadsideLedgerFormat
 import BroadsideRows
 
 extension RowChunk {
-    /// Rows that are due at a later time, and are passed over from now on; nil if there are none.
-    /// The reservation of the chunk releases them.
+    /// Returns the rows that are due at a later time, and marks them so that this pass skips them;
+    /// nil if there are none. The record of the chunk's reservation releases them.
     func takeRowsNotDue() -> ReleasedRows? {
         guard var dispositions, dispositions.contains(.notDue) else { return nil }
         // Without another reference, the array is changed in place.

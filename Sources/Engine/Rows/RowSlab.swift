@@ -1,6 +1,7 @@
 import BroadsidePayloads
 
-/// Number of a row's slot in the slab while the row is in hand; streams carry it as their tag.
+/// Number of a row's slot in the slab. Valid while the reactor works on the row; the row's stream
+/// carries it as its tag.
 typealias RowTag = UInt32
 
 /// State of a row between reading and settling it.
@@ -32,8 +33,8 @@ struct PendingRow {
     var firstBlock: UInt32 = .max
 }
 
-/// Rows in hand: in flight, waiting for a retry, or requeued. The number of slots is fixed, so that
-/// processing a row never allocates.
+/// Memory of the rows that a reactor works on: in flight, waiting for a retry, or requeued. The
+/// number of slots is fixed, so that processing a row never allocates.
 ///
 /// A slot has 256 bytes: a `PendingRow`, up to 200 digits of the token, and the row's field values,
 /// which continue in blocks if they do not fit.

@@ -51,7 +51,7 @@ package final class BlockingStream {
     private static let cipherByteCount = 98_304
     /// Plaintext that was not returned yet.
     private var opened: [UInt8] = []
-    /// Error that follows it.
+    /// Error to report after the bytes in `opened` are returned.
     private var failure: Failure?
     private var hasEnded = false
 

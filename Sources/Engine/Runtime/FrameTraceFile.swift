@@ -67,7 +67,7 @@ package final class FrameTraceFile: Sendable {
     /// - Parameter path: A path whose file may be overwritten; the caller has checked the rules for
     ///   outputs.
     package init(_ path: String) throws(BroadsideError) {
-        // Reactors wait for the file: a pipe without a reader would accept nothing.
+        // Reactors wait for the file, and a pipe without a reader accepts no bytes.
         guard !isSpecialFile(path) else {
             throw .usage("trace-frames", "\(path) is not a regular file: name a file to write to")
         }

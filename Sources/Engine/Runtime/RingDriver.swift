@@ -29,8 +29,8 @@ internal import Glibc
     private let segment: Int32
     /// Descriptor of the attempt's claim on the ledger; -1: none.
     private let claim: Int32
-    /// The kernel may write to it until the ring has ended, which is before it is freed: see
-    /// `deinit`.
+    /// Status of the claim. The kernel may write to it until the ring has ended, and it is freed
+    /// only after that, see `deinit`.
     private let claimStatus: FileStatus
     // SAFETY: as many bytes as a position has. The kernel reads them between a sync and the
     // completion of the claim's status; freed in `deinit`, after the ring has ended.

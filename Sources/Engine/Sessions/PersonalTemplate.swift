@@ -110,7 +110,8 @@ internal import Glibc
 
 /// A number as the value of a header field: a length byte and the digits, without Huffman coding.
 enum DecimalText {
-    /// Maximum number of bytes of both: 2^24 - 1, the largest frame, has eight digits.
+    /// Maximum number of bytes of the length byte and the digits: 2^24 - 1, the largest frame, has
+    /// eight digits.
     static let limit = 9
 
     /// Writes the length and the digits; returns the number of bytes.

@@ -15,8 +15,8 @@ import BroadsideLegacyGateway
 ///     time --------> nextExpired ----+----> outcomes of rows and of the connection
 ///     end ---------> takeInFlight ---'
 ///
-/// At most one of the two exists: a slot without a connection has none. Each call is forwarded to
-/// the existing one.
+/// At most one of the two sessions exists; a slot without a connection has none. Each call is
+/// forwarded to the existing one.
 struct ProtocolSession: ~Copyable {
     /// Configuration of a run's sessions: the only place that decides on the protocol.
     enum Configuration {
@@ -201,7 +201,7 @@ struct ProtocolSession: ~Copyable {
 
     // MARK: Last response
 
-    /// Reason in its body.
+    /// Reason in the body of the last response.
     var responseReason: ReasonBody {
         http2?.value.responseReason ?? ReasonBody.parse(RawSpan())
     }
@@ -216,7 +216,7 @@ struct ProtocolSession: ~Copyable {
     /// - Parameter now: Unix seconds.
     func retryAfter(from now: UInt64) -> UInt64? { http2?.value.retryAfter(from: now) }
 
-    /// Copies part of its body; returns the number of bytes.
+    /// Copies part of the last response's body; returns the number of bytes.
     func copyResponse(_ range: Range<Int>, into room: UnsafeMutableRawBufferPointer) -> Int {
         // SAFETY: the caller owns the room; `copyResponse` checks both counts.
         unsafe http2?.value.copyResponse(range, into: room) ?? 0

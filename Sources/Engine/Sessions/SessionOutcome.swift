@@ -34,8 +34,7 @@ enum SessionOutcome: Equatable {
     case goAway(ErrorCode)
     /// The server violated the protocol: pending output of the session is the last to be sent.
     case violation(ConnectionError)
-    /// The server began to send the reason for ending the connection: later writes are ignored by
-    /// it.
+    /// The server began to send the reason for ending the connection. It ignores later writes.
     case errorPacketBegan
     /// The server ends the connection for this reason. Outcomes of the requests in flight follow;
     /// if the packet names no notification, these requests are in doubt.

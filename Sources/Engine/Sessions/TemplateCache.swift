@@ -25,10 +25,11 @@ extension RequestTemplate: PrecomputedRequest {}
 struct TemplateCache<Template: PrecomputedRequest> {
     private var entries: [(key: TemplateKey, template: Template)] = []
 
-    /// Tables differ when a server changes its limit at unusual times; templates beyond this limit
-    /// are encoded again each time.
+    /// Limit on templates that are kept; others are encoded again each time. The header tables of
+    /// connections differ only if a server changes its limit at an unusual time.
     static var limit: Int { 16 }
-    /// Larger if rows name their topics, because each topic has separate templates.
+    /// Limit of this cache. It is larger if rows name their topics, because each topic has separate
+    /// templates.
     private let limit: Int
 
     /// - Parameter topics: Maximum number of topics that rows name; 0: rows name no topics.

@@ -19,7 +19,7 @@ package struct ReactorLimits: Sendable {
     /// Limit on rows that wait for a retry, in addition to those in flight. A reactor takes no new
     /// rows while all of its rows wait.
     package var retryRows = 65_536
-    /// Bytes of unwritten verdicts from which no new request is sent.
+    /// Number of bytes of unwritten verdicts from which on no new request is sent.
     package var ledgerBacklog = LedgerWriter.highBacklogByteCount
 
     package init() {}
@@ -61,7 +61,7 @@ package struct ReactorSettings: Sendable {
     var streamsPerConnection: Int
     /// Requests per 1,000 seconds and connection; nil: unlimited.
     var milliRatePerConnection: UInt64?
-    /// Whether the number of requests in flight falls when responses slow down under load.
+    /// Strategy for the number of requests in flight.
     package var pace = PaceMode.fixed
     /// Whether requests carry a provider token. If so, each connection starts with a single
     /// request.
@@ -80,8 +80,8 @@ package struct ReactorSettings: Sendable {
     var reactors: Int
     /// Seed of the generator for jitter.
     var seed: UInt64
-    /// Whether an invalid row counts as refused for the canary; false if only some of the valid rows
-    /// around it are sent with the canary.
+    /// Whether an invalid row counts as refused for the canary. False if the canary sends only some
+    /// of the valid rows around it.
     package var canaryCountsInvalid = true
     /// Row limits of the reactor.
     package var limits = ReactorLimits()
