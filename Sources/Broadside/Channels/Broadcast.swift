@@ -66,7 +66,8 @@ struct Broadcast {
         let seconds = options.expiration.unixSeconds(startUnixSeconds: now)
         guard seconds > 0 else { return }
         if seconds <= now {
-            // A broadcast that began with it has its outcome, or is sent late.
+            // A broadcast of an earlier start may still be completed: either its outcome is
+            // recorded, or it is sent late.
             if let ledger = options.ledger, try LedgerDirectory.unlocked(ledger).hasManifest {
                 return
             }
@@ -118,7 +119,7 @@ struct Broadcast {
         print(server.preview(shown) + "\npreview: nothing was sent, nothing was written")
     }
 
-    /// What would be sent, for people.
+    /// Description of the request, for people.
     var plan: String {
         var text = "broadcast to channel \(channel) of app \(app)\n"
         text += "payload     \(options.payload ?? ""), \(grouped(payload.count)) bytes\n"
@@ -156,7 +157,7 @@ struct Broadcast {
         return conclude(ledger)
     }
 
-    /// Says what to do about an outcome other than an acceptance.
+    /// Prints advice about an outcome other than an acceptance.
     private func conclude(_ ledger: BroadcastLedger) -> Int32 {
         let outcome = ledger.outcome
         var response =

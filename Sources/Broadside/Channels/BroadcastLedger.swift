@@ -12,8 +12,8 @@ internal import Glibc
 ///              ^                                   |                     unknown
 ///              +------------- release -------------+
 ///
-/// The row is reserved durably before its request is sent, so a start that finds it in doubt knows
-/// that the request may have been processed.
+/// The row is reserved durably before its request is sent. If a later start finds the row in doubt,
+/// the request may have been processed.
 final class BroadcastLedger {
     /// Outcome of the broadcast, as recorded.
     struct Outcome {
@@ -29,18 +29,19 @@ final class BroadcastLedger {
     private var writer: LedgerWriter?
     private var descriptor: Int32 = -1
     private var epoch: UInt32 = 0
-    /// Lengths of the previous run's segments, if it did not end orderly.
+    /// Lengths of the previous run's segments, if that run did not end in an orderly way.
     private var previousLengths: [SegmentLength] = []
     private let isNew: Bool
     /// Outcome so far.
     private(set) var outcome = Outcome()
-    /// Response of this run that refused the credential, and is not recorded.
+    /// Response of this run that refused the credential. The ledger does not record it.
     var refusal: BlockingConnection.Response?
 
     /// Opens the ledger of an earlier start, or begins one.
     ///
     /// - Parameters:
-    ///   - identity: Identity of the broadcast; another one is exit code 2.
+    ///   - identity: Identity of the broadcast. A ledger of another broadcast is an error with exit
+    ///     code 2.
     ///   - expiration: Expiration, which is fixed by the first start.
     init(
         path: String, identity: CampaignIdentity, expiration: Expiration, name: String?, now: Now
@@ -115,7 +116,7 @@ final class BroadcastLedger {
     /// Value of apns-unique-id in the response; nil if it had none.
     var uniqueID: String? { manifest.broadcastUniqueID }
 
-    /// Removes a ledger that was prepared for a broadcast that does not begin.
+    /// Removes the ledger if its broadcast has not begun.
     func discardUnlessBegun() { directory.discardUnlessBegun() }
 
     // MARK: A run
@@ -141,7 +142,7 @@ final class BroadcastLedger {
     /// - Parameter reopens: States from which the row may be sent again.
     func reserve(reopening reopens: ReopenedStates, _ now: Now) throws(BroadsideError) {
         precondition(writer != nil, "a row is reserved in a run")
-        // One line of a list that exists only here.
+        // The ledger treats the broadcast as a list of one line.
         writer?.reserve(
             ChunkReservation(
                 firstRow: 0, rowCount: 1, byteOffset: 0, byteCount: 1, firstLine: 1, lineCount: 1,

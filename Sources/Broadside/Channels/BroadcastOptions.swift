@@ -7,19 +7,19 @@ public struct BroadcastOptions: Sendable {
     public var request = ChannelRequestOptions()
     /// File with the payload.
     public var payload: String?
-    /// Whether errors of the payload are refused.
+    /// Whether a payload with errors is refused.
     public var payloadCheck = SendOptions.PayloadCheckMode.error
     /// Value of apns-priority.
     public var priority = Priority.high
-    /// Time until which APNs keeps the broadcast for subscribers that are away; 0: not at all.
+    /// Time until which APNs keeps the broadcast for subscribers that are offline; 0: not at all.
     public var expiration = Expiration.at(0)
     /// Directory of the ledger.
     public var ledger: String?
     /// Name for `status` and the report.
     public var name: String?
-    /// States in which an earlier start left the broadcast, and from which it is sent again.
+    /// States from which a broadcast of an earlier start is sent again.
     public var retry: ReopenedStates = []
-    /// Number of attempts if APNs is overloaded.
+    /// Maximum number of attempts if APNs is overloaded.
     public var attemptsMax = 5
 
     /// Creates options with their defaults.

@@ -10,10 +10,10 @@ internal import Glibc
 
 /// Runs `broadcast`: sends one payload to a broadcast channel, and records the outcome in a ledger.
 public enum BroadcastRun {
-    /// Sends the broadcast, unless the ledger says that it was sent, and prints the outcome.
+    /// Sends the broadcast, unless the ledger records that it was sent, and prints the outcome.
     ///
-    /// - Returns: 0 if APNs accepted the broadcast, now or earlier, 4 if it refuses it, 6 if it failed
-    ///   or its outcome is unknown.
+    /// - Returns: 0 if APNs accepted the broadcast in this start or an earlier one, 4 if APNs
+    ///   refuses it, 6 if it failed or its outcome is unknown.
     /// - Throws: Exit code 1 if APNs can't be reached, 2 if the request is wrong, 5 if the ledger
     ///   can't be written.
     public static func run(_ options: BroadcastOptions) throws(BroadsideError) -> Int32 {
@@ -72,8 +72,8 @@ public enum BroadcastRun {
         case let state where options.retry.contains(state): break
         default: return broadcast.report(ledger)
         }
-        // Nothing is reserved before a connection is open: a server that can't be reached leaves the
-        // broadcast as it is.
+        // Nothing is reserved before a connection is open, so an unreachable server does not change
+        // the broadcast's state.
         let first: BlockingConnection
         do throws(BroadsideError) {
             first = try broadcast.server.connect()
@@ -87,8 +87,8 @@ public enum BroadcastRun {
         return broadcast.report(ledger)
     }
 
-    /// Sends the request, again only if APNs certainly did not process it, until the outcome is
-    /// recorded.
+    /// Sends the request until an outcome is recorded. Repeats it only if APNs certainly did not
+    /// process it.
     private static func attempt(
         _ broadcast: Broadcast, _ ledger: BroadcastLedger, _ options: BroadcastOptions,
         over first: BlockingConnection

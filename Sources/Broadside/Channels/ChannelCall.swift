@@ -51,7 +51,7 @@ struct ChannelCall {
         print(server.preview(request) + "\npreview: nothing was sent")
     }
 
-    /// What would be done, for people.
+    /// Description of the operation, for people.
     var plan: String {
         var text = "\(action) of app \(app)"
         if let channel { text += ", channel \(channel)" }
@@ -59,7 +59,7 @@ struct ChannelCall {
         return text + "\nto      \(server.hostAndPort)\nby      \(server.credential.summary)\n"
     }
 
-    /// Whether the response is the operation's success.
+    /// Whether the response means that the operation succeeded.
     func isSuccess(_ response: BlockingConnection.Response) -> Bool {
         switch action {
         case .create: response.status == 201 || response.status == 200
@@ -68,7 +68,7 @@ struct ChannelCall {
         }
     }
 
-    /// Error for a response that refuses the request.
+    /// Error for a response that means that the request was refused.
     func refusal(
         _ response: BlockingConnection.Response, exitCode: Int32
     ) -> BroadsideError {

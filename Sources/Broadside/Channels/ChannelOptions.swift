@@ -2,7 +2,7 @@ public import BroadsideAPNs
 
 /// Options of `broadside channel`.
 public struct ChannelOptions: Sendable {
-    /// What is done with channels.
+    /// Operation on channels.
     public enum Action: String, Sendable, CaseIterable {
         /// Create a channel.
         case create
@@ -16,7 +16,7 @@ public struct ChannelOptions: Sendable {
 
     /// The operation.
     public var action = Action.list
-    /// What APNs keeps for subscribers that are away, for a new channel.
+    /// For a new channel: what APNs stores for subscribers that are offline.
     public var storage = BroadcastChannel.Storage.none
     /// App, channel, credential and output; a delete needs a confirmation.
     public var request = ChannelRequestOptions()

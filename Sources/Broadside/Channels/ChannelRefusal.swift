@@ -5,9 +5,11 @@ import BroadsideSupport
 enum ChannelRefusal {
     /// Consequence of a response for its request.
     enum Class {
-        /// Throttled, or a failing server: not accepted, and a repeat is safe.
+        /// The request was throttled, or the server fails. APNs did not accept the request, and a
+        /// repeat is safe.
         case busy
-        /// Comes from a gateway that has forwarded the request: it may have been processed.
+        /// The response comes from a gateway that had forwarded the request, so the request may
+        /// have been processed.
         case lost
         /// The credential is refused; the request itself may be right.
         case credential
@@ -15,7 +17,7 @@ enum ChannelRefusal {
         case request
     }
 
-    /// Classifies a response other than the operation's success.
+    /// Classifies a response that does not mean success.
     static func classify(_ response: BlockingConnection.Response) -> Class {
         switch (response.status ?? 0, response.reason) {
         case (502, _), (504, _), (200..<300, _): .lost

@@ -15,16 +15,16 @@ public struct ChannelRequestOptions: Sendable {
     public var isDryRun = false
     /// Number of requests to print instead of sending; nil: the request is sent.
     public var preview: Int?
-    /// Whether an operation that asks for confirmation is confirmed.
+    /// Whether the user has already confirmed an operation that asks for confirmation.
     public var isConfirmed = false
 
     /// Creates options with their defaults.
     public init() {}
 
-    /// Longest bundle ID.
+    /// Maximum length of a bundle ID, in bytes.
     private static let appCountMax = 255
 
-    /// Returns the bundle ID that requests have in their path, checked.
+    /// Checks and returns the bundle ID, which requests have in their path.
     func checkedApp() throws(BroadsideError) -> String {
         guard let app else {
             throw .usage("app", "is missing: add --app BUNDLE, the app's bundle ID")
@@ -55,7 +55,7 @@ public struct ChannelRequestOptions: Sendable {
         return app
     }
 
-    /// Returns the ID of the channel, checked.
+    /// Checks and returns the ID of the channel.
     func checkedChannel() throws(BroadsideError) -> String {
         guard let channel else {
             throw .usage(

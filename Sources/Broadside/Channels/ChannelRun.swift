@@ -60,9 +60,10 @@ public enum ChannelRun {
         }
     }
 
-    /// Sends the request, again only if that is safe.
+    /// Sends the request. Repeats it only if that is safe.
     ///
-    /// - Returns: The response of success; nil if a repeated delete found that the channel is gone.
+    /// - Returns: The response that means success; nil if a repeated delete found that the channel
+    ///   is gone.
     private static func perform(
         _ call: ChannelCall
     ) throws(BroadsideError) -> BlockingConnection.Response? {
@@ -105,7 +106,8 @@ public enum ChannelRun {
                         exitCode: ExitCode.failure)
                 }
             case .lost(let message):
-                // "Create is not idempotent": a repeat would leave a channel that no one knows.
+                // "Create is not idempotent": a repeat would create a second channel whose ID is
+                // lost.
                 if call.action == .create { throw orphan(call, message) }
                 guard !isLast else {
                     throw BroadsideError(
@@ -132,7 +134,8 @@ public enum ChannelRun {
             exitCode: ExitCode.failure)
     }
 
-    /// Error about a create whose response was lost, with the number of channels that exist now.
+    /// Error about a create whose response was lost. It names the number of channels that exist
+    /// now.
     private static func orphan(_ call: ChannelCall, _ cause: String) -> BroadsideError {
         var count = ""
         if let connection = try? call.server.connect(),

@@ -6,8 +6,9 @@ enum RepeatDelay {
     /// Longest delay for which a command waits, seconds; a response may ask for more.
     static let limitSeconds: UInt64 = 60
 
-    /// Returns the delay before the next attempt, seconds: 1 s, doubling, unless the response asks
-    /// for another one; nil if it asks for more than a command waits.
+    /// Returns the delay before the next attempt, in seconds: 1 s, doubled after each attempt,
+    /// unless the response asks for another delay. Returns nil if that delay is longer than
+    /// `limitSeconds`.
     ///
     /// - Parameter attempts: Number of attempts so far, from 1.
     static func seconds(after attempts: Int, retryAfter: UInt64?) -> UInt64? {
@@ -16,7 +17,7 @@ enum RepeatDelay {
         return min(limitSeconds, 1 << UInt64(min(attempts - 1, 6)))
     }
 
-    /// Waits.
+    /// Waits for the given time, even if signals arrive.
     static func wait(seconds: UInt64) {
         var rest = UInt32(seconds)
         // sleep(3) returns the rest if a signal interrupts it.

@@ -24,7 +24,7 @@ import BroadsideTLS
 
     /// APNs' response to the request.
     struct Response {
-        /// nil if a GOAWAY came instead of a response.
+        /// HTTP status; nil if a GOAWAY came instead of a response.
         var status: UInt16?
         var reason: Reason?
         /// Text of the reason, known or not; nil if the body has none.
@@ -55,8 +55,9 @@ import BroadsideTLS
 
     /// Connects the socket without sending anything.
     ///
-    /// - Parameter bodyLimit: Limit on the bytes of a body, for whole responses: a GOAWAY then does
-    ///   not end the wait for a response that can still come. nil: status and reason are enough.
+    /// - Parameter bodyLimit: Limit on the bytes of a body if whole responses are needed; nil if
+    ///   status and reason are enough. With a limit, a GOAWAY does not end the wait for a response
+    ///   that can still come.
     init(
         to address: SocketAddress, configuration: TLSConfigurationBox.Value, limitSeconds: Int,
         bodyLimit: Int? = nil
@@ -73,7 +74,7 @@ import BroadsideTLS
         }
     }
 
-    /// Has a proxy open its tunnel to the server.
+    /// Asks a proxy to open a tunnel to the server.
     func openTunnel(_ configuration: ProxyTunnelStateMachine.Configuration) throws(Failure) {
         var tunnel = ProxyTunnelStateMachine(configuration)
         var bytes: [UInt8] = []
@@ -196,7 +197,7 @@ import BroadsideTLS
         }
     }
 
-    /// Response that is complete, with what was recorded of it.
+    /// Returns a complete response, with its recorded header fields and body.
     private func whole(_ status: UInt16, body: [UInt8]) -> Response {
         let parsed = ReasonBody.parse(body.rawSpan)
         var response = Response(status: status, reason: parsed.reason)

@@ -4,8 +4,8 @@ import BroadsideSupport
 /// Records header fields and body of a response, from the frames of a connection that has one
 /// request at a time.
 ///
-/// The state machine of the connection keeps a status and the first 512 bytes, which is all that a
-/// device push needs. It has judged the frames that arrive here.
+/// The connection's state machine keeps only the status and the first 512 bytes, which is all that
+/// a device push needs. It has already checked the frames that arrive here.
 struct ResponseRecorder {
     /// Frame types and flags of RFC 9113 section 6.
     private static let (data, headers, continuation): (UInt8, UInt8, UInt8) = (0, 1, 9)
@@ -73,7 +73,7 @@ struct ResponseRecorder {
     private mutating func readBlock() {
         let found = reader?.read(block.rawSpan) ?? []
         block = []
-        // Neither interim responses nor trailers.
+        // Interim responses and trailers are skipped.
         guard let status = found.first(where: { $0.name == ":status" }),
             status.value.first != UInt8(ascii: "1")
         else { return }

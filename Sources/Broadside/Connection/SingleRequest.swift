@@ -1,10 +1,10 @@
 import BroadsideSupport
 
-/// Request with its header fields as text, which is sent alone.
+/// One request, sent alone, with its header fields as text.
 struct SingleRequest {
     var method: String
     var path: String
-    /// Fields of Apple's, in the order in which they are sent.
+    /// Apple's header fields, in the order in which they are sent.
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
 
@@ -46,7 +46,8 @@ struct SingleRequest {
         block += text
     }
 
-    /// Appends an integer whose prefix ends in zero bits otherwise (RFC 7541 section 5.1).
+    /// Appends an integer to a header block (RFC 7541 section 5.1). The bits before the integer's
+    /// prefix are zero.
     private static func append(integer: Int, prefixMax: Int, to block: inout [UInt8]) {
         guard integer >= prefixMax else { return block.append(UInt8(integer)) }
         block.append(UInt8(prefixMax))

@@ -32,7 +32,7 @@ struct SingleRequestServer {
     ///
     /// - Parameters:
     ///   - options: Send options, of which those of credential, environment and endpoint are used.
-    ///   - host: Host of Apple's for the environment, if the options name no endpoint.
+    ///   - host: Apple's host for the environment, used if the options name no endpoint.
     ///   - port: Port of that host, and of an endpoint without a port.
     ///   - bodyLimit: Limit on the bytes of a response's body.
     ///   - warnings: Receives likely mistakes.
@@ -70,7 +70,7 @@ struct SingleRequestServer {
             credential: credential.kind == .providerToken ? credential.summary : nil)
     }
 
-    /// Opens a connection up to the server's SETTINGS.
+    /// Opens a connection and waits for the server's SETTINGS.
     ///
     /// - Throws: Exit code 1; no request was sent.
     func connect() throws(BroadsideError) -> BlockingConnection {

@@ -123,7 +123,8 @@ public enum ControlClient {
         return text
     }
 
-    /// Members of the response's objects in order; names of nested ones follow the outer name.
+    /// Members of the response's objects, in order. The names of nested members begin with the
+    /// outer name.
     private static func fields(of response: String) -> [(name: String, value: String)] {
         let bytes = Array(response.utf8)
         var tokenizer = JSONTokenizer()

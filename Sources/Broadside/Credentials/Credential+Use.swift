@@ -4,7 +4,7 @@ package import BroadsideSupport
 import BroadsideTLS
 
 extension Credential {
-    /// Initial `authorization` of a run, and its renewal.
+    /// Initial value of `authorization` in a run, and the function that renews it.
     package struct Authorization: Sendable {
         /// `bearer ...`; nil with a certificate.
         package var value: [UInt8]?

@@ -5,8 +5,8 @@ package import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// A provider token from another program, with its source: a file, replaced by that program before
-/// the token is an hour old, or a command that prints a token.
+/// A provider token from another program, with its source. The source is a file, which the program
+/// replaces before the token is an hour old, or a command that prints a token.
 package struct ExternalProviderToken: Sendable {
     /// Source of the token.
     package enum Source: Sendable {
@@ -45,7 +45,7 @@ package struct ExternalProviderToken: Sendable {
         private var seconds: Int
         private var nanoseconds: Int
 
-        /// nil if the file does not exist.
+        /// Reads the state of a file; nil if the file does not exist.
         package init?(path: String) {
             guard let status = SystemCall.status(path) else { return nil }
             inode = UInt64(status.st_ino)
@@ -143,8 +143,8 @@ package struct ExternalProviderToken: Sendable {
             authorization: ProviderTokenClaims.authorization(text))
     }
 
-    /// Checks that a run may continue with this token: "One connection, one team", and the
-    /// campaign's topic belongs to the first team.
+    /// Checks that a run may continue with this token. APNs requires "One connection, one team",
+    /// and the campaign's topic belongs to the team of the first token.
     func checkTeam(of other: ExternalProviderToken) throws(BroadsideError) {
         guard claims.teamID == other.claims.teamID else {
             switch source {
@@ -157,8 +157,8 @@ package struct ExternalProviderToken: Sendable {
 }
 
 extension ExternalProviderToken {
-    /// Description of a file that is easily mistaken for a provider token; nil if it is none of
-    /// those.
+    /// Description of a text that is easily mistaken for a provider token, such as a key; nil for
+    /// other texts.
     private static func otherKind(_ text: [UInt8]) -> String? {
         let words = String(decoding: text.prefix(64), as: UTF8.self)
         if words.contains("PRIVATE KEY-----") {
@@ -174,15 +174,15 @@ extension ExternalProviderToken {
 /// Checks once per second whether the file has a new token or the command is due, and passes the
 /// result to the run.
 ///
-/// A command is due when its token has reached an age at which APNs accepts a new one and will soon
-/// require it, or when APNs has reported the token as expired: never more often than Apple's rules
+/// A command is due when its token is so old that APNs accepts a new one and will soon require it,
+/// or when APNs has reported the token as expired. It never runs more often than Apple's rules
 /// allow.
 package struct ExternalProviderTokenWatch {
     /// Result of reading a changed file or running the command.
     struct Reading: Sendable {
         /// State of the file; nil for a command.
         let mark: ExternalProviderToken.Mark?
-        /// nil if the token can't be read; the last warning has the cause.
+        /// The token; nil if it can't be read, and the last warning then has the cause.
         var token: ExternalProviderToken?
         var warnings: [String] = []
     }
@@ -190,7 +190,8 @@ package struct ExternalProviderTokenWatch {
     /// Age of its token from which the command is run again, in seconds; leaves five minutes for
     /// retries.
     static let renewalAge = ProviderTokenAge.usableSeconds - ProviderTokenAge.changeSeconds
-    /// Number of command runs without a new token for an expired one, after which the run ends.
+    /// Limit on command runs after APNs reported the token as expired. If none of them gives a new
+    /// token, the run ends.
     static let expiredTriesLimit = 3
 
     private(set) var token: ExternalProviderToken
@@ -199,7 +200,8 @@ package struct ExternalProviderTokenWatch {
     /// Number of command runs since APNs reported the token as expired.
     private var expiredTries = 0
 
-    /// nil if the credential is of another kind.
+    /// Creates the watch for a credential; nil if the credential does not come from another
+    /// program.
     init?(_ credential: Credential, now: Now) {
         guard case .suppliedToken(let token) = credential else { return nil }
         self.token = token

@@ -28,7 +28,7 @@ enum SecretCommand {
         options.authKeyCommand != nil || options.authTokenCommand != nil
     }
 
-    /// Runs the options' command once more.
+    /// Runs the options' command once more and returns its output.
     ///
     /// - Parameters:
     ///   - options: Options with one command.

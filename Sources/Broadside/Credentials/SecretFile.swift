@@ -2,8 +2,8 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// Reads a whole file that other users should not be able to read. Its bytes are in the returned
-/// array only, which the caller must cleanse.
+/// Reads a whole file that other users should not be able to read. The returned array is the only
+/// copy of its bytes, and the caller must overwrite it.
 func readSecret(
     _ path: String, option: String, limit: Int, _ warnings: inout [String]
 ) throws(BroadsideError) -> [UInt8] {

@@ -5,14 +5,14 @@ internal import Glibc
 
 /// Checks of this machine: what a run needs besides the network.
 enum DoctorMachine {
-    /// Number of connections to which a run grows by itself, and of reactors that they keep busy.
+    /// Number of connections to which a run grows without further options, and of reactors that
+    /// they keep busy.
     private static let (connections, reactors) = (64, 2)
     /// Free space below which a warning appears, bytes: the size of a ledger of 40 million rows.
     private static let leastFreeByteCount: UInt64 = 1 << 30
     /// Bytes per write and sync of a reactor, and the number of attempts.
     private static let (syncByteCount, syncs) = (16_384, 5)
-    /// Duration from which a sync slows down a fast run, which syncs reservations about once per
-    /// second.
+    /// Duration of a sync from which it slows down a fast run, which syncs about once per second.
     private static let slowSync = 500 * millisecond
 
     /// Checks io_uring, the limits, OpenSSL's encryption, and the disk of a ledger.

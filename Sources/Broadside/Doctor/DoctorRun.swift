@@ -128,7 +128,7 @@ public enum DoctorRun {
         return 1
     }
 
-    /// Suffix of an advice: a proxy that is configured on this machine is not used.
+    /// Text to append to advice: a proxy that is configured on this machine is not used.
     private static func proxyHint(_ subject: Subject) -> String {
         guard subject.route.proxy == nil, let variable = ProxyAddress.unusedVariable else {
             return ""
@@ -197,8 +197,9 @@ public enum DoctorRun {
         }
         var isFast = false
         if first.reason == .invalidProviderToken, case .key = subject.credential {
-            // APNs has the same reason for a token from the future and one of a wrong key. A token
-            // issued two hours ago is valid if this machine's clock is one to four hours fast.
+            // APNs gives the same reason for a token from the future and for a token signed with a
+            // wrong key. A token issued two hours ago is valid if this machine's clock is one to
+            // four hours fast.
             let second = try? response(shiftSeconds: -7200)
             isFast = second.map { $0.reason.map { !$0.refusesToken } ?? false } ?? false
         }
@@ -216,7 +217,7 @@ public enum DoctorRun {
         let isFast = seconds > serverSeconds
         let difference = isFast ? seconds - serverSeconds : serverSeconds - seconds
         guard difference > clockTolerance else { return nil }
-        // The token in use may already have this age.
+        // If the clock is slow, the token in use may already have this age.
         let age = isFast ? 0 : ProviderTokenAge.windowSeconds + ProviderTokenAge.changeSeconds
         let isTooMuch = difference + age >= ProviderTokenAge.expirySeconds
         return (

@@ -1,31 +1,31 @@
 import BroadsideAPNs
 import BroadsideSupport
 
-/// A request of the survey: no device can receive anything because of it, whatever the server
-/// thinks of it, because its device token is none that a device has.
+/// A request of `doctor --survey`. No device has its device token, so no device can receive
+/// anything, however the server handles the request.
 struct HarmlessRequest {
     /// How a request is authorized.
     enum Authorization {
         case credential
-        /// By a provider token with another time of issue.
+        /// By a provider token with a shifted issue time.
         case shifted(seconds: Int64)
         case text(String)
         case none
     }
 
-    /// The identifier in a survey's file.
+    /// Name of the request in the file of a survey.
     let name: String
-    /// What is special about it.
+    /// What distinguishes the request from the usual one.
     let purpose: String
     let request: SingleRequest
     let authorization: Authorization
 
     /// A token of the usual length that no device has.
     static let impossibleToken = String(repeating: "0", count: 64)
-    /// An `apns-id` that is sent.
+    /// The `apns-id` of requests that send one.
     static let identifier = "eabeae54-14a8-11e5-b60b-1697f925ec7b"
 
-    /// Changes of the usual request.
+    /// Changes to the usual request.
     private struct Change {
         var method = "POST"
         var path = "/3/device/\(HarmlessRequest.impossibleToken)"
@@ -65,12 +65,12 @@ struct HarmlessRequest {
         return Array((start + String(repeating: "x", count: room) + end).utf8)
     }
 
-    /// All requests, in the order in which they are sent: those that may count as a change of the
-    /// provider token come last.
+    /// All requests, in the order in which they are sent. Requests that APNs may count as a change
+    /// of the provider token come last.
     ///
     /// - Parameters:
     ///   - topic: Topic of the credential; nil: the certificate's only one.
-    ///   - signs: Whether provider tokens are signed here.
+    ///   - signs: Whether this process signs provider tokens.
     ///   - usesTokens: Whether the credential is a provider token.
     static func all(topic: String?, signs: Bool, usesTokens: Bool) -> [HarmlessRequest] {
         var all: [HarmlessRequest] = []

@@ -70,8 +70,8 @@ package struct MachineDescription: Sendable, Equatable {
         "vaes", "vpclmulqdq", "avx512f", "avx512bw", "avx512dq", "avx512vl",
     ]
 
-    /// First OpenSSL with it: its CHANGES.md, "Changes between 3.0 and 3.1.0", has "AES-GCM enabled
-    /// with AVX512 vAES and vPCLMULQDQ".
+    /// First version of OpenSSL with AES-GCM of several blocks at once. Its CHANGES.md, "Changes
+    /// between 3.0 and 3.1.0", has "AES-GCM enabled with AVX512 vAES and vPCLMULQDQ".
     private static let firstLibraryWithVectorGCM = (major: 3, minor: 1)
 
     /// Whether this OpenSSL has AES-GCM of several blocks at once; true if its version is not a

@@ -2,27 +2,28 @@ internal import BroadsideAPNs
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// How a server responds to the harmless requests: a file that names no secret, no address and no
-/// device, so that people with an account at Apple can share it.
+/// Responses of a server to the requests of `doctor --survey`, as a file. The file names no secret,
+/// no address and no device, so that people with an Apple developer account can share it.
 struct ResponseSurvey: Equatable {
     /// A server's response to one request.
     struct Entry: Equatable, Decodable {
-        /// What is special about the request.
+        /// What distinguishes the request from the usual one.
         var request: String
         /// HTTP status; nil without a response.
         var status: Int?
         var reason: String?
-        /// Header fields by name; values that differ from response to response as their kind.
+        /// Header fields by name. A value that differs from response to response is replaced by its
+        /// kind.
         var headers: [String: String] = [:]
         /// The body as it was sent; nil if there is none.
         var body: String?
-        /// How the request ended without a response.
+        /// How the request ended, if it got no response.
         var ended: String?
     }
 
     /// Difference of two surveys.
     struct Difference: Equatable {
-        /// Name of the request; nil for what concerns all of them.
+        /// Name of the request; nil for a difference that concerns all requests.
         var name: String?
         /// What differs: `status`, `reason`, `header apns-id`.
         var what: String

@@ -4,12 +4,13 @@ import BroadsideHTTP2
 internal import BroadsideLedgers
 public import BroadsideSupport
 
-/// Runs `doctor --survey` and `doctor --compare`: sends the harmless requests, and names the
-/// differences of two surveys.
+/// Runs `doctor --survey` and `doctor --compare`: sends requests that no device can receive, and
+/// reports the differences between two surveys.
 public enum SurveyRun {
     /// Limit on the bytes of a response's body.
     private static let bodyLimit = 4096
-    /// Requests on one connection: a server may slow down a connection with many refusals.
+    /// Limit on requests per connection, because a server may slow down a connection with many
+    /// refusals.
     private static let requestsAtOnce = 8
     /// Longest value of a header field that is kept.
     private static let valueLimit = 200
@@ -25,7 +26,7 @@ public enum SurveyRun {
     public static func run(
         _ options: SendOptions, output: String?, compared: String?, asJSON: Bool
     ) throws(BroadsideError) -> Int32 {
-        // A wrong file is found before anything is sent.
+        // The file is read first, so that a wrong file is found before anything is sent.
         let other = try compared.map { path throws(BroadsideError) in
             try ResponseSurvey(path: path)
         }
@@ -107,7 +108,8 @@ public enum SurveyRun {
         for harmless in HarmlessRequest.all(
             topic: options.topic, signs: signs, usesTokens: usesTokens)
         {
-            // A refused credential must not decide how the next request is judged.
+            // A refused credential must not influence the response to the next request, which gets
+            // another connection.
             if count == requestsAtOnce || !harmless.usesCredential { connection = nil }
             if connection == nil {
                 connection = try server.connect()
@@ -195,7 +197,7 @@ public enum SurveyRun {
 }
 
 extension HarmlessRequest {
-    /// Whether the request has the credential as it should be.
+    /// Whether the request carries the usual credential.
     var usesCredential: Bool {
         if case .credential = authorization { return true }
         return false

@@ -7,8 +7,9 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// Ledger of a feedback service's list: each tuple is a row that is `rejected` as Unregistered at
-/// the service's own time, so that `prune` can use it like any other ledger.
+/// Ledger of the list that a legacy feedback service returns. Each tuple is a row that is
+/// `rejected` as Unregistered, with the service's own time. `prune` can use this ledger like any
+/// other.
 final class FeedbackLedger {
     private let directory: LedgerDirectory
     private var manifest: Manifest
@@ -48,7 +49,8 @@ final class FeedbackLedger {
 
     deinit { close(descriptor) }
 
-    /// Records tuples durably. Reading has removed them at the service, so this is their only copy.
+    /// Records tuples durably. The service removes tuples once they are read, so this is their only
+    /// copy.
     ///
     /// - Throws: Exit code 1 beyond `tuplesLimit`, after recording as many as it permits.
     func append(_ tuples: [FeedbackTuple], now: Now) throws(BroadsideError) {

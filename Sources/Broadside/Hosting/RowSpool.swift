@@ -2,8 +2,8 @@ package import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Rows on their way from a task of the program to the ledger's copy of the list, which a thread of
-/// the run writes. One block waits at most; the task is suspended meanwhile.
+/// Passes rows from a task of the program to a thread of the run, which writes them to the ledger's
+/// copy of the list. At most one block waits, and the task is suspended meanwhile.
 package final class RowSpool: Sendable {
     private struct State: Sendable {
         var block: [UInt8]?
@@ -11,9 +11,10 @@ package final class RowSpool: Sendable {
         var failure: BroadsideError?
         /// Whether no more blocks are taken.
         var isClosed = false
-        /// Whether the run wants rows: a campaign that continues has them.
+        /// Whether the run needs rows. A campaign that continues already has them.
         var isWanted = false
-        /// The task that waits until its block, or the first one, is wanted.
+        /// Continuation of the task that waits until the run needs rows, or until its block is
+        /// taken.
         var producer: CheckedContinuation<Bool, Never>?
     }
 
@@ -28,7 +29,7 @@ package final class RowSpool: Sendable {
 
     // MARK: For the program's task
 
-    /// Waits until rows are wanted; false if they never are.
+    /// Waits until the run needs rows; returns false if it never does.
     package func isWanted() async -> Bool {
         await withCheckedContinuation { continuation in
             let known = state.withLock { state -> Bool? in
@@ -42,7 +43,7 @@ package final class RowSpool: Sendable {
         }
     }
 
-    /// Hands over a block and waits until it is taken; false if no more are taken.
+    /// Hands over a block and waits until it is taken; returns false if no more blocks are taken.
     package func put(_ block: [UInt8]) async -> Bool {
         await withCheckedContinuation { continuation in
             let isClosed = state.withLock { state in
@@ -56,9 +57,9 @@ package final class RowSpool: Sendable {
         }
     }
 
-    /// Ends the rows.
+    /// Marks the end of the rows.
     ///
-    /// - Parameter failure: Why they are not complete; nil if they are.
+    /// - Parameter failure: Reason why the rows are not complete; nil if they are.
     package func finish(_ failure: BroadsideError?) {
         state.withLock { state in
             state.isAtEnd = true
@@ -108,7 +109,7 @@ package final class RowSpool: Sendable {
 
     /// Takes the next block, or the end; nil if neither is there yet.
     private func next() throws(BroadsideError) -> (block: [UInt8], isEnd: Bool)? {
-        // The task, which is cancelled as well, would call the end its failure.
+        // The task is cancelled, too, and would report this end as its own failure.
         if state.withLock({ $0.isClosed }) { throw SignalWatch.stopped }
         let (block, producer, isAtEnd, failure) = state.withLock { state in
             defer {

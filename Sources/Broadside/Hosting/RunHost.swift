@@ -12,17 +12,18 @@ package struct RunEnd: Sendable {
     package let message: String?
 }
 
-/// What a hosted run reports, on threads of the run, which must not be held up.
+/// Receives the reports of a hosted run. Its methods are called on threads of the run and must not
+/// block.
 package protocol RunObserver: Sendable {
-    /// The run sends from now on.
+    /// Called when the run begins to send.
     func begin()
     func take(_ snapshot: RunSnapshot)
     func take(_ event: RunEvent)
-    /// The run has recorded its end; its thread ends soon.
+    /// Called when the run has recorded its end; its thread ends soon after.
     func end(_ end: RunEnd)
 }
 
-/// A program that runs a campaign: its requests to the run, and what it is told.
+/// A program that runs a campaign: its requests to the run, and the run's reports to the program.
 package final class RunHost: Sendable {
     /// Change of a running send.
     package enum Request: Equatable, Sendable {
@@ -46,7 +47,7 @@ package final class RunHost: Sendable {
     /// Limit on requests that wait for the run.
     private static let ordersLimit = 64
 
-    /// The run's threads, instead of signals and standard error.
+    /// Interface to the run's threads, in place of signals and standard error.
     package let threads: HostedRun
     /// Rows that the program supplies; nil: the list is a file.
     let rows: RowSpool?
@@ -68,7 +69,8 @@ package final class RunHost: Sendable {
 
     /// Requests a change.
     ///
-    /// - Parameter respond: Called once, with nil if the run obeyed.
+    /// - Parameter respond: Called once: with nil if the run made the change, otherwise with the
+    ///   error.
     package func put(_ request: Request, _ respond: @escaping @Sendable (BroadsideError?) -> Void) {
         let refusal = orders.withLock { orders -> BroadsideError? in
             if orders.isClosed { return Self.ended }
@@ -79,8 +81,8 @@ package final class RunHost: Sendable {
         if let refusal { respond(refusal) } else { threads.notify() }
     }
 
-    /// Requests the end of the run, which awaits responses to requests in flight, however often it
-    /// is requested.
+    /// Requests the end of the run. The run awaits the responses to requests in flight, even if the
+    /// end is requested again.
     package func requestStop() {
         rows?.cancel()
         if hasBegun.load(ordering: .acquiring) { return put(.stop) { _ in } }

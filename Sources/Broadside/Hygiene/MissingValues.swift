@@ -10,7 +10,7 @@ enum MissingValues {
     /// Limit on the columns that are checked in these rows.
     private static let columnLimit = 200
 
-    /// Warns about each column with such a word.
+    /// Warns about each column that contains such a word.
     static func warn(of words: MissingWords, in layout: RowLayout, of list: TokenList) {
         for (name, occurrence) in zip(layout.names, words.occurrences) {
             guard let occurrence else { continue }

@@ -28,7 +28,7 @@ public struct PruneOptions: Sendable {
     /// Whether rows are only counted, without output.
     public var isDryRun = false
 
-    /// Advice if more rows would be removed.
+    /// Advice for the error if more rows than permitted would be removed.
     public var moreAdvice = "--max-removed allows more"
 
     /// Creates options with the values that every prune needs.

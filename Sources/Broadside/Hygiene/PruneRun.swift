@@ -62,15 +62,17 @@ public enum PruneRun {
         }
     }
 
-    /// Makes the checks of a prune's output before a probe begins.
+    /// Checks a prune's output before `probe` sends anything.
     public static func checkOutput(_ options: PruneOptions) throws(BroadsideError) {
         try PruneFiles.check(options.outputOption, options.output, identity: nil)
         try checkWritable(options.output, option: options.outputOption)
     }
 
-    /// Reads the ledgers twice: for dead tokens, then for later evidence that they are not.
+    /// Reads the ledgers twice: first for dead tokens, then for later evidence that a token is
+    /// alive.
     ///
-    /// - Parameter hasSilence: Set if a ledger has acceptances that prove nothing.
+    /// - Parameter hasSilence: Set if a ledger has acceptances by a legacy gateway's silence, which
+    ///   prove nothing about a token.
     private static func deadTokens(
         _ options: PruneOptions, hasSilence: inout Bool
     ) throws(BroadsideError) -> DeadTokens {
@@ -263,7 +265,7 @@ public enum PruneRun {
     }
 }
 
-/// Checks that no output file overwrites another that is needed.
+/// Checks that no output file overwrites another file that is needed.
 enum PruneFiles {
     static func check(_ options: PruneOptions, list: TokenList) throws(BroadsideError) {
         try check(options.outputOption, options.output, identity: list.identity)

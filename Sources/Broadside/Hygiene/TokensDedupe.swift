@@ -15,7 +15,7 @@ public enum TokensDedupe {
         public var withoutToken: UInt64 = 0
         /// Number of rows with a token whose time of registration is unreadable.
         public var unreadableRegistrations: UInt64 = 0
-        /// Line on which the first of these rows starts.
+        /// Line of the first row whose time of registration is unreadable.
         public var firstUnreadableLine: UInt64?
         /// Number of rows that have a value in the registration column.
         var withRegistration: UInt64 = 0
@@ -23,11 +23,11 @@ public enum TokensDedupe {
         public var withoutValue: UInt64 = 0
     }
 
-    /// Which rows belong together, and which of them stays.
+    /// Rule that groups rows and decides which row of a group stays.
     public struct Rule: Sendable {
-        /// Column whose equal values belong together, such as a user's; nil for the token.
+        /// Column whose equal values form a group, such as a user's ID; nil for the token.
         public var column: String?
-        /// Column with times; the row with the newest stays. nil: the first row stays.
+        /// Column with times; the row with the newest time stays. nil: the first row stays.
         public var newestColumn: String?
         /// Option that named `newestColumn`, for messages.
         public var newestOption: String
@@ -44,13 +44,14 @@ public enum TokensDedupe {
         }
     }
 
-    /// Reads the list once to find what stays, and once more to copy that.
+    /// Reads the list once to find the rows that stay, and again to copy them.
     ///
     /// - Parameters:
     ///   - options: The list that is read.
-    ///   - path: Path of the new list, which is written beside it and renamed.
-    ///   - rule: Which rows belong together, and which of them stays.
-    /// - Returns: What was done, in a few lines for people.
+    ///   - path: Path of the new list. It is written to a file beside this path, which is then
+    ///     renamed.
+    ///   - rule: Rule that groups rows and decides which row of a group stays.
+    /// - Returns: A summary for people, a few lines.
     public static func run(
         _ options: TokensOptions, output path: String, rule: Rule
     ) throws(BroadsideError) -> String {
@@ -163,7 +164,8 @@ public enum TokensDedupe {
         return offset << countBits | UInt64(count)
     }
 
-    /// Finds all rows of a token or value but the newest, or the first among equals.
+    /// Finds the rows to remove. Of each token or value, the newest row stays; if several are
+    /// equally new, the first of these stays.
     private static func findRemovedRows(
         _ tokens: inout RecordSorter, into removedRows: inout RecordSorter
     ) throws(BroadsideError) -> UInt64 {

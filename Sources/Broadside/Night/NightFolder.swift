@@ -225,7 +225,7 @@ struct NightFolder {
         do throws(BroadsideError) {
             let dates = try ledgerDates()
             for date in dates.dropLast(max(1, count)) {
-                // Ledgers without a note remain: they are not this command's.
+                // Ledgers without a note were not created by this command, so they remain.
                 guard date != sent, notes.history[date]?.state == .begun else { continue }
                 let refusal = try LedgerDirectory.hideFinished(ledger(date), as: hidden(date))
                 guard refusal == nil else {
@@ -258,8 +258,8 @@ struct NightFolder {
         }
     }
 
-    /// Removes a hidden ledger, after the note about it: a night without ledger and without that
-    /// note counts as lost.
+    /// Notes the removal and then removes a hidden ledger. Without the note, a night without a
+    /// ledger would count as lost.
     private func finishRemoval(of date: NightDate, _ notes: NightNotes) throws(BroadsideError) {
         if notes.history[date]?.state != .removed {
             try notes.add(.removed, of: date, at: Clock.now().wallMilliseconds)

@@ -10,7 +10,8 @@ public struct NightOptions: Sendable {
     public var ledgers: String?
     /// Date of the night, `2026-11-20`; nil: today, or the date of the night that continues.
     public var date: String?
-    /// Time after its start during which a night continues on the next day, nanoseconds.
+    /// Length of a night, in nanoseconds. A start within this time after the first one continues
+    /// the night, even on the next day.
     public var nightLength = defaultNightLength
     /// Number of ledgers to keep; nil: all.
     public var keep: Int?

@@ -156,7 +156,7 @@ struct NightCall {
             )
         }
         if let code = try finished(ledger, date, history) {
-            // The ledger may come from a send, which makes no note.
+            // `broadside send` may have created the ledger, and it makes no note.
             if history[date]?.state != .begun { try notes.add(.begun, of: date, at: now) }
             end(date, code, notes)
             return code
@@ -199,7 +199,8 @@ struct NightCall {
                 + "put the ledger back")
     }
 
-    /// Refuses another campaign of the same name, which would seem to be sent already.
+    /// Refuses another campaign with the same name. Its night would otherwise count as already
+    /// sent.
     private func refuseOtherCampaign(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {

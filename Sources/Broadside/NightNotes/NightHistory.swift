@@ -79,7 +79,7 @@ struct NightHistory: Sendable {
 
     // MARK: Selection of the night
 
-    /// Night for a start without a date: the latest one if it began less than `length` ago,
+    /// Night for a start without a date: the latest night if it began less than `length` ago,
     /// otherwise today's.
     ///
     /// - Parameters:

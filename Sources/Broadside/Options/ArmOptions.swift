@@ -1,6 +1,6 @@
 public import BroadsideAPNs
 
-/// What one arm of a campaign sends in place of the campaign's own, as options.
+/// Options of one arm of a campaign, in place of the campaign's own.
 public struct ArmOptions: Sendable {
     /// Name of the arm.
     public var name: String

@@ -2,8 +2,8 @@ internal import BroadsidePrimitives
 import BroadsideSupport
 
 extension CampaignFile {
-    /// Key whose value is an object with an object for each arm, in place of the options that are
-    /// repeated for each arm.
+    /// Key of a campaign file. Its value is an object with one object per arm, and replaces the
+    /// options that are repeated for each arm.
     static let armsKey = "arms"
 
     /// Options of an arm by their keys in a file.

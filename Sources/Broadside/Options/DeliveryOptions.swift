@@ -2,15 +2,15 @@ import BroadsideLedgerFormat
 public import BroadsidePolicy
 package import BroadsideSupport
 
-/// Options that decide when rows are sent, by the time zone of each.
+/// Options that decide when each row is sent, by the row's time zone.
 public struct DeliveryOptions: Sendable, Equatable {
     /// Time of day at which each row is sent; nil: at once.
     public var deliverAt: TimeOfDay?
     /// Column with the IANA time zone of each row; nil: all rows have `zoneDefault`.
     public var zoneColumn: String?
-    /// Time zone of rows that name none that is known; nil: these rows are invalid.
+    /// Time zone of rows without a known time zone; nil: these rows are invalid.
     public var zoneDefault: String?
-    /// Date of delivery; nil: that of the first start in `zoneDefault`, or in UTC.
+    /// Date of delivery; nil: the date of the first start, in `zoneDefault` or in UTC.
     public var date: CalendarDate?
     /// Treatment of rows whose time has passed at the first start; nil: `send`.
     public var late: DeliverySchedule.LateRule?
@@ -20,7 +20,7 @@ public struct DeliveryOptions: Sendable, Equatable {
     /// Creates options that send all rows at once.
     public init() {}
 
-    /// Whether rows may have to wait for their time.
+    /// Whether rows may have to wait for their delivery time.
     public var isUsed: Bool { deliverAt != nil || quiet != nil }
 
     /// Checks the combination of the options.
@@ -50,7 +50,7 @@ public struct DeliveryOptions: Sendable, Equatable {
         }
     }
 
-    /// When rows are sent, for people; nil: at once.
+    /// Description, for people, of when rows are sent; nil: at once.
     var description: String? {
         guard isUsed else { return nil }
         var text = deliverAt.map { "\($0.text) local time" } ?? "at once"

@@ -42,7 +42,7 @@ extension SendOptions {
         return rules
     }
 
-    /// Ledgers that are consulted; nil: none.
+    /// Earlier ledgers that decide whether rows are skipped; nil: none.
     ///
     /// - Parameter topic: The campaign's topic; nil: unknown.
     func earlierLedgers(topic: String?) -> EarlierLedgers? {

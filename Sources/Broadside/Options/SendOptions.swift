@@ -147,14 +147,14 @@ public struct SendOptions: Sendable {
     public var canaryMaxRejected = 20.0
     /// Whether the canary of another part of the campaign has passed, so that this part has none.
     public var assumesCanary = false
-    /// Time after the first start from which no request begins.
+    /// Time after the first start at which the run stops sending requests; nil: none.
     public var deadline: UInt64?
 
     /// Limit on the rows, counted from the first row of the list or the shard.
     public var limit: UInt64?
     /// Shard of the list; nil: the whole list.
     public var shard: ListShard?
-    /// Which list of the campaign this is; nil: the campaign has one list.
+    /// Which of the campaign's lists this is; nil if the campaign has one list.
     public var part: CampaignPart?
     /// ID of the campaign, shared by all its parts; nil: random.
     public var campaignID: UInt64?
@@ -162,7 +162,7 @@ public struct SendOptions: Sendable {
     public var filter: RowFilter?
     /// Rule that puts devices into arms; nil: no arms.
     public var split: ArmSplit?
-    /// Arms that send something of their own.
+    /// Arms with options of their own.
     public var arms: [ArmOptions] = []
     /// Suppression list; nil: none.
     public var suppress: String?
@@ -182,7 +182,7 @@ public struct SendOptions: Sendable {
     public var cap: FrequencyCap?
     /// Directories of ledgers in which notifications per device are counted.
     public var history: [String] = []
-    /// When rows are sent, by their time zones; by default all are sent at once.
+    /// Delivery times of rows, by time zone; by default, all rows are sent at once.
     public var delivery = DeliveryOptions()
     /// Whether the ledger has tokens and fingerprints.
     public var keepsTokens = true
@@ -221,15 +221,16 @@ public struct SendOptions: Sendable {
     /// Command for `sh -c`, run when the run starts, stops or finishes, with the event on its
     /// standard input.
     public var hook: String?
-    /// Folder of the nights' ledgers, which has none on the first night; nil: not a night.
+    /// Folder of the ledgers of a nightly campaign; it is empty on the first night. nil: not a
+    /// nightly campaign.
     var nightFolder: String?
-    /// Time for which a night continues, nanoseconds; nil if the run is none.
+    /// Length of a night, nanoseconds; nil if the run is not a night.
     var nightLength: UInt64?
-    /// The night whose send this is; nil: none.
+    /// Notes about the night that this run sends; nil if the run is not a night.
     var night: NightRecord?
     /// Program that runs the campaign; nil: a command.
     package var host: RunHost?
-    /// Key that the program has, instead of its source.
+    /// Signing key that the program supplies; nil: the key is read from its source.
     package var heldKey: SigningKey?
 
     /// Creates options with the documented defaults.

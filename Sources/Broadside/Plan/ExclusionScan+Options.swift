@@ -22,8 +22,8 @@ extension ExclusionScan {
         _ options: SendOptions, payloads: PayloadSet, topic: String?, begun: Manifest?
     ) throws(BroadsideError) {
         let earlier = options.earlierLedgers(topic: topic)
-        // The rows of a campaign that began earlier are known, and the directories may be gone by
-        // now.
+        // The directories are not checked for a campaign that began earlier: its rows are known,
+        // and the directories may be gone.
         if begun == nil { try earlier?.check() }
         try self.init(
             of: options.tokens, suppress: options.suppress,

@@ -11,7 +11,8 @@ public struct PayloadReport: Sendable {
     private let pushType: PushType
     /// Whether the payload is for a broadcast channel.
     private let isBroadcast: Bool
-    /// Size of the file in bytes, and without whitespace between tokens; nil if it is not JSON.
+    /// Size of the file in bytes, and its size without whitespace between JSON tokens; nil if it is
+    /// not JSON.
     private let byteCount: Int
     private let minifiedByteCount: Int?
     /// Columns that the template contains; their values add to the size.

@@ -7,8 +7,8 @@ import BroadsideSupport
 extension Plan {
     /// Default port of a gateway.
     static let gatewayPort: UInt16 = 2195
-    /// Limit on notifications in flight on a connection to a gateway, which does not confirm them.
-    /// A larger window sends more while the run waits for silence.
+    /// Limit on notifications in flight per connection to a legacy gateway, which does not confirm
+    /// them. With a larger limit, more notifications are sent while the run waits for silence.
     static let gatewayWindow = 8192
 
     /// Suffix of the endpoint's line for a legacy gateway.
@@ -32,7 +32,8 @@ extension Plan {
         return "\(options.topic ?? "") (each row's own, at most \(RowTopics.limit))"
     }
 
-    /// Topics that a legacy gateway applies to the campaign: the protocol has no field for one.
+    /// Topics of the certificate. A legacy gateway applies them to the campaign, because its
+    /// protocol has no field for a topic.
     var certificateTopics: String {
         let topics = credential.topics.joined(separator: ", ")
         return topics.isEmpty ? "not named by the certificate" : "\(topics), by the certificate"
@@ -117,8 +118,8 @@ extension Plan {
 }
 
 extension PayloadFiles {
-    /// Problem of a payload above the gateway's limit: no row makes a payload smaller than its
-    /// constant part.
+    /// Description of the problem if the constant part of a template exceeds the gateway's limit;
+    /// nil if it does not. No row can make such a payload small enough.
     static func sizeProblem(
         _ template: PayloadTemplate, _ command: BinaryCommand
     ) -> PayloadCheck.Problem? {

@@ -8,7 +8,7 @@ import BroadsideSupport
 extension Plan {
     /// Description of the run in a few lines that fit the descriptor's terminal.
     ///
-    /// - Parameter ahead: Rows that the run has yet to send, if more is known than the list's size.
+    /// - Parameter ahead: Rows that the run has yet to send; nil if only the list's size is known.
     func description(
         of list: TokenList, size: ListSize, ahead: RowsAhead? = nil, alert: AlertText?,
         waves: WavePlan? = nil,
@@ -57,7 +57,7 @@ extension Plan {
         return folded(text, indent: 13, for: descriptor)
     }
 
-    /// Minimum time for the rows at a rising rate; empty for others.
+    /// Minimum time for the rows if the rate rises; empty otherwise.
     private func rampTime(_ ahead: RowsAhead?) -> String {
         guard let ramp = options.rate?.ramp, let ahead, ahead.count > 0 else { return "" }
         let seconds = ramp.seconds(for: Double(ahead.count), after: ahead.sentSeconds)

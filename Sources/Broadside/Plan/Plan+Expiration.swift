@@ -11,7 +11,7 @@ extension Plan {
 
     /// Refuses an expiration far in the past: APNs would try once and store nothing.
     ///
-    /// A campaign that began with one can be finished with it.
+    /// A campaign that began with such an expiration may be finished with it.
     ///
     /// - Returns: A warning if the expiration has passed but is accepted.
     static func checkExpiration(
@@ -48,8 +48,8 @@ extension Plan {
     }
 }
 
-/// Parses an expiration: `0`, Unix seconds, `+90s`, or ISO 8601, whose last moment counts; nil for
-/// other texts.
+/// Parses an expiration: `0`, Unix seconds, `+90s`, or ISO 8601; nil for other texts. An ISO 8601
+/// text without a time or without seconds means the last moment of that day or minute.
 package func expiration(_ text: String) -> Expiration? {
     if let value = Expiration(text) { return value }
     guard text.contains("-"), let time = milliseconds(text), time > 0 else { return nil }

@@ -25,12 +25,12 @@ struct RowsAhead {
         self.sentSeconds = sentSeconds
     }
 
-    /// Creates the rows of a list before anything is known of its ledger.
+    /// Creates the value for a list of which only the size is known.
     init(listed count: UInt64, _ options: SendOptions) {
         self.init(count, mayBeFewer: options.skipsAny || options.resumes, .listed)
     }
 
-    /// Creates the rows that earlier runs left.
+    /// Creates the value for the rows that earlier runs left.
     ///
     /// - Parameters:
     ///   - listed: Number of the list's rows.
@@ -43,12 +43,12 @@ struct RowsAhead {
             sentSeconds: sentSeconds)
     }
 
-    /// Creates rows that were counted one by one.
+    /// Creates the value for rows that were counted one by one.
     init(sendable count: UInt64, of listed: UInt64) {
         self.init(count, mayBeFewer: false, count == listed ? .listed : .sendable)
     }
 
-    /// The rows, for people, behind the time that they take.
+    /// Text about the rows, for people, which follows the time that they take.
     var words: String {
         let rows =
             switch kind {

@@ -4,15 +4,17 @@ package import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Waves of a campaign whose rows are sent at their local time: which zones are due when.
+/// Waves of a campaign whose rows are sent at a local time. A wave begins when the rows of one or
+/// more time zones are due.
 package struct WavePlan: Sendable {
     /// Zones of the list's rows, and the number of rows of each.
     package let zones: RowZones
     private let schedule: DeliverySchedule
     private let rules: [TimeZoneRules]
-    /// Instants of the zones, decided at the first start.
+    /// Time at which each zone's rows are due, as decided at the first start.
     private let instants: [DeliverySchedule.Instant]
-    /// Waves as decided at the first start, in order; the first may be that of rows sent at once.
+    /// Waves as decided at the first start, in order. The first wave may consist of rows that are
+    /// sent at once.
     package let waves: [Wave]
 
     /// Finds the zones of all rows.
@@ -33,7 +35,7 @@ package struct WavePlan: Sendable {
             zones, rules: zones.zones.map { database.rules(named: $0.name) ?? .utc }, schedule)
     }
 
-    /// Decides when the rows of zones are due.
+    /// Decides when the rows of the zones are due.
     ///
     /// - Parameter rules: Rules of each zone.
     package init(_ zones: RowZones, rules: [TimeZoneRules], _ schedule: DeliverySchedule) {
@@ -60,14 +62,14 @@ package struct WavePlan: Sendable {
         return waves.values.sorted { $0.atMilliseconds < $1.atMilliseconds }
     }
 
-    /// What the clocks of a zone show at a time: `2026-11-28 09:00`.
+    /// Local time in a zone, for people: `2026-11-28 09:00`.
     private static func localText(_ milliseconds: UInt64, in zone: TimeZoneRules) -> String {
         let local = zone.local(at: Int64(milliseconds / 1000))
         let text = universalTime(UInt64(max(0, local)) * 1000)
         return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5))"
     }
 
-    /// When a row is sent, for people; nil: its time has passed, or it has no zone.
+    /// Time at which a row is sent, for people; nil if its time has passed or the row has no zone.
     func deliveryText(ofRow row: UInt64) throws(BroadsideError) -> String? {
         guard let number = try zones.numbers(of: row..<row + 1).first,
             number >= RowZones.firstZone
@@ -117,8 +119,8 @@ package struct WavePlan: Sendable {
         }.min()
     }
 
-    /// First time after `now` at which the quiet hours of a zone begin that is due at `now`; nil:
-    /// there is none.
+    /// First time after `now` at which quiet hours begin in a zone whose rows are due at `now`; nil
+    /// if there is none.
     package func nextQuiet(after now: UInt64) -> UInt64? {
         zones.zones.indices.compactMap { zone -> UInt64? in
             guard zones.zones[zone].rows > 0, let time = dueTime(zone, now: now), time <= now
@@ -127,12 +129,12 @@ package struct WavePlan: Sendable {
         }.min()
     }
 
-    /// Whether rows of waves that have begun may be left; false if all of these are settled. In a
-    /// zone whose quiet hours have begun since, rows may be settled or not.
+    /// Whether rows of waves that have begun may still be unsettled; false if all of them are
+    /// settled. In a zone whose quiet hours have begun since, rows may be settled or not.
     ///
     /// - Parameters:
     ///   - rows: Number of rows of the campaign; nil: unknown.
-    ///   - settled: Number of those that are settled and not to be sent again.
+    ///   - settled: Number of rows that are settled and not sent again.
     package func mayHaveLeft(at now: UInt64, rows: UInt64?, settled: UInt64) -> Bool {
         guard let rows else { return true }
         let later = zip(zones.zones, instants).reduce(UInt64(0)) { sum, zone in
@@ -150,7 +152,7 @@ package struct WavePlan: Sendable {
         }
     }
 
-    /// Lines of the plan: the waves, and rows that are in none.
+    /// Lines of the plan: the waves, and the rows that belong to no wave.
     ///
     /// - Parameter deadline: Nanoseconds from the first start; nil: none.
     func planLines(deadline: UInt64?) -> [String] {
@@ -188,7 +190,7 @@ package struct WavePlan: Sendable {
         return lines
     }
 
-    /// Rows whose zone is misspelled or no zone, for people; nil if there are none.
+    /// Text for people about rows whose zone is unknown, perhaps misspelled; nil if there are none.
     private var misnamedText: String? {
         zones.firstMisnamed.map { first in
             let rows =
@@ -202,8 +204,7 @@ package struct WavePlan: Sendable {
     /// Checks the zones and the date of a campaign before it begins. Warns about rows with the
     /// default zone whose own may be misspelled.
     ///
-    /// - Throws: Exit code 2 if most rows that name a zone name none that is known, or if the date
-    ///   is past.
+    /// - Throws: Exit code 2 if most zones that rows name are unknown, or if the date is past.
     func check(_ send: SendOptions) throws(BroadsideError) {
         let options = send.delivery
         if let date = options.date, date.isOverEverywhere(at: schedule.startedAt / 1_000) {
@@ -228,7 +229,7 @@ package struct WavePlan: Sendable {
             "broadside: warning: --zone-column: \(text): they get --zone-default \(zone)")
     }
 
-    /// Warns about a night whose waves last longer than a night continues.
+    /// Warns about a night whose waves take longer than the length of a night.
     private func warnOfNight(_ send: SendOptions) {
         guard let length = send.nightLength, let last = waves.last,
             last.atMilliseconds > schedule.startedAt + length / millisecond
@@ -279,7 +280,7 @@ extension DeliveryOptions {
         }
     }
 
-    /// How rows name their zones.
+    /// Rule that determines the zone of each row.
     func zoneRule(_ database: ZoneDatabase) -> RowZones.Rule {
         RowZones.Rule(column: zoneColumn, defaultZone: zoneDefault) {
             database.rules(named: $0) != nil

@@ -10,7 +10,8 @@ final class ZoneDatabase: Sendable {
     private let directory: String
     private let known = Mutex<[String: TimeZoneRules?]>([:])
 
-    /// Name of the machine's own zone in the database: a list means the same on each machine.
+    /// Name of the machine's own zone in the database. It is not accepted, so that a list means the
+    /// same on each machine.
     private static let machineName = "localtime"
 
     /// Limit on the names that are kept; files of others are read each time.

@@ -10,10 +10,10 @@ public struct ReceiptColumns: Sendable {
     public var notification: String?
     /// Column of the time; nil to find it.
     public var time: String?
-    /// Further columns by whose values opens are counted.
+    /// Further columns. Opens are counted for each of their values.
     public var by: [String]
 
-    /// Usual names; letters may be capitals.
+    /// Usual names of columns, in any case.
     private static let usualNotifications = ["apns_id", "apns-id", "apnsId"]
     private static let usualTokens = ["token", "device_token", "deviceToken", "push_token"]
     private static let usualTimes = ["time", "timestamp", "event_time", "opened_at", "date"]
@@ -24,7 +24,7 @@ public struct ReceiptColumns: Sendable {
     ///   - token: Column of the device token; nil to find it.
     ///   - notification: Column of the apns-id; nil to find it.
     ///   - time: Column of the time; nil to find it.
-    ///   - by: Further columns by whose values opens are counted.
+    ///   - by: Further columns. Opens are counted for each of their values.
     public init(
         token: String? = nil, notification: String? = nil, time: String? = nil, by: [String] = []
     ) {

@@ -22,7 +22,7 @@ enum ReceiptsJoin {
     /// Name for all further values.
     static let otherValues = "(others)"
 
-    /// Returns what the receipts in a file say about a campaign.
+    /// Returns the findings about a campaign from a file of receipts.
     ///
     /// - Parameters:
     ///   - path: CSV, TSV or JSON Lines with the columns of an apns-id or token, and of a time.
@@ -155,7 +155,7 @@ enum ReceiptsJoin {
                     tally.noteUnreadable(line: row.line, "has no apns-id", value: nil)
                     continue
                 }
-                // Other senders have UUIDs of other kinds.
+                // The apns-ids of other senders are UUIDs of another kind.
                 guard let identifier = NotificationID(parsing: text),
                     identifier.campaign == campaign
                 else {
@@ -175,7 +175,7 @@ enum ReceiptsJoin {
                 let value = tally.number(of: rows.reader.value(rows.reader.field(field)), index)
                 values |= UInt64(value) << UInt64(8 * index)
             }
-            // The whole range of what was written may be meant: a second, or a minute.
+            // A written time may stand for a whole second or minute; the end of that range is used.
             try records.append(
                 .init(first: key, second: 1, third: UInt64(written.last), fourth: values))
         }

@@ -26,7 +26,7 @@ public enum CampaignRun {
         do throws(BroadsideError) {
             return try run(options, spooling: directory, signals)
         } catch {
-            // A complete spool is kept for the resume of a run that a signal stopped.
+            // If a signal stopped the run, a complete copy of standard input is kept for a resume.
             guard error.exitCode != 3 || (try? directory.hasSpool) != true else { throw error }
             if error.exitCode == 3 {
                 try Summary.stoppedEarly(directory)?.write(to: options, signals)
@@ -36,7 +36,7 @@ public enum CampaignRun {
         }
     }
 
-    /// Refuses options that would put tokens into the ledger of a run that is to keep none.
+    /// Refuses options that would store tokens in a ledger that must not keep any.
     ///
     /// - Returns: The options, without a command line that has a token.
     private static func checkTokens(_ options: SendOptions) throws(BroadsideError) -> SendOptions {
@@ -148,13 +148,13 @@ public enum CampaignRun {
         }
         let session = prepared.session
         if session.isFinishedAlready { return try session.reportFinished(plan, outlets, signals) }
-        // Without its ledger, the campaign would be lost from here on.
+        // From here on, a night without its ledger counts as lost.
         try options.night?.noteBegun()
         outlets.listen(in: directory)
         return try send(checked, prepared, directory, outlets, signals)
     }
 
-    /// Sends, in one pass or several.
+    /// Sends the rows, in one pass or several.
     private static func send(
         _ checked: CheckedRun, _ first: PreparedRun, _ directory: LedgerDirectory,
         _ outlets: RunOutlets, _ signals: SignalWatch

@@ -4,10 +4,10 @@ import BroadsideSupport
 import BroadsideTLS
 
 /// Keeps a run's credential current: renews provider tokens and reloads files. Runs on the thread
-/// that handles signals. The file of `--auth-token-file`, checked each second, is read on a
-/// separate thread because its disk may hang; commands run there, too. Keys are read on the thread
-/// that handles SIGHUP: a thread that only waits does not reuse the memory that it freed, so keys
-/// would remain there.
+/// that handles signals. The file of `--auth-token-file` is checked each second and read on a
+/// separate thread, because its disk may hang; commands run there, too. Keys are read on the thread
+/// that handles SIGHUP. A thread that only waits would not reuse the memory that it freed, so keys
+/// would remain in it.
 final class CredentialWatch {
     /// Request to read the file of `--auth-token-file` if it differs from the mark, or to run the
     /// command.
@@ -28,7 +28,8 @@ final class CredentialWatch {
     private var didWarnAboutThread = false
     /// Runs the command for a new token.
     private let shell = ShellCommand()
-    /// Runs the options' command after SIGHUP; its output is read where all other files are.
+    /// Runs the options' command after SIGHUP. The thread that handles SIGHUP then reads its
+    /// output.
     private let reloader: BackgroundWorker<Void, Printed>
     private let reloadShell = ShellCommand()
     private var isReloading = false
@@ -170,8 +171,8 @@ final class CredentialWatch {
                 + "$CREDENTIALS_DIRECTORY")
     }
 
-    /// Option that names a file of systemd's `LoadCredential=`, a copy that does not change until
-    /// the unit is started again; nil if none does.
+    /// Option that names a file of systemd's `LoadCredential=`; nil if none does. Such a file is a
+    /// copy that does not change until the unit is started again.
     private static func copiedCredential(_ options: SendOptions) -> String? {
         guard let folder = SystemCall.environment("CREDENTIALS_DIRECTORY") else { return nil }
         let files = [

@@ -35,7 +35,7 @@ final class EventHook {
     static let secondsLimit: UInt64 = 30
     /// Limit on waiting calls; a run has one at its start, one at its end, and one per wave.
     private static let waitingLimit = 8 + wavesLimit
-    /// Limit on calls at waves; those of further waves are left out.
+    /// Limit on calls at waves. Further waves cause no call.
     private static let wavesLimit = 512
     private var waveCount = 0
 
@@ -120,7 +120,8 @@ final class EventHook {
         }
     }
 
-    /// Time limit at the end of a run: for the call at its start and the one at its end.
+    /// Time limit for calls at the end of a run: enough for the call at its start and the one at
+    /// its end.
     private static var patience: UInt64 { (2 * secondsLimit + 5) * second }
     /// Time limit after a second signal.
     private static var urgentPatience: UInt64 { 2 * second }

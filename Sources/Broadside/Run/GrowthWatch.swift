@@ -12,7 +12,7 @@ struct GrowthWatch {
     /// Value of a rising rate when it last counted as a new rate.
     private var rampLimit: Double?
 
-    /// nil if the run keeps its initial connections.
+    /// Creates the watch; nil if the run keeps its initial number of connections.
     init?(_ plan: Plan, target: ConnectionTarget?) {
         guard let target else { return nil }
         self.target = target
@@ -32,7 +32,8 @@ struct GrowthWatch {
         let limited = snapshot.statistics.limited
         sample.responses = snapshot.latencyCounts.count
         sample.openConnections = snapshot.openConnections
-        // The adaptive limit counts as streams: another connection may not need to reduce its own.
+        // Time spent at the adaptive limit counts like time without free streams: another
+        // connection has its own limit, which may not need to fall.
         sample.heldNanoseconds =
             limited[LimitedBy.streams.rawValue] + limited[LimitedBy.window.rawValue]
         sample.busyNanoseconds = limited[LimitedBy.cpu.rawValue]

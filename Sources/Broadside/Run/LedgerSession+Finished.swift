@@ -26,7 +26,7 @@ extension LedgerSession {
             use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),
             elapsed: 0, requests: 0)
         let cause = finishedCause
-        // As in the run that read the last row: a list of which no row was sent is an error.
+        // A list of which no row was sent is an error, as in the run that read the last row.
         let wasSent = summary.counts.sent > 0
         if cause != .complete { summary.outcome = wasSent ? .aborted : .error }
         let advice = StopAdvice(cause, .init(plan, self, summary, wasAnswered: true))
@@ -109,8 +109,8 @@ extension Summary {
     /// Summary of a run that was stopped before sending began.
     ///
     /// - Parameter directory: Directory of the ledger; it may contain the work of earlier runs.
-    /// - Returns: nil if a second signal interrupted the count: no count is better than half of
-    ///   one.
+    /// - Returns: nil if a second signal interrupted the count, because a partial count would
+    ///   mislead.
     static func stoppedEarly(_ directory: LedgerDirectory) -> Summary? {
         var summary = Summary(unbegun: .stopped)
         if (try? directory.hasManifest) == true {

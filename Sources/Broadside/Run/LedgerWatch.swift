@@ -17,11 +17,11 @@ final class LedgerWatch {
         nextCheck = now.nanoseconds + Self.interval
     }
 
-    /// Whether the last check found it gone; begins the next check once it is due.
+    /// Whether the last check found that the ledger is gone. Starts the next check once it is due.
     func isGone(_ now: Now) -> Bool {
         if now.nanoseconds >= nextCheck, worker.isIdle {
             nextCheck = now.nanoseconds + Self.interval
-            // Without a thread the check is skipped: the run is no worse off than before.
+            // Without a thread, the check is skipped.
             try? worker.put(location)
         }
         return worker.take() ?? false

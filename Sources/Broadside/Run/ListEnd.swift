@@ -39,12 +39,13 @@ final class ListEnd {
         isFree = services.hasListEnded
     }
 
-    /// Number of the row behind the list's last; nil if unknown.
+    /// Number that follows that of the list's last row; nil if unknown.
     ///
     /// If rows may remain, the rest of the list is read to count them. A list that can't be read
     /// further was reported earlier.
     ///
-    /// - Parameter stop: Cause of the run's stop, if any; with one, the next signal ends the read.
+    /// - Parameter stop: Cause of the run's stop; nil if there is none. If there is one, the next
+    ///   signal ends the read.
     func endRow(stop: StopCause?) -> UInt64? {
         let source = source
         return read(endsOnSignals: stop != nil) { isEnded in

@@ -106,8 +106,7 @@ struct LiveRun {
             isHashed: session.manifest.listHash == nil)
         // From here on only the list thread accesses the list.
         try services.start(list: source)
-        // Checked for a resume after the deadline: nothing is sent in the moment before the watch
-        // begins.
+        // For a resume after the deadline: nothing is sent in the moment before the watch begins.
         if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
         if let stop = passes.requestedStop { coordinator.stop(stop) }
         var threads: [ReactorThread] = []
@@ -122,7 +121,7 @@ struct LiveRun {
             quietAt: passes.quietAt)
         if passes.endedCount == 0 { plan.options.host?.begin() }
         waitForWave(watch, signals, monitor)
-        // A run without waves begins whatever has stopped it, and ends at once.
+        // A run without waves begins even if it was already stopped, and then ends at once.
         if passes.waves == nil || !coordinator.isStopping {
             threads = try makeThreads()
             for thread in threads { thread.start() }
@@ -192,7 +191,7 @@ struct LiveRun {
         }
     }
 
-    /// What the main thread watches while a pass waits and sends.
+    /// Times that the main thread watches while a pass waits and sends.
     private struct Watch {
         let credential: CredentialWatch
         let ledger: LedgerWatch
@@ -342,7 +341,7 @@ struct LiveRun {
         awaitTelemetry(monitor, signals)
         if conclusion.ownsLedger, session.hasClaim { awaitClaim(signals, monitor) }
         let code = conclusion.exitCode(summary)
-        // Written before the hook is called, which is told their names.
+        // The files are written before the hook is called, because the hook gets their names.
         var report: String?
         let untold = Result { () throws(BroadsideError) in
             let isUrgent = coordinator.isStoppingAtOnce
@@ -407,7 +406,7 @@ struct LiveRun {
         return passes.requestedStop == nil && (stop == nil || passes.isQuiet && stop == .control)
     }
 
-    /// Writes the end of a pass that others follow to the ledger.
+    /// Writes the end of a pass to the ledger, if another pass follows.
     private func endPass(
         _ threads: [ReactorThread], _ listEnd: ListEnd, endRow: UInt64?,
         _ statistics: RunStatistics
@@ -444,8 +443,8 @@ struct LiveRun {
         }
     }
 
-    /// Has another thread claim the ledger once more. The exit code does not depend on the claim,
-    /// without which nothing of this ledger is lost.
+    /// Lets another thread claim the ledger once more. If that fails, nothing in the ledger is
+    /// lost, so the exit code does not depend on it.
     private func awaitClaim(_ signals: SignalWatch, _ monitor: RunMonitor) {
         var end: EndClaim?
         if !monitor.isSaving {
@@ -486,8 +485,9 @@ struct LiveRun {
         SignalWatch.hurry()
     }
 
-    /// Reads the ledger if rows remain: only it shows which are in doubt, and which rows this run
-    /// should have reopened but did not. A second signal skips this for a campaign's first run.
+    /// Reads the ledger if rows remain, because only the ledger shows which rows are in doubt and
+    /// which rows this run should have reopened but did not. After a second signal, a campaign's
+    /// first run skips this.
     private func takeOpenRows(
         _ summary: inout Summary, stop: StopCause?, endRow: UInt64?
     ) throws(BroadsideError) {

@@ -17,7 +17,7 @@ final class RunMonitor {
     private let passes: RunPasses
     /// Whether the run waits for its next wave.
     private var isWaiting: Bool
-    /// Time since which it sends, or waits.
+    /// Time since which the run sends, or waits for its next wave.
     private(set) var sendingSince: Now
     /// Wakes the reactors to read the shared state.
     private let wake: () -> Void
@@ -152,7 +152,7 @@ final class RunMonitor {
         if now.nanoseconds >= nextSave { save(now) }
     }
 
-    /// Begins to send after the wait for a wave: curves and rates begin now.
+    /// Handles the start of a wave after the wait for it: curves and rates begin at this time.
     func beginWave(_ now: Now) {
         if isWaiting {
             isWaiting = false
@@ -166,7 +166,7 @@ final class RunMonitor {
         if let text = progress?.currentText { report(.wave, text, now) }
     }
 
-    /// Handles the end of a pass that others follow.
+    /// Handles the end of a pass, if another pass follows.
     func endPass(_ summary: Summary, _ now: Now) {
         telemetry.end(
             outcome: nil, cause: nil, counts: summary.counts, atMilliseconds: now.wallMilliseconds)

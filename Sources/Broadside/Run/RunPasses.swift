@@ -4,9 +4,9 @@ import BroadsideObservability
 package import BroadsidePolicy
 package import BroadsideSupport
 
-/// Passes of a process over its list. Usually there is one, for all rows. If rows are sent at their
-/// local time, each wave is a pass, and a run of the ledger as after `--resume`: it sends the rows
-/// that are due, and leaves all others unsent.
+/// Passes of a process over its list. Usually, one pass sends all rows. If rows are sent at their
+/// local time, each wave is a separate pass, and the ledger treats it like a run with `--resume`.
+/// The pass sends the rows that are due and leaves all others unsent.
 ///
 ///     waits ──its time comes──▶ sends ──all due rows are settled──▶ next pass, or the end
 ///       │                        │ ▲
@@ -28,15 +28,15 @@ package final class RunPasses {
     var reportedWave: Int?
     /// Whether the quiet hours of a zone that the pass sends have begun, so that the pass ends.
     package private(set) var isQuiet = false
-    /// Stop that was requested while the pass was ending, which had nothing left to stop; nil: none.
-    /// The next pass does not begin.
+    /// Stop that was requested while the pass was already ending; nil: none. The next pass does not
+    /// begin.
     private(set) var requestedStop: StopCause?
 
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
     private(set) var latency = LatencyCounts()
     private(set) var sendingSeconds = 0.0
-    /// Settings that the operator made, which hold for later passes.
+    /// Settings that the operator changed. They apply to later passes.
     private(set) var settings: Settings?
 
     /// Settings of a run that may change while it sends.
@@ -81,13 +81,13 @@ package final class RunPasses {
     /// Time at which the pass has to end, because quiet hours begin; nil: none.
     package var quietAt: UInt64? { waves?.nextQuiet(after: dueAt) }
 
-    /// Ends the pass at the begin of quiet hours.
+    /// Ends the pass at the beginning of quiet hours.
     package func beginQuiet() {
         assert(waves != nil, "only zones have quiet hours")
         isQuiet = true
     }
 
-    /// Records a stop while the pass ends. The first one counts.
+    /// Records a stop while the pass ends. If there are several, the first one counts.
     func requestStop(_ cause: StopCause) {
         assert(waves != nil, "without waves, a stop ends the only pass")
         requestedStop = requestedStop ?? cause
@@ -126,7 +126,7 @@ package final class RunPasses {
         sendingSeconds += seconds
     }
 
-    /// Tells the hook that the run sends, and which wave begins.
+    /// Reports to the hook that the run sends, and which wave begins.
     func callHook() {
         guard let hook else { return }
         if !isStartReported { hook.put(.started) }

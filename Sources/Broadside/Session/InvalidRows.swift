@@ -10,7 +10,8 @@ struct InvalidRows {
     private var rows: InvalidRowsGuard
     /// The first invalid row.
     private var sample: FirstRowsCheck.Sample?
-    /// Rows per known kind of foreign token, until there is a verdict.
+    /// Number of rows for each known kind of value that is not a device token, until there is a
+    /// verdict.
     private var kinds: [ForeignToken: (rows: UInt64, firstLine: UInt64)] = [:]
     /// Number of invalid rows whose kind was examined.
     private var examined: UInt64 = 0

@@ -70,7 +70,8 @@ final class LedgerSession {
                 if error.exitCode == 3 { try directory.save(manifest) }
                 throw error
             }
-            // The copy follows once the segments are made, before the first row.
+            // The copy of the manifest is written after the segments are created, before the first
+            // row.
             try directory.save(manifest, isCopied: false)
             claimWarning = try Self.claim(directory, manifest)
             return
@@ -140,7 +141,7 @@ final class LedgerSession {
             skips = nil
             return
         }
-        // Rows found in a list whose content is not known are searched for again.
+        // If the list's content is not known, the rows to skip are searched for again.
         skips = try Self.skips(
             search, manifest, directory, list, isNew: manifest.listHash == nil)
         if search != nil, manifest.listHash == nil {
@@ -149,7 +150,7 @@ final class LedgerSession {
         try directory.save(manifest)
     }
 
-    /// Rows to skip. Reports of earlier ledgers are those of the campaign's first start.
+    /// Rows to skip. Reports of earlier ledgers count as of the campaign's first start.
     private static func skips(
         _ search: ExclusionScan?, _ manifest: Manifest, _ directory: LedgerDirectory,
         _ list: TokenList, isNew: Bool
@@ -240,11 +241,12 @@ final class LedgerSession {
         }
     }
 
-    /// Verdicts of earlier runs that this one does not reopen; together with this run's counts,
-    /// they are the campaign's.
+    /// Verdicts of earlier runs that this one does not reopen. Added to this run's counts, they
+    /// give those of the campaign.
     var kept: RowCounts { earlier.kept(reopening: plan.options.retry) }
 
-    /// Whether rows of waves that have begun may be left; false if all of these are settled.
+    /// Whether rows of waves that have begun may still be unsettled; false if all of them are
+    /// settled.
     func mayHaveDueRows(_ waves: WavePlan) -> Bool {
         earlier.count(.inDoubt) > 0
             || waves.mayHaveLeft(
@@ -255,7 +257,7 @@ final class LedgerSession {
     /// Rows that earlier runs read and this one does not read again, for `--max-invalid`.
     var rowsRead: InvalidRowsGuard { rowsRead(more: 0) }
 
-    /// The same, with more rows that were read and are valid.
+    /// Like `rowsRead`, with further rows that were read and are valid.
     func rowsRead(more: UInt64) -> InvalidRowsGuard {
         Self.rowsRead(earlier, plan, more: more)
     }

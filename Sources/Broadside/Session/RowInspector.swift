@@ -38,7 +38,7 @@ struct RowInspector: ~Copyable {
     /// Number of rows whose payload contains a shortened value.
     var shortenedRows: UInt64 { renderer.shortenedRows }
 
-    /// Number of digits in the token of the last inspected row, which has one.
+    /// Number of digits in the token of the last inspected row. The row must have a token.
     var tokenDigitCount: Int { digits.bytes.byteCount }
 
     /// Reason why the row that was read last, which has no token, is invalid.
