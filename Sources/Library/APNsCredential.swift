@@ -7,7 +7,7 @@ public import FoundationEssentials
 public enum APNsCredential: Sendable, CustomStringConvertible, CustomDebugStringConvertible {
     /// Text of the `.p8` key from Apple, with the identifiers of the key and of the team.
     case key(pem: String, keyID: String, teamID: String)
-    /// File of such a key, or of one in another form that `--auth-key` accepts.
+    /// File of a `.p8` key, or of a key in another form that `--auth-key` accepts.
     case keyFile(URL, keyID: String, teamID: String)
     /// File of a provider token that another program replaces before it expires.
     case providerTokenFile(URL)

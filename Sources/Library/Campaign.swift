@@ -5,8 +5,8 @@ public import FoundationEssentials
 
 /// One notification, for many devices.
 public struct Campaign: Sendable {
-    /// Content of the notification. A text in double braces, `{{name}}`, is the value of that field
-    /// of each row.
+    /// Content of the notification. `{{name}}` in it stands for each row's value of the field
+    /// `name`.
     public enum Payload: Sendable {
         /// JSON of at most 4,096 bytes.
         case json(Data)
@@ -35,7 +35,7 @@ public struct Campaign: Sendable {
     /// Labels in logs and reports, by key.
     public var labels: [String: String] = [:]
 
-    /// Creates a campaign for the topic's app.
+    /// Creates a campaign for an app; all other properties have their defaults.
     public init(
         topic: String, credential: APNsCredential, payload: Payload, tokens: CampaignTokens
     ) {
@@ -45,7 +45,7 @@ public struct Campaign: Sendable {
         self.tokens = tokens
     }
 
-    /// Options of a command that sends the same.
+    /// Options of `broadside send` for the same campaign.
     func sendOptions(
         ledger: URL, _ choices: RunOptions
     ) throws(BroadsideError) -> SendOptions {

@@ -1,11 +1,11 @@
 import BroadsideSupport
 
-/// Why a campaign, a push or a request to a run failed. The message says what to do, in terms of
+/// Error of a campaign, a push or a request to a run. The message describes the remedy in terms of
 /// this library.
 public struct CampaignError: Error, Sendable, CustomStringConvertible {
     /// Kind of the failure.
     public enum Code: String, Sendable, CaseIterable {
-        /// A value is wrong, or a file that it names. Nothing was sent.
+        /// A value, or a file that it names, is wrong. Nothing was sent.
         case invalid
         /// The server can't be reached, or this machine lacks something.
         case unavailable
@@ -15,10 +15,10 @@ public struct CampaignError: Error, Sendable, CustomStringConvertible {
         case storage
         /// Another run uses the ledger.
         case inUse
-        /// The run was stopped, or has ended: continue with `RunOptions.ledgerUse`. Of a push: its
-        /// task was cancelled, or its client closed.
+        /// The run was stopped or has ended; `RunOptions.ledgerUse` can continue it. For a push:
+        /// its task was cancelled, or its client was closed.
         case stopped
-        /// Too much is awaited at once.
+        /// Too many pushes are awaited at once.
         case busy
         /// A push was sent and its response was lost: the device may have it.
         case responseLost

@@ -7,7 +7,7 @@ public struct CampaignLedger: Sendable {
     /// Directory of the ledger.
     public let url: URL
 
-    /// Names a ledger; nothing is read yet.
+    /// Creates a reference to a ledger without reading it.
     public init(_ url: URL) { self.url = url }
 
     /// Rows in list order.
@@ -30,8 +30,8 @@ public struct CampaignLedger: Sendable {
     }
 }
 
-/// Work on a thread of its own, so that a task waits for a disk without blocking a thread of its
-/// executor.
+/// Runs blocking work on a separate thread, so that a task that waits for a disk blocks no thread
+/// of its executor.
 enum OwnThread {
     static func run<Value: Sendable>(
         _ work: @escaping @Sendable () throws(BroadsideError) -> Value

@@ -6,8 +6,8 @@ internal import BroadsidePrimitives
 public struct LedgerRow: Sendable, Equatable {
     /// Number of the row's line in the list, from 1; nil if the list is no longer there.
     public let line: UInt64?
-    /// Device token, in hexadecimal digits, or the list's text in its place; nil if neither is
-    /// known.
+    /// Device token, in hexadecimal digits, or the text that an invalid row has in its place; nil
+    /// if neither is known.
     public let token: String?
     /// State of the row.
     public let state: RowState
@@ -33,7 +33,7 @@ struct LedgerRowReader {
     /// Limit on the bytes of a row.
     private static let rowByteLimit = 1 << 20
 
-    /// Returns the rows that end in the next piece of the text; nil if it is not such a text.
+    /// Returns the rows that end in the next piece of the text; nil if the text has another format.
     mutating func rows(in piece: [UInt8]) -> [LedgerRow]? {
         var rows: [LedgerRow] = []
         var start = piece.startIndex

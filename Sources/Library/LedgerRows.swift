@@ -3,7 +3,8 @@ import BroadsideLedgers
 import BroadsideRows
 import BroadsideSupport
 
-/// Rows of a ledger, read on a thread of its own as they are wanted; some thousands are in memory.
+/// Rows of a ledger. A separate thread reads them on demand, and at most some thousands are in
+/// memory.
 public struct LedgerRows: AsyncSequence, Sendable {
     /// A row.
     public typealias Element = LedgerRow
@@ -14,7 +15,7 @@ public struct LedgerRows: AsyncSequence, Sendable {
     let state: RowState?
     let reasons: [String]
 
-    /// Begins to read.
+    /// Creates an iterator, which begins to read.
     public func makeAsyncIterator() -> Iterator { Iterator(RowFeed(self)) }
 
     /// Position in the rows.
@@ -22,7 +23,7 @@ public struct LedgerRows: AsyncSequence, Sendable {
         private let feed: Feed
         private var rows: ArraySlice<LedgerRow> = []
 
-        /// Ends the thread with the last iterator.
+        /// Ends the reading thread when the last copy of an iterator is released.
         private final class Feed: Sendable {
             let rows: RowFeed
             init(_ rows: RowFeed) { self.rows = rows }
@@ -53,8 +54,8 @@ public struct LedgerRows: AsyncSequence, Sendable {
     }
 }
 
-/// Rows on their way from a reading thread to a task: one piece waits at most, and the thread waits
-/// meanwhile.
+/// Passes rows from a reading thread to a task. At most one piece waits, and the thread waits until
+/// it is taken.
 final class RowFeed: @unchecked Sendable {
     private typealias Taken = Result<[LedgerRow]?, CampaignError>
 
@@ -111,7 +112,7 @@ final class RowFeed: @unchecked Sendable {
         if let known { continuation.resume(returning: known) }
     }
 
-    /// Reads no further.
+    /// Stops reading.
     func close() {
         let waiter = monitor.locked {
             defer { self.waiter = nil }
@@ -150,7 +151,7 @@ final class RowFeed: @unchecked Sendable {
         put(.success(nil), isLast: true)
     }
 
-    /// Hands over a piece when the one before is taken; false if no more are wanted.
+    /// Hands over a piece once the previous one is taken; returns false if no more are needed.
     @discardableResult
     private func put(_ next: Taken, isLast: Bool) -> Bool {
         let (waiter, isWanted) = monitor.locked {

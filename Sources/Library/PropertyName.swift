@@ -1,4 +1,4 @@
-/// Names of the command's options in this library.
+/// Properties of this library that correspond to options of the command.
 enum PropertyName {
     private static let campaign: Set = [
         "topic", "payload", "priority", "expiration", "name", "push-type",
@@ -13,7 +13,7 @@ enum PropertyName {
         "rate", "deadline", "retry", "connections", "reactors", "max-attempts", "retry-for",
         "request-timeout", "give-up-after", "on-lost", "canary", "limit", "suppress",
     ]
-    /// Longest options first, so that none hides another one.
+    /// Longest options first, so that an option is not found within a longer one.
     private static let phrases = [
         ("--resume-or-begin", "RunOptions.ledgerUse = .resumeOrBegin"),
         ("the same command with --resume", "it again with RunOptions.ledgerUse = .resume"),

@@ -2,7 +2,7 @@ import BroadsideCampaigns
 import BroadsideSupport
 public import FoundationEssentials
 
-/// A campaign that is being sent. It continues without a task that waits for it; `stop` ends it.
+/// A campaign that is being sent. It continues even if no task waits for it; `stop` ends it.
 public final class Run: Sendable {
     /// Outcome of each row; it may be read while the run sends.
     public let ledger: CampaignLedger
@@ -15,14 +15,14 @@ public final class Run: Sendable {
         self.state = state
     }
 
-    /// Values of the run, about one per second. Each sequence has the latest value alone; it ends
-    /// with the run.
+    /// Progress of the run, about once per second. Each sequence keeps only the latest value, and
+    /// ends with the run.
     public var progress: AsyncStream<RunProgress> { state.progress() }
 
     /// End of the run.
     ///
     /// Cancelling a task that waits stops the run: no request begins, responses to requests in
-    /// flight are awaited, and the task gets the result. The ledger continues.
+    /// flight are awaited, and the task gets the result. A later run can continue the ledger.
     ///
     /// - Throws: If the campaign was refused or the run could not continue; `CampaignError.result`
     ///   has the counts.
@@ -59,7 +59,7 @@ public final class Run: Sendable {
         try await put(.rate(perSecond))
     }
 
-    /// Begins no requests until `resume`.
+    /// Pauses the run: no request begins until `resume`.
     ///
     /// - Throws: If the run has ended or is stopping.
     public func pause() async throws(CampaignError) { try await put(.pause) }
@@ -88,13 +88,13 @@ public final class Run: Sendable {
 /// Begins or continues a campaign: `try await Broadside.start(campaign, ledger: directory)`.
 ///
 /// Returns when the first notification may be sent. The run has threads of its own. It takes no
-/// signals, prints nothing, asks nothing, and leaves the limits of the process alone
+/// signals, prints nothing, asks no questions, and does not change the limits of the process
 /// (`RunOptions.raisesProcessLimits`). A process may have several runs, each with its own ledger.
 ///
 /// - Parameters:
-///   - campaign: What is sent to whom.
+///   - campaign: Notification and its devices.
 ///   - ledger: Directory that records the outcome of each row.
-///   - options: How it is sent.
+///   - options: Options of the run.
 /// - Throws: If the run could not begin; then nothing was sent. A task that is cancelled meanwhile
 ///   gets `CampaignError.Code.stopped`.
 public func start(

@@ -2,7 +2,7 @@ import BroadsideEngine
 import BroadsideSupport
 public import FoundationEssentials
 
-/// Receives what a run has to say. Called on threads of the run, which must not be held up.
+/// Receives warnings and events of a run. Called on threads of the run; must not block.
 public protocol RunLogger: Sendable {
     /// Takes an entry.
     func log(_ entry: RunLogEntry)
@@ -12,9 +12,9 @@ public protocol RunLogger: Sendable {
 public struct RunLogEntry: Sendable {
     /// Importance.
     public enum Level: String, Sendable {
-        /// Course of the run.
+        /// Normal course of the run.
         case info
-        /// Worth knowing.
+        /// Important, but no action is needed.
         case notice
         /// Needs attention.
         case warning
@@ -55,8 +55,8 @@ public struct RunLogEntry: Sendable {
     }
 }
 
-/// Receives a run's counts once per second, and its last ones. Called on a thread of the run, which
-/// must not be held up.
+/// Receives a run's counts once per second, and at its end. Called on a thread of the run; must not
+/// block.
 public protocol RunMetrics: Sendable {
     /// Takes the current counts.
     func record(_ progress: RunProgress)

@@ -4,13 +4,13 @@ public import BroadsideRows
 internal import BroadsideSupport
 public import FoundationEssentials
 
-/// How a campaign is sent. Every value has the default of the command.
+/// Options of a run. The defaults are those of the command.
 public struct RunOptions: Sendable {
     /// Server that notifications go to.
     public var server = APNsServer.production
     /// Requests per second; nil: unlimited.
     public var rate: Double?
-    /// Time after the campaign's first start from which no request begins; nil: none.
+    /// Time after the campaign's first start at which the run stops sending requests; nil: none.
     public var deadline: Duration?
     /// Whether to begin a campaign or to continue the ledger's.
     public var ledgerUse = SendOptions.LedgerUse.begin
@@ -30,7 +30,8 @@ public struct RunOptions: Sendable {
     public var giveUpAfter: Duration?
     /// Handling of rows whose response was lost.
     public var onLost = LostResponsePolicy.record
-    /// Number of rows that are sent first, and whose responses decide about the rest; nil: none.
+    /// Number of rows that are sent first. Their responses decide whether all other rows are sent.
+    /// nil: none.
     public var canary: Int?
     /// Limit on the campaign's rows; nil: all.
     public var limit: UInt64?
@@ -50,7 +51,7 @@ public struct RunOptions: Sendable {
     /// Sets any other option of the command; called last.
     public var configure: (@Sendable (inout SendOptions) -> Void)?
 
-    /// Creates options; what is not given has its default.
+    /// Creates options; options that are not given have their defaults.
     public init(
         server: APNsServer = .production, rate: Double? = nil, deadline: Duration? = nil,
         ledgerUse: SendOptions.LedgerUse = .begin

@@ -59,13 +59,13 @@ public struct RunProgress: Sendable {
     public let responsesPerSecond: Double
     /// Limit on requests per second; nil: none.
     public let rateLimit: Double?
-    /// Requests without a response so far.
+    /// Number of requests in flight.
     public let inFlight: Int
     /// Open connections.
     public let connections: Int
     /// Median of response times; nil before the first response.
     public let medianLatency: Duration?
-    /// Response time that 99 of 100 responses kept; nil before the first response.
+    /// 99th percentile of response times; nil before the first response.
     public let highLatency: Duration?
     /// Estimated time until all rows are settled; nil if there is no estimate.
     public let timeLeft: Duration?
@@ -116,7 +116,7 @@ public struct RunResult: Sendable {
     public let remaining: UInt64?
     /// Duration of this run.
     public let elapsed: Duration
-    /// What a person should know about the end; nil if all is well.
+    /// Message for a person about the run's end; nil if all is well.
     public let message: String?
     /// Outcome of each row.
     public let ledger: CampaignLedger

@@ -4,7 +4,7 @@ import BroadsideObservability
 import BroadsideSupport
 internal import Synchronization
 
-/// A run as its tasks see it: what its threads reported last, and who waits for more.
+/// State of a run for tasks: the latest reports of the run's threads, and the tasks that wait.
 final class RunState: RunObserver {
     private enum Phase: Sendable {
         case preparing
@@ -134,7 +134,7 @@ final class RunState: RunObserver {
         try result.get()
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the run.
     func ended() async throws(CampaignError) -> RunResult {
         let result = await withCheckedContinuation { continuation in
             let known = state.withLock { state -> Result<RunResult, CampaignError>? in
@@ -154,7 +154,7 @@ final class RunState: RunObserver {
         return try result.get()
     }
 
-    /// Values from now on, the latest one first.
+    /// Progress of the run: the latest value, then each new one.
     func progress() -> AsyncStream<RunProgress> {
         let (sequence, stream) = AsyncStream.makeStream(
             of: RunProgress.self, bufferingPolicy: .bufferingNewest(1))

@@ -51,8 +51,8 @@ public final class Client: Sendable {
         return (queue, read)
     }
 
-    /// Sends all further requests with another credential: a new key, or a renewed certificate. The
-    /// same credential has its files read again.
+    /// Sends all further requests with another credential: a new key, or a renewed certificate. If
+    /// the same credential is passed, its files are read again.
     ///
     /// Connections are replaced; requests in flight still get their responses.
     ///
@@ -98,7 +98,7 @@ public final class Client: Sendable {
         return try outcome.get()
     }
 
-    /// Takes no more pushes, waits for the responses to those that are awaited, and ends the
+    /// Refuses further pushes, waits for the responses to those that are awaited, and ends the
     /// connections.
     public func close() async {
         queue.close()

@@ -9,10 +9,10 @@ struct ClientAuthorization: Sendable {
     private(set) var value: [UInt8]?
     private var credential: Credential
     private var issuedAt: UInt64 = 0
-    /// Earliest time of the next look at a token that another program makes, seconds since 1970.
+    /// Earliest time at which a token that another program makes is read again, seconds since 1970.
     private var nextReading: UInt64 = 0
 
-    /// Interval in which such a token is read again, seconds.
+    /// Interval between two reads of a token that another program makes, seconds.
     private static let readingInterval: UInt64 = 60
 
     init(_ credential: Credential, nowSeconds: UInt64) throws(BroadsideError) {
@@ -23,7 +23,7 @@ struct ClientAuthorization: Sendable {
         nextReading = nowSeconds + Self.readingInterval
     }
 
-    /// Makes or reads the token of this time if it is another one.
+    /// Makes or reads a new token if one is due.
     mutating func renew(_ nowSeconds: UInt64) {
         switch credential {
         case .certificate: return
@@ -43,12 +43,14 @@ struct ClientAuthorization: Sendable {
         take(nowSeconds)
     }
 
-    /// Makes or reads another token because APNs called this one expired; false if there is none.
+    /// Makes or reads another token because APNs reported this one as expired; returns false if
+    /// there is no other.
     mutating func renewAfterExpiry(_ nowSeconds: UInt64) -> Bool {
         let before = value
         nextReading = 0
         if case .key = credential, ProviderTokenAge.windowStart(nowSeconds) > issuedAt {
-            // The token of this window, although the one before is usually still used.
+            // Uses the token of the current time window at once. Normally, that of the previous
+            // window is used for some more minutes.
             take(nowSeconds + ProviderTokenAge.changeSeconds)
         } else {
             renew(nowSeconds)

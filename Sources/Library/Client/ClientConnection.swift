@@ -14,12 +14,12 @@ internal import Glibc
 ///          |            |             |             |          |          |
 ///          '------------'-------------'-------------'----------'----------'------> closed, with its failure
 @safe final class ClientConnection {
-    /// What happened to a push.
+    /// Outcome of a push.
     enum Outcome {
         case response(PushRequest, status: UInt16, ReasonBody, reason: String?, uniqueID: UUID?)
-        /// The server did not act on it.
+        /// The server did not act on the push.
         case notProcessed(PushRequest)
-        /// Sent, and the response does not come.
+        /// The push was sent, but no response will come.
         case lost(PushRequest)
     }
 
@@ -27,14 +27,15 @@ internal import Glibc
         case connecting, tunnel, handshake, settings, open, closed
     }
 
-    /// Time for connection, handshake and SETTINGS, and without a sign of life, nanoseconds.
+    /// Maximum time for connection, handshake and SETTINGS, and maximum silence before and after a
+    /// PING, nanoseconds.
     private static var patience: UInt64 { 10 * second }
     /// Time after which an idle connection is tested, nanoseconds.
     private static var idleInterval: UInt64 { 600 * second }
     /// Limit on bytes that wait for the socket before further requests are written.
     private static let outputLimit = 1 << 18
     private static let plaintextByteCount = 32_768
-    /// Plaintext of one call that seals records.
+    /// Maximum plaintext that one call encrypts, bytes.
     private static let sealedAtOnce = 4 * TLSSession.recordLimit
 
     let descriptor: Int32
@@ -47,7 +48,7 @@ internal import Glibc
     private let authority: [UInt8]
     private var requests: [UInt32: PushRequest] = [:]
     private var nextTag: UInt32 = 0
-    /// Frames that are not sealed yet.
+    /// Frames that are not encrypted yet.
     private var plaintext: [UInt8] = []
     /// Records that the socket did not take yet, from `sentCount` on.
     private var ciphertext: [UInt8] = []
@@ -59,10 +60,10 @@ internal import Glibc
     private var outcomes: [Outcome] = []
     /// Whether no new request begins.
     private(set) var isDraining = false
-    /// Whether requests could begin at any time.
+    /// Whether the connection was ever open for requests.
     private(set) var wasOpen = false
     private var hasResponded = false
-    /// Why the connection ended; nil if it ended in order.
+    /// Reason why the connection ended; nil if it ended in an orderly way.
     private(set) var failure: String?
 
     /// Begins to connect.
@@ -110,7 +111,8 @@ internal import Glibc
     /// Whether requests may begin now or later.
     var isUsable: Bool { phase == .open && !isDraining && http.isUsable }
 
-    /// Whether the server permits no more streams, not merely until its first response.
+    /// Whether all streams that the server permits are in use. False before the first response,
+    /// because the limit is lower until then.
     var isFull: Bool { hasResponded && http.openStreamCount >= http.streamLimit }
 
     /// Events to wait for.
@@ -119,13 +121,13 @@ internal import Glibc
         return Int16(POLLIN) | (sentCount < ciphertext.count ? Int16(POLLOUT) : 0)
     }
 
-    /// Returns what happened since the last call.
+    /// Returns the outcomes since the last call.
     func takeOutcomes() -> [Outcome] {
         defer { outcomes = [] }
         return outcomes
     }
 
-    /// Begins no new requests; the connection ends when those in flight have ended.
+    /// Begins no new requests. The connection ends when the requests in flight have ended.
     func drain() {
         guard phase != .closed, !isDraining else { return }
         isDraining = true
@@ -134,7 +136,7 @@ internal import Glibc
 
     // MARK: Requests
 
-    /// Writes a request; false if it has no room now.
+    /// Writes a request; returns false if there is no room for it now.
     func send(_ request: PushRequest, authorization: [UInt8]?) -> Bool {
         let count = request.payload.count
         guard isUsable, plaintext.count + ciphertext.count - sentCount < Self.outputLimit else {
@@ -203,7 +205,7 @@ internal import Glibc
 
     // MARK: Time
 
-    /// Ends requests whose time is over, and the connection if it is silent.
+    /// Ends requests whose time limit has passed, and the connection if it is silent.
     func check(_ now: UInt64) {
         if isConnecting, now - openedAt >= Self.patience {
             return fail("no connection within \(Self.patience / second) s")
@@ -225,7 +227,7 @@ internal import Glibc
 
     // MARK: Bytes
 
-    /// Moves bytes in both directions.
+    /// Exchanges bytes with the socket in both directions.
     func move(_ events: Int16, now: UInt64) {
         if phase == .connecting {
             guard events != 0 else { return }
@@ -235,7 +237,7 @@ internal import Glibc
         flush()
     }
 
-    /// Seals what waits and gives it to the socket.
+    /// Encrypts the waiting frames and passes them to the socket.
     func flush() {
         if phase == .open {
             collectControlFrames()
@@ -264,7 +266,7 @@ internal import Glibc
             ciphertext += [UInt8](capacity: TLSSession.sealedCount(count)) {
                 isSealed = session.seal(piece.rawSpan, ciphertext: &$0)
             }
-            // An incomplete message of the peer comes first.
+            // An incomplete message of the peer must be received first.
             guard isSealed else { break }
             offset += count
         }
@@ -293,7 +295,7 @@ internal import Glibc
 
     /// Exchanges bytes with the proxy.
     ///
-    /// - Returns: Received bytes that are the server's.
+    /// - Returns: Received bytes that come from the server behind the proxy.
     private func openTunnel(_ bytes: [UInt8]) -> [UInt8] {
         assert(phase == .tunnel, "the proxy is asked once")
         var offset = 0
@@ -404,7 +406,7 @@ internal import Glibc
 
     // MARK: End
 
-    /// Ends the connection in order.
+    /// Ends the connection in an orderly way.
     func end() {
         guard phase == .open else { return close() }
         http.shutdown()

@@ -4,7 +4,7 @@ import BroadsideEngine
 import BroadsideSupport
 import BroadsideTLS
 
-/// A client's credential with all that depends on it, read and checked.
+/// A client's credential, read and checked, and the settings that depend on it.
 struct ClientCredential: Sendable {
     let credential: Credential
     let authorization: ClientAuthorization

@@ -6,7 +6,7 @@ import BroadsideSupport
 internal import FoundationEssentials
 internal import Glibc
 
-/// The work of a client's thread: it opens connections, sends pushes and ends them.
+/// The work of a client's thread: it opens and ends connections, and sends pushes.
 final class ClientLoop {
     private let queue: PushQueue
     private let options: ClientOptions
@@ -19,17 +19,17 @@ final class ClientLoop {
     private var isResolving = false
     private var addresses: [SocketAddress] = []
     private var nextAddress = 0
-    /// Monotonic nanoseconds until which no connection is opened.
+    /// Time until which no connection is opened, monotonic nanoseconds.
     private var pausedUntil: UInt64 = 0
     private var connections: [ClientConnection] = []
-    /// Pushes without a request, in order.
+    /// Pushes that are not sent yet, in order.
     private var waiting: [PushRequest] = []
     private var firstWaiting = 0
     private var isClosed = false
-    /// Monotonic nanoseconds of the next look at what has waited too long.
+    /// Time of the next check for pushes that have waited too long, monotonic nanoseconds.
     private var nextCheck: UInt64 = 0
 
-    /// Interval of these looks, nanoseconds.
+    /// Interval between checks for pushes that have waited too long, nanoseconds.
     private static var checkInterval: UInt64 { 50 * millisecond }
     /// Pause after no address could be connected, nanoseconds.
     private static var pause: UInt64 { second }
@@ -76,7 +76,7 @@ final class ClientLoop {
         queue.finish()
     }
 
-    /// Has further requests sent with another credential, over connections of their own.
+    /// Sends further requests with another credential, over new connections.
     private func replace(_ credential: ClientCredential) {
         assert(credential.route.port == route.port && credential.route.host == route.host)
         assert((credential.authorization.value != nil) == hasProviderToken, "the kind stays")
@@ -91,7 +91,8 @@ final class ClientLoop {
         while firstWaiting < waiting.count {
             let request = waiting[firstWaiting]
             firstWaiting += 1
-            // Those that were taken leave the memory at the latest when they are half of all.
+            // Pushes that were taken are removed from the array at the latest when they are half of
+            // it.
             if firstWaiting * 2 >= waiting.count {
                 waiting.removeFirst(firstWaiting)
                 firstWaiting = 0
@@ -111,7 +112,7 @@ final class ClientLoop {
         }
     }
 
-    /// Writes as many requests as have room.
+    /// Writes as many requests as the connections have room for.
     private func dispatch() {
         for connection in connections where connection.isUsable {
             while let request = takeWaiting() {
@@ -146,7 +147,8 @@ final class ClientLoop {
     }
 
     private func end(_ request: PushRequest, _ outcome: PushRequest.Outcome) {
-        // In this order, so that no push is awaited whose task continues.
+        // The push is released first. Otherwise it could still count as awaited when its task
+        // continues.
         queue.release(1)
         request.finish(outcome)
     }
@@ -272,7 +274,7 @@ final class ClientLoop {
 
     // MARK: Waiting
 
-    /// Waits until a connection or a task has something.
+    /// Waits for an event of a connection or a task.
     private func waitForEvents(_ now: Now) {
         let isBusy = waitingCount > 0 || connections.contains { $0.inFlight > 0 || $0.isConnecting }
         var waited = [pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0)]

@@ -1,4 +1,4 @@
-/// How a client sends.
+/// Options of a client.
 public struct ClientOptions: Sendable {
     /// Server that notifications go to.
     public var server: APNsServer
@@ -8,11 +8,11 @@ public struct ClientOptions: Sendable {
     public var connectionsLimit = 4
     /// Limit on pushes that are awaited at once; further ones fail with `CampaignError.Code.busy`.
     public var pushesLimit = 10_000
-    /// Time in which a push gets its response.
+    /// Time limit for the response to a push.
     public var timeout = Duration.seconds(30)
     /// Receives warnings; nil: they are dropped.
     public var logger: (any RunLogger)?
 
-    /// Creates options; the others have their defaults.
+    /// Creates options for a server; all others have their defaults.
     public init(server: APNsServer = .production) { self.server = server }
 }

@@ -2,13 +2,13 @@ import BroadsideRing
 import BroadsideSupport
 internal import Synchronization
 
-/// Pushes on their way from tasks to a client's thread.
+/// Passes pushes from tasks to a client's thread.
 final class PushQueue: Sendable {
     private struct State: Sendable {
         var new: [PushRequest] = []
         /// Credential that the thread has not taken yet.
         var credential: ClientCredential?
-        /// Pushes that the thread has not released, including the new ones.
+        /// Number of pushes without an outcome, including those that the thread has not taken yet.
         var count = 0
         var isClosed = false
         var isOver = false
@@ -32,7 +32,7 @@ final class PushQueue: Sendable {
     /// Descriptor that is readable while there is something new.
     var descriptor: Int32 { event.descriptor }
 
-    /// Number of pushes that are not released.
+    /// Number of pushes without an outcome.
     var count: Int { state.withLock { $0.count } }
 
     // MARK: For tasks
@@ -62,13 +62,13 @@ final class PushQueue: Sendable {
         CampaignError(.stopped, "the client is closed: make another one")
     }
 
-    /// Has the thread send all that it has not sent with another credential.
+    /// Makes the thread use another credential for all pushes that it has not sent yet.
     func replaceCredential(_ credential: ClientCredential) {
         state.withLock { $0.credential = credential }
         event.signal()
     }
 
-    /// Takes no more pushes; the thread ends when those that are awaited have ended.
+    /// Refuses further pushes. The thread ends when all pushes have an outcome.
     func close() {
         state.withLock { $0.isClosed = true }
         event.signal()
@@ -98,7 +98,7 @@ final class PushQueue: Sendable {
         }
     }
 
-    /// Makes room for as many others.
+    /// Records that this many pushes have an outcome, which makes room for others.
     func release(_ count: Int) {
         state.withLock { state in
             state.count -= count
@@ -106,7 +106,7 @@ final class PushQueue: Sendable {
         }
     }
 
-    /// Reports the end of the thread, and refuses what came too late.
+    /// Reports the end of the thread, and refuses pushes that came too late.
     func finish() {
         let (closers, late) = state.withLock { state in
             defer {

@@ -4,26 +4,27 @@ import BroadsideSupport
 internal import FoundationEssentials
 internal import Synchronization
 
-/// A push on its way: what is sent, and the task that waits. All but `finish`, `begin` and
-/// `isFinished` belong to the client's thread once the request is in the queue.
+/// A push in progress: its request, and the task that waits for the outcome. Once the push is in
+/// the queue, only the client's thread may use it, except for `finish`, `begin` and `isFinished`.
 final class PushRequest: @unchecked Sendable {
     typealias Outcome = Result<PushResponse, CampaignError>
 
     private enum Waiter: Sendable {
-        /// The task does not wait yet.
+        /// No task waits yet.
         case none
         case task(CheckedContinuation<Outcome, Never>)
         case finished(Outcome)
     }
 
-    /// Limit on requests for one push: streams that the server did not process, and expired tokens.
+    /// Limit on requests for one push. A request is repeated if the server did not process it or
+    /// the provider token had expired.
     static let attemptsLimit = 5
 
     let id: UUID
     let payload: [UInt8]
-    /// Monotonic nanoseconds.
+    /// Time limit for the outcome, monotonic nanoseconds.
     let deadline: UInt64
-    /// Fields behind those of the connection, without credential.
+    /// Header fields that follow those of the connection, without the credential.
     private let fields: [RequestField]
     private let path: RequestField
     private let waiter = Mutex(Waiter.none)
@@ -33,7 +34,7 @@ final class PushRequest: @unchecked Sendable {
 
     /// Checks a push.
     ///
-    /// - Throws: If APNs would refuse it for its form.
+    /// - Throws: If APNs would refuse the push because of its form.
     init(
         _ push: Push, credential: NotificationHeaders.Credential, deadline: UInt64
     ) throws(CampaignError) {
@@ -96,7 +97,7 @@ final class PushRequest: @unchecked Sendable {
 
     // MARK: The task
 
-    /// Lets a task wait; false if the push is over already.
+    /// Registers the task that waits; returns false if the push already has an outcome.
     func begin(_ task: CheckedContinuation<Outcome, Never>) -> Bool {
         let known = waiter.withLock { waiter -> Outcome? in
             if case .finished(let outcome) = waiter { return outcome }
@@ -113,7 +114,7 @@ final class PushRequest: @unchecked Sendable {
         return false
     }
 
-    /// Ends the push; only the first end counts.
+    /// Sets the outcome of the push; only the first one counts.
     func finish(_ outcome: Outcome) {
         let task = waiter.withLock { waiter -> CheckedContinuation<Outcome, Never>? in
             defer { if case .finished = waiter {} else { waiter = .finished(outcome) } }
@@ -123,7 +124,7 @@ final class PushRequest: @unchecked Sendable {
         task?.resume(returning: outcome)
     }
 
-    /// Whether its task has an outcome already.
+    /// Whether the push already has an outcome.
     var isFinished: Bool {
         waiter.withLock { waiter in
             if case .finished = waiter { return true }
