@@ -6,7 +6,7 @@ import Glibc
 /// Two areas: the ring of 16-byte descriptors that the kernel reads, page-aligned as required by
 /// io_uring_register_buf_ring(3), and the buffers themselves.
 @safe struct BufferRing {
-    /// Arbitrary number; a ring has one group.
+    /// Number of the buffer group; arbitrary, because a ring has only one.
     static let group: UInt16 = 0
 
     // SAFETY: `init` allocates both areas, for `count` descriptors and for `count` buffers of

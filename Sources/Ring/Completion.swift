@@ -31,8 +31,9 @@ public struct Completion: Equatable, Sendable {
 
 /// A fixed number of completions, copied out of the queue before any is processed.
 ///
-/// Processing a completion submits operations, and a full submission queue enters the kernel, which
-/// may add completions; a loop over the queue itself would then be disturbed.
+/// The loop that processes completions submits operations. If the submission queue is full, that
+/// enters the kernel, which may add completions to the queue. The copy keeps this from disturbing
+/// the loop.
 @safe public struct CompletionBatch: ~Copyable {
     // SAFETY: `init` allocates `capacity` elements, `deinit` frees them, and the batch can't be
     // copied.

@@ -20,7 +20,7 @@ internal import CBroadsideLiburing
         unsafe memory.deallocate()
     }
 
-    /// Number of the file's names; 0: it was removed.
+    /// Number of the file's names (hard links); 0 if the file was removed.
     public var linkCount: UInt32 {
         // SAFETY: the memory has the size of a `struct statx`.
         unsafe ring_link_count(memory.baseAddress)

@@ -2,9 +2,10 @@ import Glibc
 
 /// Resource limits of this process.
 public enum ResourceLimits {
-    /// Raises two limits as far as permitted: open files, because each connection is one, and
-    /// locked memory, which includes a ring's queues without CAP_IPC_LOCK (about 200 KiB for one of
-    /// 1024 entries). Limits that cannot be raised stay unchanged.
+    /// Raises two limits as far as permitted; a limit that cannot be raised stays unchanged. One is
+    /// the limit on open files, because each connection is one. The other is the limit on locked
+    /// memory: without CAP_IPC_LOCK, a ring's queues count against it (about 200 KiB for a ring of
+    /// 1024 entries).
     public static func raise() {
         raise(__rlimit_resource_t(RLIMIT_NOFILE.rawValue))
         raise(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue))
@@ -19,7 +20,7 @@ public enum ResourceLimits {
         return result == 0 ? UInt64(limit.rlim_max) : 1024
     }
 
-    /// Maximum number of open files with the limit as it is.
+    /// Maximum number of open files under the current limit.
     public static var openFilesNow: UInt64 {
         var limit = rlimit()
         // SAFETY: `limit` is a local that getrlimit sets during the call.

@@ -129,7 +129,8 @@ extension Ring {
 
     /// Makes earlier *completed* writes durable; writes in flight are not included.
     ///
-    /// - Parameter dataOnly: fdatasync: omits times, keeps what is needed to read the data.
+    /// - Parameter dataOnly: Whether to sync only the data and what is needed to read it, without
+    ///   times (fdatasync).
     public mutating func fsync(_ descriptor: Int32, dataOnly: Bool, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
@@ -138,10 +139,10 @@ extension Ring {
         }
     }
 
-    /// Writes bytes to an open file and then, whether they were written or not, reads its status
-    /// from its server. The `FileStatus` and the bytes must stay until the completion, of which
-    /// there is one, and a second only if the bytes were not written. Result: 0 or a negative
-    /// errno.
+    /// Writes bytes to an open file, then reads the file's status from its server, even if the
+    /// write failed. One completion reports the status; if the bytes were not written, a second one
+    /// reports that. The `FileStatus` and the bytes must stay valid until then. Result: 0 or a
+    /// negative errno.
     ///
     /// - Parameters:
     ///   - descriptor: The open file.

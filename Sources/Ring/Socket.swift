@@ -94,8 +94,8 @@ public enum Socket {
         address.lend { unsafe Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
     }
 
-    /// Dissolves the association of a TCP connection, upon which Linux sends RST immediately
-    /// (connect(2), AF_UNSPEC) even while operations in flight still hold the socket.
+    /// Aborts a TCP connection: Linux sends RST at once (connect(2), AF_UNSPEC), even while
+    /// operations in flight still hold the socket.
     public static func disconnect(_ descriptor: Int32) {
         var nowhere = sockaddr()
         nowhere.sa_family = sa_family_t(AF_UNSPEC)

@@ -1,6 +1,6 @@
 internal import CBroadsideGnuTLS
 
-/// GnuTLS, loaded for the first signature that it makes.
+/// Signer that uses GnuTLS. The library is loaded for the first signature.
 @safe struct ReproducibleSigner: @unchecked Sendable {
     // SAFETY: static memory that is no longer changed; the library stays loaded until the process
     // ends.

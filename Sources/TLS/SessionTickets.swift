@@ -5,10 +5,9 @@ internal import Synchronization
 /// resumed session (RFC 8446 section 2.2) verifies no certificate, which saves most of a
 /// handshake's CPU time.
 ///
-/// A ticket represents an earlier verification of the certificate. After `trustLimit` the next
+/// A ticket represents an earlier verification of the certificate. After `trustLimit`, the next
 /// session verifies it again. If a session that offered a ticket ends before the server sends
-/// anything within it, no further tickets are offered, because a server or proxy may reject tickets
-/// as such.
+/// anything, no further tickets are offered, because a server or proxy may reject all tickets.
 final class SessionTickets: Sendable {
     /// A session's ticket and secrets, which stay in memory and are never printed.
     @safe final class Ticket: Sendable {

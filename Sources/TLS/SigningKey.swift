@@ -3,7 +3,7 @@ internal import CBroadsideOpenSSL
 /// An Apple `.p8` key: a P-256 private key that signs provider tokens with ES256.
 public struct SigningKey: Sendable {
     private let key: PrivateKey
-    /// Signs, where the key is in a PKCS#11 token.
+    /// Signer with a key in a PKCS#11 token; nil for other keys.
     private let token: TokenKey?
 
     /// Byte count of an ES256 signature (RFC 7518 section 3.4).
@@ -49,7 +49,8 @@ public struct SigningKey: Sendable {
     /// Signs a message with SHA-256 and ECDSA: 64 bytes, R and S of 32 bytes each, big-endian.
     ///
     /// The nonce is deterministic (RFC 6979), so that the same key and message produce the same
-    /// bytes on every machine: by OpenSSL if it supports that (3.2 and later), otherwise by GnuTLS.
+    /// bytes on every machine. OpenSSL signs if it supports this (3.2 and later), otherwise GnuTLS
+    /// does.
     public func signES256(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
         if let token { return try token.sign(message) }
         if let signature = try signWithOpenSSL(message) { return signature }

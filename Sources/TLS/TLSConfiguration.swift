@@ -70,8 +70,8 @@ public struct ClientConfiguration: Sendable {
     public var additionalAuthorities: [UInt8]?
     /// The certificate sent to a server that requests a client certificate; nil: none is sent.
     public var identity: TLSIdentity?
-    /// The protocols offered by ALPN, one of which must be selected. Empty offers and requires
-    /// none.
+    /// The protocols offered by ALPN, one of which must be selected. If empty, none is offered or
+    /// required.
     public var applicationProtocols = ["h2"]
     /// Whether sessions resume earlier ones of the same context and server name if the server
     /// issued TLS 1.3 tickets. The server's certificate is then verified once every ten minutes
@@ -102,8 +102,8 @@ public struct ServerConfiguration: Sendable {
     /// The certificate presented to clients.
     var identity: TLSIdentity
     /// The protocols in order of preference. A client whose ALPN list contains none of them is
-    /// refused (no_application_protocol); for a client without ALPN none is selected. Empty ignores
-    /// ALPN.
+    /// refused (no_application_protocol). For a client without ALPN, none is selected. If empty,
+    /// ALPN is ignored.
     public var applicationProtocols = ["h2"]
     /// Whether clients must present a certificate.
     public var clientCertificates = ClientCertificates.none

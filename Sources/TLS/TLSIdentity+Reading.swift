@@ -1,7 +1,7 @@
 internal import CBroadsideOpenSSL
 
 extension TLSIdentity {
-    /// The file of an identity that is invalid.
+    /// Kind of file that an identity is read from.
     public enum Part: Sendable {
         case certificate
         case privateKey
