@@ -100,7 +100,7 @@ enum PayloadCommand {
             .flag("json", \.isJSON, "print the findings as JSON, one line per file"),
         ])
 
-    /// Sets the push type of broadcasts, and refuses what a broadcast does not have.
+    /// Sets the push type of broadcasts, and refuses options that a broadcast does not have.
     private static func checkBroadcast(
         _ arguments: ParsedArguments, _ values: inout Values
     ) throws(BroadsideError) {

@@ -1,10 +1,11 @@
 import BroadsideSupport
 
-/// Names used by other tools for an option or command, too different from its name to be a typo.
-/// They include features that Broadside does not have yet, with advice on alternatives.
+/// Names that other tools use for an option or command and that are too different from its name to
+/// be a typo. Some stand for features that Broadside does not have; their advice describes an
+/// alternative.
 struct LikelyGuess {
     let guesses: [String]
-    /// Option that was probably meant; the advice applies to commands that have it. Nil: all
+    /// Option that was probably meant; the advice applies to commands that have it. nil: all
     /// commands.
     let option: String?
     /// Advice on the correct option or on an alternative.

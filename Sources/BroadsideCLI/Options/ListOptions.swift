@@ -83,7 +83,7 @@ enum ListOptions {
         }
     }
 
-    /// Handling of later copies of a token.
+    /// Handling of duplicates of a token.
     private enum DuplicatePolicy: String, CaseIterable {
         case send
         case skip

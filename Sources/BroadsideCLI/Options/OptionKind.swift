@@ -5,9 +5,9 @@ import BroadsideSupport
 enum OptionKind: Sendable, Equatable {
     /// Use of the file that an option names.
     enum FileUse: Sendable {
-        /// Read.
+        /// The file is read.
         case read
-        /// Written or replaced.
+        /// The file is written or replaced.
         case written
         /// Path of a socket to create.
         case socket

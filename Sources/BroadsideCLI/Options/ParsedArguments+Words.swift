@@ -38,7 +38,7 @@ extension ParsedArguments {
         _ word: String, after path: String, in command: CommandDescription
     ) -> String {
         let isFile = (try? fileExists(word)) ?? false
-        // An unquoted secret that contains blanks.
+        // The word may belong to an unquoted secret that contains blanks.
         if !isFile,
             let secret = command.options.map(\.name).first(where: { name in
                 string(name).map { !FileValue.isShown($0, option: name) } ?? false

@@ -75,7 +75,7 @@ enum SplitOptions {
 
     /// Repeatable option that sets a value of one arm.
     ///
-    /// - Parameter set: Sets the value; returns whether the text is one.
+    /// - Parameter set: Sets the value; returns false if the text is not a valid value.
     private static func own(
         _ name: String, _ kind: OptionKind, _ placeholder: String, _ help: String,
         _ set: @escaping @Sendable (inout ArmOptions, String) throws(BroadsideError) -> Bool
