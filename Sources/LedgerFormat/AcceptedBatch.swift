@@ -1,8 +1,9 @@
 import BroadsidePrimitives
 
-/// Batch of fingerprints and times of accepted rows, which are nearly all records of a ledger.
+/// Batch of accepted rows: the fingerprint of each row's token, and the time of acceptance. Nearly
+/// all records of a ledger are of accepted rows.
 public struct AcceptedBatch: ~Copyable {
-    /// Limit on rows of a batch; more than a block has.
+    /// Limit on the rows of a batch. A block has fewer rows.
     public static let capacity = 4_096
 
     private var fingerprints = WordTable(count: AcceptedBatch.capacity)
@@ -41,8 +42,8 @@ public struct AcceptedBatch: ~Copyable {
 }
 
 extension BlockReader {
-    /// Moves the next well-formed records of accepted rows from the block to the batch until it is
-    /// full. Whatever follows them is left to `nextRecord`.
+    /// Moves well-formed records of accepted rows from the block to the batch, until the batch is
+    /// full or another kind of record comes next. `nextRecord` reads that record.
     public mutating func takeAccepted(into batch: inout AcceptedBatch) {
         while !batch.isFull, let record = nextAccepted() {
             batch.append(record.fingerprint, record.milliseconds)

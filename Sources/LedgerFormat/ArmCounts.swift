@@ -1,6 +1,7 @@
 public import BroadsideRows
 
-/// Numbers of settled rows by arm and state. Has no memory until a row has an arm.
+/// Numbers of settled rows by arm and state. No memory is allocated until a row with an arm is
+/// counted.
 public struct ArmCounts: Sendable, Hashable {
     /// Counts by the number of the arm, then by the raw value of the state.
     private var numbers: ContiguousArray<UInt64> = []
@@ -23,7 +24,7 @@ public struct ArmCounts: Sendable, Hashable {
         RowState.settledStates.reduce(0) { $0 + self[arm, $1] }
     }
 
-    /// Counts rows; rows without an arm, of number 0, are not counted.
+    /// Counts rows of an arm. Rows without an arm (number 0) are not counted.
     public mutating func count(_ arm: UInt8, _ state: RowState, rows: UInt64 = 1) {
         guard arm != 0 else { return }
         precondition(state.isSettled, "an open row is not counted by its arm")
@@ -44,7 +45,7 @@ public struct ArmCounts: Sendable, Hashable {
         for index in other.numbers.indices { numbers[index] += other.numbers[index] }
     }
 
-    /// Adds the rows in one state of other counts.
+    /// Adds only the rows of `other` that are in this state.
     mutating func add(_ other: ArmCounts, in state: RowState) {
         guard !other.isEmpty, state.isSettled else { return }
         for arm in 1...UInt8(ArmSplit.armLimit) where other[arm, state] > 0 {

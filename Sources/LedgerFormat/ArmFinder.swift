@@ -1,7 +1,6 @@
 import BroadsideRows
 
-/// Arms of a campaign's rows, for readers of its ledger: the one that was recorded, or the one that
-/// the token has.
+/// Finder of rows' arms, for readers of a ledger: by the recorded number, or by the row's token.
 struct ArmFinder {
     private let chooser: ArmChooser
     private let names: [[UInt8]]
@@ -11,11 +10,12 @@ struct ArmFinder {
         names = split.names.map { Array($0.utf8) }
     }
 
-    /// Name of an arm; empty for number 0, and for one that the split does not have.
+    /// Returns the name of an arm; empty for number 0 and for a number that the split does not
+    /// have.
     func name(_ arm: UInt8) -> [UInt8] {
         arm == 0 || Int(arm) > names.count ? [] : names[Int(arm) - 1]
     }
 
-    /// Number of the arm of a token.
+    /// Returns the number of the arm to which the split assigns a token.
     func arm(of digits: RawSpan) -> UInt8 { chooser.arm(of: digits) }
 }

@@ -186,7 +186,8 @@ public struct BlockReader: ~Copyable {
         LedgerError(code, segment: name, offset: offset, detail: detail)
     }
 
-    /// Error for a block at `position` that was good when the ledger was indexed and no longer is.
+    /// Error for a block at `position` that is bad, although it was good when the ledger was
+    /// indexed.
     public var changedFault: LedgerError {
         fault(.damagedBlock, at: position, "it changed while being read")
     }

@@ -1,7 +1,7 @@
 public import BroadsideRows
 internal import BroadsideSupport
 
-/// Identity of a campaign: a resume with a different one is refused.
+/// Options and inputs that identify a campaign. A resume with a different identity is refused.
 ///
 /// Credentials, endpoint, rates, connections and reactors are not included.
 public struct CampaignIdentity: Codable, Hashable, Sendable {
@@ -113,8 +113,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// `keepTokens` of a ledger without them.
     public static let noTokens = "no"
 
-    /// Whether acceptance has no response: a legacy gateway sends none, and accepts notifications
-    /// for removed apps too.
+    /// Whether the server sends no response to an accepted notification, as a legacy gateway does.
+    /// Such a gateway accepts notifications for removed apps, too.
     public var acceptsBySilence: Bool { wireProtocol == Self.binaryProtocol }
     /// `wireProtocol` of a campaign for a legacy gateway.
     public static let binaryProtocol = "binary"
@@ -123,7 +123,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// `wireProtocol` of a broadcast.
     public static let broadcastProtocol = "broadcast"
 
-    /// Whether each row's request has an ID that leads back to the row.
+    /// Whether each row's request has an apns-id, from which the row can be found.
     public var hasNotificationIDs: Bool {
         wireProtocol == nil || wireProtocol == Self.broadcastProtocol
     }
@@ -133,8 +133,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
 
     /// Describes the first difference from another identity; nil if it is the same campaign.
     ///
-    /// - Parameter other: The identity of the new run; `self` is the one that the campaign started
-    ///   with.
+    /// - Parameter other: The identity of the new run. `self` is the identity with which the
+    ///   campaign started.
     public func firstDifference(from other: CampaignIdentity) -> String? {
         func differ<Value: Equatable>(_ name: String, _ path: KeyPath<Self, Value>) -> String? {
             let (own, others) = (self[keyPath: path], other[keyPath: path])

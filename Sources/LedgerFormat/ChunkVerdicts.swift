@@ -6,9 +6,9 @@ internal import BroadsideSupport
 public struct RowVerdict: Sendable {
     /// Recorded token of a row.
     public enum Token: Sendable {
-        /// No token: the row is open, or has no token.
+        /// The ledger has no token of the row.
         case none
-        /// Fingerprint of an accepted row's token, of which nothing else is kept.
+        /// Fingerprint of an accepted row's token. The ledger has no other data of this token.
         case fingerprint(UInt64)
         /// Bytes of a token, in the storage of `ChunkVerdicts`.
         case bytes(Range<Int>)
@@ -34,8 +34,8 @@ public struct RowVerdict: Sendable {
     public internal(set) var timestamp: UInt64?
     /// Token of the row, or its fingerprint or text.
     public internal(set) var token: Token = .none
-    /// Text of a reason without a code, in the storage of `ChunkVerdicts`; of an accepted row with a
-    /// fingerprint, its apns-unique-id. Empty if there is none.
+    /// Range in the storage of `ChunkVerdicts`: the text of a reason without a code, or the
+    /// apns-unique-id of an accepted row that has a fingerprint. Empty if there is neither.
     var reasonText: Range<Int> = 0..<0
 
     /// Whether `reasonText` is the apns-unique-id.
@@ -45,7 +45,7 @@ public struct RowVerdict: Sendable {
         return !reasonText.isEmpty
     }
 
-    /// Whether the row is open for the run being replayed.
+    /// Whether the run that is being replayed may settle the row.
     var isOpen = false
     /// Latest run that settled the row.
     var settlingEpoch: UInt32 = 0
@@ -57,8 +57,9 @@ public struct ChunkVerdicts: ~Copyable {
     public private(set) var rows: ContiguousArray<RowVerdict> = []
     /// Number of the chunk's first row.
     public private(set) var firstRow: UInt64 = 0
-    /// First fault: a row that a run settled twice, or settled without having opened it. In the
-    /// first case the run's first verdict counts, in the second none.
+    /// First fault: a run settled a row twice, or settled a row that it had not opened. If a run
+    /// settled a row twice, its first verdict counts. If it had not opened the row, its verdict
+    /// does not count.
     public private(set) var firstFault: LedgerError?
 
     /// Index of the ledger.
@@ -75,9 +76,10 @@ public struct ChunkVerdicts: ~Copyable {
 
     /// Loads all records of a chunk.
     ///
-    /// Runs are replayed in order. A run that reserved the chunk opens its open rows, and those in
-    /// states that the reservation names; for each of these, a verdict in any of the run's segments
-    /// counts, otherwise a release makes the row `remaining`, otherwise it is in doubt.
+    /// Runs are replayed in order. A run that reserved the chunk opens each row that has no
+    /// verdict, or whose state the reservation names. An opened row gets a verdict from any of the
+    /// run's segments. Without a verdict, the row is `remaining` if the run released it, and
+    /// otherwise in doubt.
     ///
     /// - Parameter chunk: Index of the chunk.
     /// - Throws: `inputOutput`, or `damagedBlock` if a file changed since it was indexed.
@@ -156,7 +158,7 @@ public struct ChunkVerdicts: ~Copyable {
         }
     }
 
-    /// Applies the next records of accepted rows in the block, which are nearly all.
+    /// Applies records of accepted rows from the block, until another kind of record comes next.
     ///
     /// - Returns: The first fault, if any.
     private static func takeAccepted(
@@ -232,7 +234,7 @@ public struct ChunkVerdicts: ~Copyable {
         }
     }
 
-    /// Whether a verdict of this run counts for the row; records the fault if it does not.
+    /// Returns whether a verdict of this run counts for the row. If it does not, records a fault.
     private mutating func claim(_ row: Int, _ epoch: UInt32) -> Bool {
         if rows[row].isOpen && rows[row].settlingEpoch != epoch {
             rows[row].settlingEpoch = epoch
@@ -254,8 +256,8 @@ public struct ChunkVerdicts: ~Copyable {
         storage.rawSpan.extracting(range)
     }
 
-    /// Appends a row's token as in the list: lower-case digits, or the text that is not a token; for
-    /// an erased device its placeholder. Appends nothing if the ledger has none of these.
+    /// Appends a row's token: its lower-case digits, the list's text if that is not a token, or the
+    /// placeholder of an erased device. Appends nothing if the ledger has none of these.
     ///
     /// - Parameters:
     ///   - index: Index of the row in the chunk.

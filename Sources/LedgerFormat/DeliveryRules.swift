@@ -1,14 +1,14 @@
 /// Rules about when rows are sent; part of the campaign's identity.
 public struct DeliveryRules: Codable, Hashable, Sendable {
-    /// Time of day, such as `09:00`; nil: at once.
+    /// Time of day for sending, such as `09:00`; nil: rows are sent at once.
     public var deliverAt: String?
     /// Column of the time zones; nil: all rows have `zoneDefault`.
     public var zoneColumn: String?
-    /// Zone of rows that name none; nil: they are invalid.
+    /// Time zone of rows that name none; nil: such rows are invalid.
     public var zoneDefault: String?
-    /// Date, such as `2026-11-28`; nil: that of the first start.
+    /// Date of sending, such as `2026-11-28`; nil: the date of the first start.
     public var on: String?
-    /// Treatment of rows whose time had passed: `skip` or `next-day`; nil: they are sent.
+    /// Treatment of rows whose time has already passed: `skip` or `next-day`; nil: they are sent.
     public var late: String?
     /// Quiet hours, such as `22:00-08:00`; nil: none.
     public var quiet: String?
@@ -18,8 +18,8 @@ public struct DeliveryRules: Codable, Hashable, Sendable {
 
     /// Describes the first difference from other rules; nil if there is none.
     ///
-    /// - Parameter other: The rules of the new run; `self` are those that the campaign started
-    ///   with.
+    /// - Parameter other: The rules of the new run. `self` has the rules with which the campaign
+    ///   started.
     func firstDifference(from other: DeliveryRules) -> String? {
         func differ(_ option: String, _ path: KeyPath<Self, String?>) -> String? {
             let (own, others) = (self[keyPath: path], other[keyPath: path])

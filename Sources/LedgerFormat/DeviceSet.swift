@@ -2,18 +2,18 @@ internal import BroadsideAPNs
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Devices to be erased from ledgers, by the fingerprints of their tokens. It records which of them
-/// each ledger knew.
+/// Devices to be erased from ledgers, by the fingerprints of their tokens. For each device, the set
+/// records the latest ledger in which the device was found.
 ///
 ///     fingerprints   open addressing, at most half full; 0 is a free slot
 ///     ledgers        beside each: number of the latest ledger that knew the device; 0: none
 ///
-/// Two devices have the same fingerprint with a probability of 2^-64, for any pair.
+/// Any two devices have the same fingerprint with a probability of 2^-64.
 public struct DeviceSet: ~Copyable {
     /// Limit on the devices: 128 MiB for both tables.
     public static let countLimit = 1 << 22
-    /// Minimum number of digits of a token that is looked for in texts. A shorter one, which no
-    /// device has, could be a part of any number.
+    /// Minimum number of digits of a token for a search in texts. No device has a shorter token,
+    /// whose digits could be part of any number.
     public static let textDigitCountMin = 32
     /// Replacement of each digit of a token in a text.
     public static let mask = UInt8(ascii: "*")
@@ -24,11 +24,11 @@ public struct DeviceSet: ~Copyable {
     private var digitCounts: [Int] = []
     /// Number of devices.
     public private(set) var count = 0
-    /// Number of the ledger in work, from 1.
+    /// Number of the ledger that is being processed, from 1.
     private var ledger: UInt64 = 0
-    /// Number of devices that the ledger in work knew.
+    /// Number of devices found in the ledger that is being processed.
     public private(set) var foundCount = 0
-    /// Number of devices that any ledger knew.
+    /// Number of devices found in any ledger.
     public private(set) var foundAnywhereCount = 0
 
     private var digits: [UInt8] = []
@@ -57,13 +57,14 @@ public struct DeviceSet: ~Copyable {
         return true
     }
 
-    /// Starts to count the devices that another ledger knows.
+    /// Starts to count the devices of the next ledger.
     public mutating func beginLedger() {
         ledger += 1
         foundCount = 0
     }
 
-    /// Whether a device is in the set; counts it for the ledger in work.
+    /// Returns whether a device is in the set, and counts it for the ledger that is being
+    /// processed.
     mutating func find(_ fingerprint: UInt64) -> Bool {
         // A ledger without tokens has 0 in their place.
         guard fingerprint != 0 else { return false }
@@ -77,7 +78,7 @@ public struct DeviceSet: ~Copyable {
         return true
     }
 
-    /// Whether a token is in the set; counts it for the ledger in work.
+    /// Returns whether a token is in the set, and counts it for the ledger that is being processed.
     ///
     /// - Parameter token: Lower-case digits.
     public mutating func find(token: RawSpan) -> Bool { find(TokenText.fingerprint(token)) }
@@ -109,9 +110,10 @@ public struct DeviceSet: ~Copyable {
 
     // MARK: Texts
 
-    /// Replaces the digits of tokens in a text, in any case, also as parts of longer words.
+    /// Replaces the digits of tokens in a text with `mask`: in upper and lower case, and within
+    /// longer words.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: Whether the text contained a token.
     public mutating func maskTokens(in text: inout [UInt8]) -> Bool {
         let least = max(Self.textDigitCountMin, digitCounts.first ?? 0)
         var isChanged = false
@@ -148,8 +150,8 @@ public struct DeviceSet: ~Copyable {
         return isChanged
     }
 
-    /// Replaces all letters, digits and bytes beyond ASCII: what remains of a list's row are its
-    /// quotes, separators and line ends.
+    /// Replaces all letters, digits and bytes beyond ASCII in a row of a list. Its quotes,
+    /// separators and line ends remain.
     public static func maskRow(_ text: inout [UInt8], _ range: Range<Int>) {
         for index in range {
             let byte = text[index]

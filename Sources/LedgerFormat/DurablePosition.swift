@@ -1,6 +1,6 @@
-/// Length of a segment that was durable before the rows reserved in it were sent. The claim of the
-/// attempt that wrote the segment has 16 bytes for it after the claim's text, one entry per
-/// reactor:
+/// Number of bytes of a segment that were durable before the rows reserved in them were sent. The
+/// claim of the attempt that wrote the segment stores this number in an entry of 16 bytes per
+/// reactor, after the claim's text:
 ///
 ///     position u64 | epoch u32 | reactor u16 | 0 u16, little-endian; zeros: none
 ///

@@ -3,13 +3,14 @@
 public struct EarlierRules: Codable, Hashable, Sendable {
     /// Directories of ledgers that report dead tokens, absolute and sorted; nil if there are none.
     public var skipDead: [String]?
-    /// Period for which such a report counts, in milliseconds; nil if `registeredColumn` decides.
+    /// Period for which the report of a dead token counts, in milliseconds; nil if
+    /// `registeredColumn` decides.
     public var deadForMilliseconds: UInt64?
     /// Column with a token's registration time; nil if there is none.
     public var registeredColumn: String?
-    /// Limit on acceptances within the period; nil if unlimited.
+    /// Limit on the acceptances of a token within the period; nil if unlimited.
     public var capCount: Int?
-    /// The period before the first start, in milliseconds.
+    /// Length of the period in milliseconds. It ends at the campaign's first start.
     public var capMilliseconds: UInt64?
     /// Directories of ledgers in which acceptances are counted, absolute and sorted; nil if there
     /// are none.
@@ -20,8 +21,8 @@ public struct EarlierRules: Codable, Hashable, Sendable {
 
     /// Describes the first difference from other rules; nil if there is none.
     ///
-    /// - Parameter other: The rules of the new run; `self` are those that the campaign started
-    ///   with.
+    /// - Parameter other: The rules of the new run. `self` has the rules with which the campaign
+    ///   started.
     func firstDifference(from other: EarlierRules) -> String? {
         func differ<Value: Equatable>(
             _ option: String, _ path: KeyPath<Self, Value>, _ words: (Value) -> String

@@ -8,8 +8,8 @@ internal import BroadsideSupport
 struct ExportPieces: ~Copyable {
     /// Text before the line.
     let lineStart: TextPiece
-    /// Text between line and token, text after the token, and their replacement if there is no
-    /// token.
+    /// Text between line and token, text after the token, and the text instead of both if there is
+    /// no token.
     let tokenStart: TextPiece
     let tokenEnd: TextPiece
     let noToken: TextPiece
@@ -28,12 +28,12 @@ struct ExportPieces: ~Copyable {
     let identifierStart: TextPiece
     let identifierEnd: TextPiece
     let hasIdentifiers: Bool
-    /// Text after the time of a row without an apns-unique-id, by the number of the arm: the arm, a
-    /// place for the ID and the line's end.
+    /// Text after the time of a row without an apns-unique-id: the arm, an empty field for the ID,
+    /// and the line's end. Indexed by the number of the arm.
     let ends: FixedBuffer<TextPiece>
     /// Whether the campaign has arms.
     let hasArms: Bool
-    /// Representation of an absent number.
+    /// Text in place of an absent number.
     let absent: TextPiece
     /// Whether accepted rows had no response and therefore have no status.
     let acceptsBySilence: Bool

@@ -6,7 +6,7 @@ import BroadsideSupport
 public struct ExportRow: Sendable {
     /// Number of the row, from 0; not a column.
     public var row: UInt64 = 0
-    /// 1-based number of the line on which the row starts; nil without the list.
+    /// 1-based number of the line on which the row starts; nil if the list is unavailable.
     public var line: UInt64?
     /// Digits of the token, or the list's text that is not a token; empty if unavailable.
     var token: [UInt8] = []
@@ -38,7 +38,7 @@ public struct ExportRow: Sendable {
     /// Creates an empty row.
     init() {}
 
-    /// Name of the column that only campaigns with arms have, after the others.
+    /// Name of the column for the arm, which only exports of campaigns with arms have.
     static let armColumn = "arm"
 
     /// Names of the columns.
@@ -48,7 +48,7 @@ public struct ExportRow: Sendable {
     ]
 }
 
-/// Column that an export has only if it is asked for, after all others.
+/// Column that an export has only on request. It follows all other columns.
 public enum ExportColumn: String, CaseIterable, Sendable {
     /// The apns-unique-id, which APNs returns in the development environment.
     case uniqueID = "unique_id"
@@ -67,7 +67,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
     ///
     /// - Parameters:
     ///   - hasArms: Whether the campaign has arms.
-    ///   - further: Columns that were asked for.
+    ///   - further: Columns on request.
     public func appendHeader(
         to output: inout [UInt8], hasArms: Bool = false, further: Set<ExportColumn> = []
     ) {
@@ -109,8 +109,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         output.append(contentsOf: rowEnd(arm: row.arm, uniqueID: row.uniqueID))
     }
 
-    /// Returns text from a server or device in a form that no spreadsheet executes: with an
-    /// apostrophe if it would start a formula. Digits of a token never do.
+    /// Returns text from a server or device in a form that no spreadsheet executes: an apostrophe
+    /// precedes text that would start a formula. The digits of a token never start one.
     private static func withoutFormula(_ text: [UInt8]) -> [UInt8] {
         switch text.first {
         case UInt8(ascii: "="), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "@"),
@@ -120,7 +120,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns a reason in the form of a field between two others.
+    /// Returns a reason formatted as a field, without the separators before and after it.
     func reasonField(_ reason: [UInt8]) -> [UInt8] {
         var field: [UInt8] = []
         switch self {
@@ -176,8 +176,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         output.append(contentsOf: rowEnd(arm: row.arm, uniqueID: row.uniqueID))
     }
 
-    /// Text behind the time: the arm, if the campaign has any, the apns-unique-id, if it was asked
-    /// for, and the line's end.
+    /// Returns the text after the time: the arm if the campaign has any, the apns-unique-id if it
+    /// was requested, and the line's end.
     func rowEnd(arm: [UInt8]?, uniqueID: [UInt8]?) -> [UInt8] {
         var text: [UInt8] = []
         for (name, value) in [
@@ -211,7 +211,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Appends a JSON string, or null if it is empty. Invalid UTF-8 becomes U+FFFD.
+    /// Appends a text as a JSON string; null if the text is empty. Invalid UTF-8 becomes U+FFFD.
     private func appendString(_ text: [UInt8], to output: inout [UInt8]) {
         guard !text.isEmpty else {
             appendOptional(nil, to: &output)

@@ -2,16 +2,16 @@ internal import BroadsidePrimitives
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// Text of an export's rows, in memory of a fixed size, until it is written.
+/// Buffer of fixed size for the text of an export's rows.
 ///
-/// The text between values, states and reasons is made once, so that writing a row takes a dozen
-/// copies. A row whose text may need quotes, escapes or repair is left to `ExportFormat.append`,
-/// the only definition of a row's format.
+/// The constant text between values is formatted once, so that writing a row takes a dozen copies.
+/// A row whose values may need quotes, escapes or repair is left to `ExportFormat.append`, which
+/// alone defines the format of a row.
 @safe struct ExportText: ~Copyable {
     /// Bytes of the memory: rows of several chunks.
     static let byteCountMax = 1 << 18
-    /// Limit on the bytes of a row: token text and reason of 255 bytes each, the most that a
-    /// segment can hold, each byte written as up to six, plus the numbers and names.
+    /// Limit on the bytes of a row. A segment can hold a token text and a reason of 255 bytes each.
+    /// Each of these bytes is written as up to six bytes, and numbers and names are added.
     static let rowByteCountMax = 4_096
 
     // SAFETY: `byteCountMax` bytes of this value's own, freed in `deinit`; the first `count` are

@@ -1,26 +1,26 @@
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Progress of the followers of a ledger, as in the file of `--cursor`: a JSON object.
+/// Progress of `ledger export --follow`, as stored in the file of `--cursor`: a JSON object.
 ///
-/// Written once the output has all rows before it, so that the next follower continues there if one
-/// is killed in between.
+/// The file is written only after the output has all rows before the cursor. If a follower is
+/// killed, the next one continues at the cursor.
 package struct FollowCursor: Codable, Equatable {
     /// Output that is a regular file.
     package struct Output: Codable, Equatable {
-        /// Bytes that are rows before the cursor. Any bytes after them are from a killed follower,
+        /// Bytes of the rows before the cursor. Later bytes are from a follower that was killed,
         /// and are cut off.
         package let byteCount: UInt64
-        /// Hash of the last bytes before that, 16 hexadecimal digits, so that no other file is cut
-        /// off.
+        /// Hash of the last of these bytes, 16 hexadecimal digits. A file with another hash is not
+        /// the output, and is not cut off.
         package let tailHash: String
 
         /// Limit on the bytes that are hashed.
         package static let tailByteCountMax = 4096
 
         /// - Parameters:
-        ///   - byteCount: Bytes that are rows before the cursor.
-        ///   - tail: The last of them.
+        ///   - byteCount: Bytes of the rows before the cursor.
+        ///   - tail: The last of these bytes.
         package init(byteCount: UInt64, tail: [UInt8]) {
             assert(tail.count <= Self.tailByteCountMax, "only the last bytes are hashed")
             self.byteCount = byteCount
@@ -45,7 +45,7 @@ package struct FollowCursor: Codable, Equatable {
     package let arm: String?
     /// Further columns; nil for none.
     package let columns: [String]?
-    /// Offset of the first block with unwritten rows, for each segment.
+    /// Offset of the first block with unwritten rows, by the name of the segment.
     package var segments: [String: UInt64] = [:]
     /// The output file; nil for standard output, a pipe or a device.
     package var output: Output?

@@ -22,8 +22,8 @@ public struct LedgerSegment {
     public var reactor: UInt16
     /// Contents of the segment.
     public var bytes: any LedgerBytes
-    /// Bytes that were durable before the rows that they reserve were sent; a shorter segment is
-    /// cut off or an old copy. 0: unknown.
+    /// Number of bytes that were durable before the rows reserved in them were sent; 0 if unknown.
+    /// A shorter segment was cut off, or is from an old copy.
     public var durableByteCount: UInt64 = 0
 
     /// Creates a segment.

@@ -26,17 +26,17 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
         case overlappingReservations
         /// A later reservation of a chunk describes it differently.
         case changedChunk
-        /// A verdict for a row that its epoch never reserved.
+        /// A row has a verdict from an epoch that did not reserve the row.
         case unreservedRow
-        /// A row has two verdicts in one epoch, or one in a later epoch that did not reopen it.
+        /// An epoch settled a row twice, or settled a row of an earlier epoch without reopening it.
         case settledTwice
         /// A run recorded as finished left a row open or did not cover the whole list.
         case unsettledRow
         /// The manifest cannot be read; `detail` has the cause.
         case badManifest
-        /// The list that the run read cannot be read, or differs from the one that was sent.
+        /// The list cannot be read, or differs from the list that was sent.
         case badList
-        /// From some offset on, the start of the list's rows is unknown: `ListFault`.
+        /// The starts of rows are unknown after some offset of the list; see `ListFault`.
         case faultyList
     }
 

@@ -4,7 +4,7 @@ internal import BroadsideSupport
 
 /// Export of each row's outcome, in list order, one chunk at a time.
 public struct LedgerExport: ~Copyable {
-    /// One bit per state, because a set would be hashed into for each row.
+    /// States to export, one bit per state. A set would have to hash a value for each row.
     private let states: UInt16
     private let reasons: WantedReasons
     private let format: ExportFormat
@@ -29,7 +29,7 @@ public struct LedgerExport: ~Copyable {
         /// Number of rows to process, and the number that were processed.
         var count: Int
         var rowIndex = 0
-        /// Location of rows in a gap; nil for rows of a chunk.
+        /// Location of rows that no run reserved (a gap); nil for rows of a chunk.
         var ofGap: ChunkReservation?
     }
 
@@ -54,7 +54,7 @@ public struct LedgerExport: ~Copyable {
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
     ///   - split: Rule that puts devices into arms; nil if the campaign has none.
     ///   - arm: Name of the arm to export; nil for all rows.
-    ///   - columns: Columns that rows have only if asked for.
+    ///   - columns: Columns on request.
     ///   - reasonText: Returns the text of a reason's stable code.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],
@@ -107,8 +107,8 @@ public struct LedgerExport: ~Copyable {
     /// output is full.
     ///
     /// - Parameter list: The list, or `NoLedgerList`.
-    /// - Returns: Whether there may be more rows. The caller writes and removes the text before it
-    ///   requests more than fits.
+    /// - Returns: Whether there may be more rows. When `hasRoom` is false, the caller writes and
+    ///   removes the text before the next call.
     /// - Throws: Errors of reading the ledger or the list.
     public mutating func next(
         list: inout some LedgerListReader
@@ -146,7 +146,7 @@ public struct LedgerExport: ~Copyable {
     /// Whether a row of any length can be appended before the text is removed.
     public var hasRoom: Bool { text.hasRoom }
 
-    /// Loads the next rows; none if a gap turns out to have no more.
+    /// Loads the next rows. In a gap there may be none.
     ///
     /// - Returns: false at the end.
     private mutating func load(list: inout some LedgerListReader) throws(LedgerError) -> Bool {
@@ -250,10 +250,10 @@ public struct LedgerExport: ~Copyable {
 
 /// Selection of rows by their reasons.
 struct WantedReasons {
-    /// First bytes of each reason, as many as a ledger keeps; an empty one selects rows without a
-    /// reason.
+    /// Reasons to select, each cut off at the length that a ledger keeps. An empty text selects
+    /// rows without a reason.
     private let texts: Set<[UInt8]>
-    /// Whether the reason with a code is selected, by code.
+    /// Whether a reason is selected, indexed by its code.
     private let codes: [Bool]
     /// Whether all rows are selected, even those without a reason.
     let areAll: Bool
@@ -287,8 +287,8 @@ struct WantedReasons {
     func contain(_ state: RowState, code: UInt8, text: [UInt8]?) -> Bool {
         if areAll { return true }
         if let text { return texts.contains(text) }
-        // For accepted rows and those without a verdict, the absence of a reason is not a
-        // selectable reason.
+        // A request for rows without a reason does not select accepted rows and rows without a
+        // verdict.
         if code == 0, !state.isSettled || state == .accepted { return false }
         return codes[Int(code)]
     }

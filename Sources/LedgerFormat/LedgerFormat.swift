@@ -17,7 +17,7 @@ public enum LedgerFormat {
     public static let blockHeaderByteCount = 8
     /// Bytes of a slot, the unit of records.
     public static let slotByteCount = 16
-    /// Limit on the slots of a block, so that it stays below 64 KiB with its header.
+    /// Limit on the slots of a block, which keeps a block and its header below 64 KiB.
     static let slotsPerBlockMax = 4095
     /// Bytes of the longest block.
     static let blockByteCountMax = blockHeaderByteCount + slotsPerBlockMax * slotByteCount
@@ -37,7 +37,7 @@ public enum LedgerFormat {
 
     /// Upper half of a block header's word, for recognizing a block among other bytes.
     static let blockMarker: UInt64 = 0xB10C
-    /// Limit on the milliseconds of a slot after the clock.
+    /// Limit on the milliseconds from the segment's clock to a record's time.
     @usableFromInline static let deltaMillisecondsMax: UInt64 = 0xFFFF
     /// Limit on the attempts in a slot's first word.
     @usableFromInline static let shortAttemptsMax = 15
@@ -77,7 +77,7 @@ enum RecordKind: UInt64 {
     case synced = 5
     /// Reference time of the records after this one.
     case clock = 6
-    /// Rows of a reservation that stay unsent, as a mask.
+    /// Mask of the rows of a reservation that stay unsent.
     case releaseSome = 7
 }
 
@@ -96,7 +96,8 @@ struct FirstWord {
     }
 
     var kind: RecordKind? { RecordKind(rawValue: bits >> 60) }
-    /// Whether it starts a well-formed record of an accepted row: one with attempts.
+    /// Whether this word starts a well-formed record of an accepted row, which has at least one
+    /// attempt.
     var isAccepted: Bool { bits >> 60 == RecordKind.accepted.rawValue && small > 0 }
     var small: UInt64 { bits >> 56 & 0xF }
     var delta: UInt64 { bits >> 40 & 0xFFFF }
@@ -144,7 +145,8 @@ struct SettledWord {
 }
 
 extension LedgerFormat {
-    /// Slots of a record that releases some of its rows: one, and a bit for each row.
+    /// Slots of a record that releases some rows of a reservation: one, and a bit for each row of
+    /// the reservation.
     static func partialReleaseSlots(rows count: Int) -> Int { 1 + (count + 127) / 128 }
 
     /// Returns the four words of a segment's header, the last with the CRC in its upper half.
@@ -166,9 +168,9 @@ extension LedgerFormat {
     /// Returns the checksum of a block, over its offset, its header without the checksum, and its
     /// records.
     ///
-    /// It starts from the segment header's CRC and includes the block's offset, so that a block is
-    /// valid only where it was written: behind a lost, duplicated or swapped block, no block is
-    /// valid.
+    /// It starts from the segment header's CRC and includes the block's offset. A block is
+    /// therefore valid only where it was written: no block after a lost, duplicated or swapped one
+    /// is valid.
     ///
     /// - Parameters:
     ///   - seed: CRC of the segment's header.

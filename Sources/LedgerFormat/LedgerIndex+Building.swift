@@ -67,7 +67,7 @@ extension LedgerIndex {
         }
     }
 
-    /// Records for each chunk which blocks of a segment have records of it.
+    /// Finds, for each chunk, the blocks of a segment that have records of the chunk.
     mutating func collectExtents(
         ofSegment index: Int, with reader: inout BlockReader
     ) throws(LedgerError) {
@@ -113,7 +113,7 @@ extension LedgerIndex {
         }
     }
 
-    /// Records that the reader's current block has records of a chunk.
+    /// Adds the reader's current block to the extents of a chunk.
     private mutating func note(
         chunk: Int, segment: Int, clock: UInt64, _ reader: borrowing BlockReader
     ) throws(LedgerError) {

@@ -24,8 +24,9 @@ public struct SegmentLength: Hashable, Codable, Sendable {
 
 /// Index of a ledger: the location of all records of each chunk of the list.
 ///
-/// Built in two passes over all segments, with about 120 bytes per chunk for any number of rows:
-/// chunks in list order, the runs that reserved each, and the ranges of blocks with its records.
+/// The index lists the chunks in list order, the runs that reserved each chunk, and the ranges of
+/// blocks with its records. It is built in two passes over all segments. It takes about 120 bytes
+/// per chunk, however many rows the chunk has.
 public struct LedgerIndex {
     /// Compact form of a chunk.
     struct Chunk {
@@ -51,7 +52,7 @@ public struct LedgerIndex {
         var reopens: ReopenedStates
     }
 
-    /// Range of blocks of one segment, some of whose records belong to a chunk.
+    /// Range of blocks of one segment. Some of their records belong to the chunk.
     struct Extent {
         var segment: UInt32
         /// Index of the chunk's next extent; -1 for none. Ordered by epoch, reactor and offset.
@@ -62,10 +63,11 @@ public struct LedgerIndex {
         var clock: UInt64
     }
 
-    /// Limit on the bytes of other chunks' blocks within an extent: shorter gaps are read rather
-    /// than indexed.
+    /// Limit on the bytes of consecutive blocks in an extent that have no record of the chunk.
+    /// Reading them is cheaper than another extent.
     static let extentGapByteCountMax: UInt64 = 65_536
-    /// Number of a chunk's extents in one segment from which on the last one grows over any gap.
+    /// Limit on the extents of a chunk in one segment. At the limit, the last extent grows over any
+    /// gap.
     static let extentsPerSegmentMax: UInt32 = 64
 
     var segments: [ValidatedSegment] = []
@@ -75,8 +77,8 @@ public struct LedgerIndex {
 
     /// Rows of the list that the campaign covers; a resumed run may have a different limit.
     public var rows: CampaignRows
-    /// Offsets behind which segments hold nothing that is known to be synced: remains of a kill or
-    /// a power cut, and not a fault.
+    /// Ends of the sound parts of segments that have more bytes, none of which is known to be
+    /// synced. Such bytes remain from a kill or a power cut, and are not a fault.
     var tornTails: [LedgerLocation] = []
 
     /// Number of chunks.

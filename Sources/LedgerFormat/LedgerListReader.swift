@@ -2,8 +2,8 @@ public import BroadsideRows
 
 /// Reader of the list that a run sent, chunk by chunk, for an export.
 ///
-/// Implemented over a file by code that knows its format. A chunk's bytes must have the hash in the
-/// ledger; otherwise it is a different list.
+/// The code that knows the list's format implements it. If a chunk's bytes do not have the hash
+/// that the ledger recorded, the list is a different one.
 public protocol LedgerListReader {
     /// Whether there is a list; otherwise no other method is called.
     var isAvailable: Bool { get }
@@ -18,20 +18,20 @@ public protocol LedgerListReader {
         _ chunk: ChunkReservation, into rows: inout ListRows
     ) throws(LedgerError)
 
-    /// Reads any number of rows from the start of a gap.
+    /// Reads any number of rows from the start of a gap: a range that no run reserved.
     ///
     /// - Parameters:
     ///   - gap: The range to read.
-    ///   - rows: Receives exactly these rows.
+    ///   - rows: Receives exactly the returned rows.
     /// - Returns: The rows read, as a chunk; nil if the gap has no more rows.
     mutating func loadNext(
         of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation?
 }
 
-/// Missing list: lines, and tokens of accepted rows, stay empty.
+/// Reader for an export without a list. Lines, and tokens of accepted rows, stay empty.
 public struct NoLedgerList: LedgerListReader, Sendable {
-    /// Creates a missing list.
+    /// Creates a reader without a list.
     public init() {}
 
     /// Always false.

@@ -198,7 +198,7 @@ extension BlockReader {
         return .releaseSome(row: first.row, count: count, mask: mask)
     }
 
-    /// Whether the mask of a record has the bit of its row with this index.
+    /// Whether the mask of a record releases the row with this index in the chunk.
     func isReleased(_ index: Int, by mask: Range<Int>) -> Bool {
         assert(index >= 0 && index / 8 < mask.count, "the mask has a bit for each row")
         return word(at: mask.lowerBound + index / 64 * 8) >> UInt64(index % 64) & 1 == 1

@@ -91,7 +91,7 @@ extension LedgerSalvage {
             epochs.append(epoch)
         }
         repaired.replaceEpochs(epochs, isFinished: isFinished && manifest.isFinished)
-        // Reservations now cover all rows, not only those of a canary.
+        // The reservations cover all rows, not only those of a canary.
         if !repaired.canaryPassed { repaired.canaryRowCount = nil }
         return repaired
     }

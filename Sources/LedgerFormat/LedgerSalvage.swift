@@ -2,10 +2,10 @@ public import BroadsideRows
 
 /// Recovery of a damaged ledger: keeps what can be proven, and leaves all else in doubt.
 ///
-/// A run whose segments may have lost a block may have lost a reservation too, and may have sent
-/// any row without a final verdict. Therefore the repaired ledger gets a reservation for each chunk
-/// that the run may have reserved. In a replay, such a row is in doubt unless a surviving verdict
-/// settles it, so that readers need not know about repairs.
+/// If a run's segments may have lost a block, they may have lost a reservation, too. Such a run may
+/// have sent any row without a final verdict. Therefore the repaired ledger gets a reservation for
+/// each chunk that the run may have reserved. In a replay, a row of such a chunk is in doubt unless
+/// a surviving verdict settles it. So readers need no special case for repaired ledgers.
 ///
 ///     segment, run 2     | good | lost | good |   -->   | good | good |  its records, rewritten
 ///                                                       | reservations |  a segment of its own
@@ -68,7 +68,7 @@ public struct LedgerSalvage {
 
     /// Losses found.
     public private(set) var losses: [Loss] = []
-    /// Segments of another campaign or run under names of this one's.
+    /// Segments that have the names of this ledger but belong to another campaign or run.
     public private(set) var foreignSegments: [String] = []
 
     /// Whether nothing is lost.
@@ -81,7 +81,7 @@ public struct LedgerSalvage {
     ///   - manifest: A manifest of the campaign; it may be older than the segments.
     ///   - durable: Positions that were durable before rows were sent, from the ledger's claim.
     /// - Throws: `unsupportedVersion`, `inputOutput`, and `changedChunk` if reservations contradict
-    ///   each other, which no damage of a disk does.
+    ///   each other. No damage of a disk causes such a contradiction.
     package init(
         _ given: [LedgerSegment], manifest: Manifest, durable: [DurablePosition] = []
     ) throws(LedgerError) {
@@ -265,7 +265,8 @@ extension LedgerSalvage {
         return ranges
     }
 
-    /// Returns rows that a run may have been the first to reserve in a lost reservation.
+    /// Returns the rows of lost reservations that this run may have been the first to reserve: rows
+    /// below its row limit.
     private func doubtfulNewRows(of run: Run) -> [Range<UInt64>] {
         let limit = run.rowsLimit ?? .max
         return doubtfulRows(of: run).map { $0.clamped(to: 0..<limit) }.filter { !$0.isEmpty }
@@ -298,8 +299,8 @@ extension LedgerSalvage {
         return low
     }
 
-    /// Ranges of the list without a surviving reservation that a run may have reserved; the list
-    /// has the locations of their rows.
+    /// Ranges of the list that have no surviving reservation and that a run may have reserved. The
+    /// list is needed to locate their rows.
     public var gaps: [ListExtent] {
         let ranges = runs.filter(mayLackReservations).flatMap(doubtfulNewRows)
         guard !ranges.isEmpty else { return [] }
@@ -356,12 +357,13 @@ extension LedgerSalvage {
     /// All chunks with a surviving reservation, in list order.
     public var knownChunks: [ChunkReservation] { chunks.map(\.chunk) }
 
-    /// Whether rows are reports of a feedback service, without a list and without sending.
+    /// Whether rows are reports of a feedback service. Such a ledger has no list, and nothing was
+    /// sent.
     public var isOfFeedback: Bool {
         manifest.identity.wireProtocol == CampaignIdentity.feedbackProtocol
     }
 
-    /// Returns chunks of such rows, as far as rows are known.
+    /// Divides gaps in reports of a feedback service into chunks, up to the last known row.
     public func feedbackChunks(in gaps: [ListExtent]) -> [ChunkReservation] {
         var chunks: [ChunkReservation] = []
         for gap in gaps {

@@ -87,8 +87,8 @@ public struct LedgerSearch {
         }
     }
 
-    /// Whether the row may match: with certainty if the ledger has its token, otherwise if there is
-    /// a list to check.
+    /// Whether the row may match. If the ledger has the row's token, the result is certain.
+    /// Otherwise it is true if there is a list to check.
     private func mayBe(
         _ verdicts: borrowing ChunkVerdicts, _ rowIndex: Int, _ number: UInt64,
         _ list: some LedgerListReader

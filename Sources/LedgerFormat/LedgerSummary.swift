@@ -3,8 +3,8 @@ import BroadsideSupport
 
 /// Numbers of rows by state and by reason.
 public struct LedgerSummary: Sendable {
-    /// Rows of all reserved chunks that belong to the campaign, without those of other shards and
-    /// those beyond the limit that were never sent.
+    /// Number of the campaign's rows in all reserved chunks. It excludes rows of other shards, and
+    /// rows beyond the limit that were never sent.
     public private(set) var reservedRowCount: UInt64 = 0
     /// Reserved rows beyond the limit of the latest run.
     private(set) var beyondLimitCount: UInt64 = 0
@@ -38,7 +38,7 @@ public struct LedgerSummary: Sendable {
     /// Counts of all rows.
     public var counts: RowCounts { counts(of: RowState.allCases) }
 
-    /// Returns the counts of rows that stay settled if a run reopens those in some states.
+    /// Returns the counts of rows that stay settled if a run reopens the rows in `states`.
     public func kept(reopening states: ReopenedStates) -> RowCounts {
         counts(of: RowState.settledStates.filter { !states.contains($0) })
     }

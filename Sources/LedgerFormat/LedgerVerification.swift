@@ -9,10 +9,13 @@ public struct LedgerVerification: Sendable {
     /// Whether all rows are settled according to the manifest, as verified.
     var isFinished: Bool
 
-    /// Reads and checks a whole ledger: every checksum; that every row is settled at most once per
-    /// run and never without a reservation; that no two reservations of a run cover one row; the
-    /// whole tail of runs that ended; and, if the manifest records the campaign as finished, that
-    /// all rows are settled.
+    /// Reads and checks a whole ledger:
+    ///
+    /// - every checksum is right;
+    /// - a run settles a row at most once, and only if it reserved the row;
+    /// - no two reservations of a run cover the same row;
+    /// - the segments of an ended run are complete;
+    /// - all rows are settled if the manifest records the campaign as finished.
     ///
     /// - Throws: The first fault, with its location.
     public init(checking segments: [LedgerSegment], manifest: Manifest) throws(LedgerError) {

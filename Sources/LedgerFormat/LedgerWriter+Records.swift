@@ -158,11 +158,11 @@ extension LedgerWriter {
         for _ in written..<(second.slotCount - 1) * 16 { push(0, &packer) }
     }
 
-    /// Records again a row of an erased device.
+    /// Records a row of an erased device again, without its token.
     ///
     /// - Parameters:
     ///   - record: The record that a reader found.
-    ///   - hash: What replaces its token.
+    ///   - hash: Replacement for the token.
     ///   - reasonText: Text of a reason without a code; empty if there is none.
     ///   - nowMilliseconds: Time of the verdict, since 1970.
     mutating func settled(
@@ -186,7 +186,7 @@ extension LedgerWriter {
         for _ in second.trailingByteCount..<(second.slotCount - 1) * 16 { push(0, &packer) }
     }
 
-    /// Reserves a chunk, whose rows may be sent once this is synced.
+    /// Reserves a chunk. Its rows may be sent once the reservation is synced.
     ///
     /// - Parameters:
     ///   - chunk: The rows, which no other reservation of this run covers.
@@ -197,8 +197,8 @@ extension LedgerWriter {
         reserve(chunk, within: Self.reservationSlots, nowMilliseconds)
     }
 
-    /// Reserves a chunk some of whose rows this run does not send. The release is in the block of
-    /// the reservation: a power cut keeps both or neither.
+    /// Reserves a chunk, and releases some of its rows, which this run does not send. Reservation
+    /// and release are in the same block, so that a power cut keeps both or neither.
     ///
     /// - Parameters:
     ///   - chunk: The rows, which no other reservation of this run covers.
@@ -214,7 +214,7 @@ extension LedgerWriter {
         return release(released, from: chunk.firstRow, nowMilliseconds: nowMilliseconds)
     }
 
-    /// Releases rows that stay unsent, and keep their numbers of attempts.
+    /// Releases rows that stay unsent. They keep their numbers of attempts.
     ///
     /// - Parameters:
     ///   - released: The rows.
@@ -237,7 +237,7 @@ extension LedgerWriter {
     /// Slots of a reservation.
     private static var reservationSlots: Int { 3 }
 
-    /// Reserves a chunk in a block with room for more slots.
+    /// Reserves a chunk in a block that has room for this number of slots.
     @discardableResult
     private mutating func reserve(
         _ chunk: ChunkReservation, within slots: Int, _ nowMilliseconds: UInt64
@@ -259,9 +259,9 @@ extension LedgerWriter {
         return appendedPosition
     }
 
-    /// Releases rows of a reservation that were certainly not sent, or were refused and wait for a
-    /// retry by a later run. They count as `remaining`. This is final for the run: do not release a
-    /// row that another of its reactors will send.
+    /// Releases rows of a reservation, which then count as `remaining`. Such rows were certainly
+    /// not sent, or they were refused and a later run retries them. A release is final for the run:
+    /// do not release a row that another reactor of the run will send.
     ///
     /// - Parameters:
     ///   - row: The first of them.
@@ -280,10 +280,10 @@ extension LedgerWriter {
 }
 
 extension LedgerWriter {
-    /// Records a settled row whose token is digits, sixteen at a time. If long stretches of a list
-    /// need no request, this is most of the work.
+    /// Records a settled row whose token consists of digits, sixteen digits at a time. If long
+    /// stretches of a list need no request, most of the time is spent here.
     ///
-    /// - Returns: false if the token does not have that form; nothing was recorded then.
+    /// - Returns: false if the token has any other form. In this case nothing was recorded.
     mutating func settledQuickly(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, attempts: Int,
         digits: RawSpan, arm: UInt8 = 0, nowMilliseconds: UInt64
@@ -309,8 +309,8 @@ extension LedgerWriter {
         return true
     }
 
-    /// Whether all bytes are hexadecimal digits of either case. Checks eight at a time, each by
-    /// whether a sum reaches its top bit, as in `TokenText`.
+    /// Whether all bytes are hexadecimal digits in upper or lower case. Checks eight bytes at a
+    /// time: sums of each byte set its top bit if the byte is not a digit, as in `TokenText`.
     private static func areDigits(_ digits: RawSpan) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var wrong: UInt64 = 0

@@ -8,14 +8,16 @@ import BroadsideSupport
 ///                                              ^                   |
 ///                                              +-- (swap buffers) -+      syncCompleted -> synced
 ///
-/// It does no I/O. At most one write is in flight; meanwhile records are added to the other buffer,
-/// which grows if a write is slow. A verdict can't be refused, so the caller stops sending while
+/// It does no I/O. At most one write is in flight. Meanwhile records are added to the other buffer,
+/// which grows if the write is slow. No other allocation is made for a record. The encoder accepts
+/// every verdict, so the caller must stop sending while `backlogIsHigh`.
 /// `backlogIsHigh`. No other allocation is made for a record.
 @safe
 public struct LedgerWriter: ~Copyable {
-    /// Number of unwritten bytes from which the caller should stop sending.
+    /// Number of unwritten bytes at which the caller should stop sending.
     public static let highBacklogByteCount = 1 << 20
-    /// Limit on the growth of a buffer, which traps if the caller did not stop.
+    /// Limit on the bytes of a buffer. The encoder traps beyond it, because the caller did not
+    /// stop.
     static let backlogByteCountMax = 256 << 20
 
     static let blockWordCountMax = LedgerFormat.blockByteCountMax / 8
@@ -114,7 +116,7 @@ public struct LedgerWriter: ~Copyable {
     /// Appended bytes that are not yet written, including those in flight.
     public var pendingByteCount: Int { cursor * 8 + flightByteCount - flightDoneCount }
 
-    /// Whether so much is unwritten that the caller should send nothing new.
+    /// Whether the caller should send nothing new, because too many bytes are unwritten.
     public var backlogIsHigh: Bool { pendingByteCount >= LedgerWriter.highBacklogByteCount }
 
     /// Whether the caller is writing.
@@ -229,8 +231,7 @@ extension LedgerWriter {
         }
     }
 
-    /// Ensures that a block is open that a record still fits into, and that the clock covers the
-    /// record's time.
+    /// Ensures that the open block has room for the record, and that the clock covers its time.
     ///
     /// - Returns: The record's time, in milliseconds after the clock.
     mutating func makeRoom(slots: Int, _ nowMilliseconds: UInt64) -> UInt64 {
@@ -247,7 +248,7 @@ extension LedgerWriter {
         return nowMilliseconds &- clockMilliseconds
     }
 
-    /// Opens a block, and records the latest sync in it if no block has yet.
+    /// Opens a block, and records the latest sync in it if no earlier block has that record.
     private mutating func openBlock() {
         assert(blockLimit == 0, "one block is open at a time")
         if wordCapacity - cursor < LedgerWriter.blockWordCountMax { grow() }
@@ -280,8 +281,8 @@ extension LedgerWriter {
         blockLimit = 0
     }
 
-    /// Sets the fingerprints of the open block to 0. Here, so that an accepted row costs nothing more
-    /// in a ledger that has them.
+    /// Sets the fingerprints of the open block to 0, for a ledger without tokens. Doing this once
+    /// per block costs nothing in ledgers that have fingerprints.
     private func removeFingerprints() {
         var index = blockStart + 1
         while index < cursor {

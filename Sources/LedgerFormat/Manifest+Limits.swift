@@ -1,8 +1,8 @@
 internal import BroadsidePrimitives
 internal import BroadsideRows
 
-/// Limits on the values of a manifest. Its checksum proves only that they are unchanged, not that
-/// sums can't overflow or that names can't lead out of the folder.
+/// Limits on the values of a manifest. The checksum proves only that values are unchanged. It does
+/// not prove that sums can't overflow, or that file names stay within the folder.
 extension Manifest {
     /// Limit on a count, so that the sum over all parts of a campaign fits 64 bits.
     private static let countMax: UInt64 = 1 << 48
@@ -72,8 +72,8 @@ extension Manifest {
             && !name.utf8.contains(0)
     }
 
-    /// Returns a manifest's bytes with the right checksum for any values, to test how those are
-    /// read; nil if they are not a manifest.
+    /// Returns a manifest's bytes with the right checksum, so that tests can use invalid values;
+    /// nil if the bytes are not a manifest.
     package static func sealed(_ bytes: [UInt8]) -> [UInt8]? {
         (try? JSONCoding.decode(Manifest.self, from: bytes))?.encoded()
     }

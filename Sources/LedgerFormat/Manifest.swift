@@ -2,12 +2,12 @@ internal import BroadsidePrimitives
 public import BroadsideRows
 internal import CBroadsideDeflate
 
-/// Contents of `manifest.json`: the campaign, the runs that wrote the ledger, and what they must
-/// have left.
+/// Contents of `manifest.json`: the campaign, the runs that wrote the ledger, and the segments that
+/// these runs must have left.
 ///
-/// Replaced by a rename: before a run's first segment is created, once all of them are synced and
-/// before any reservation, and when the run ends. A resume syncs the segments that it found and
-/// records their lengths before it acts on them, so that a later loss is noticed.
+/// The file is replaced by a rename: before a run's first segment is created; once all segments are
+/// synced, before any reservation; and when the run ends. A resume syncs the segments that it
+/// found, and records their lengths before it acts on them. A later loss is then noticed.
 public struct Manifest: Codable, Hashable, Sendable {
     /// Version of the format that this code writes. It rises with each added field, because a
     /// version that does not know the field could not verify the checksum.
@@ -21,15 +21,15 @@ public struct Manifest: Codable, Hashable, Sendable {
         public var startedAtMilliseconds: UInt64
         /// Lengths of the run's segments, once the run ended orderly or was resumed; nil before.
         public var segments: [SegmentLength]?
-        /// End of the rows that it was to read; nil if unlimited or unknown.
+        /// End of the rows that the run was to read; nil if unlimited or unknown.
         var rowsLimit: UInt64?
         /// Whether each of its segments reserves rows in list order, which a canary prevents; nil
         /// if unknown.
         var isInListOrder: Bool?
         /// Number of segments that it created before its first row; nil if unknown.
         var segmentCount: UInt16?
-        /// Whether these segments are on disk, each with its header. Nothing is reserved before;
-        /// from then on a missing segment is a loss. nil if unknown.
+        /// Whether these segments are on disk, each with its header; nil if unknown. The run
+        /// reserves rows only after that. A segment that is missing later was lost.
         var segmentsAreMade: Bool?
         /// Cause of its end; nil if it has not ended, or was written by an earlier version.
         public var stop: StopRecord?
@@ -87,8 +87,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var rowCount: UInt64?
     /// End of the rows that the latest run was to read; nil if unlimited.
     public var rowsLimit: UInt64?
-    /// `ListHash` of the whole decoded list: set from the start if all of it was read before the
-    /// first row was sent, otherwise once a run that read it to its end has settled every row.
+    /// `ListHash` of the whole decoded list. It is set at the start if the whole list was read
+    /// before the first row was sent. Otherwise it is set once a run has read the list to its end
+    /// and every row is settled.
     public var listHash: String?
     /// `ListHash` of the list's header; nil if its format has none.
     public var headerHash: String?
@@ -96,7 +97,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var broadcastUniqueID: String?
     /// Counters that accumulate over runs.
     public var counters = Counters()
-    /// CRC-32 of the encoding in which this is 0.
+    /// CRC-32 of the encoded manifest with 0 in this field.
     private var checksum: UInt32 = 0
 
     /// Creates the manifest of a new campaign without runs.
@@ -112,8 +113,8 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.listPath = listPath
     }
 
-    /// Records the hash of the whole list, unless the ledger keeps nothing of tokens: a list may
-    /// have a single row.
+    /// Records the hash of the whole list, unless the ledger keeps no tokens: the hash of a list
+    /// with a single row would identify its token.
     public mutating func record(listHash hash: String?) {
         if identity.keepsTokens { listHash = hash }
     }
@@ -202,8 +203,8 @@ public struct Manifest: Codable, Hashable, Sendable {
         epochs[epochs.count - 1].segmentsAreMade = true
     }
 
-    /// Assumes that the latest run had started sending, which is unknown for a copy that may be
-    /// older than the ledger.
+    /// Assumes that the latest run had started sending. This is unknown if the manifest is a copy
+    /// that may be older than the ledger.
     public mutating func assumeSegmentsMade() {
         for epoch in epochs.indices where epochs[epoch].segmentsAreMade == false {
             epochs[epoch].segmentsAreMade = true
@@ -223,7 +224,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Sets whether every row is settled, for a ledger that is merged rather than written by a run.
     mutating func finish(_ isFinished: Bool) { self.isFinished = isFinished }
 
-    /// Whether a run with this limit would read rows that the latest, finished one did not.
+    /// Whether a run with this limit would read more rows than the latest run, which is finished.
     public func extendsBeyond(limit: UInt64?) -> Bool {
         guard let rowsLimit, let rowCount, rowCount >= rowsLimit else { return false }
         return limit.map { $0 > rowsLimit } ?? true

@@ -1,8 +1,8 @@
-/// Parts of a list that changed, in pages: one bit for each, so that memory is bounded by the list's
-/// size and not by the number of changed rows.
+/// Changed parts of a list, as one bit per page. So the list's size bounds the memory, however many
+/// rows changed.
 public struct PageSet: Sendable {
     static let pageByteCount: UInt64 = 4096
-    /// Limit on the pages, 32 MiB for a list of a tebibyte; everything beyond counts as changed.
+    /// Limit on the pages: 32 MiB, for a list of one tebibyte. Everything beyond counts as changed.
     static let pagesLimit: UInt64 = 1 << 28
 
     private var words: [UInt64] = []

@@ -1,7 +1,7 @@
 /// Ledgers of all parts of one campaign, which together cover each row of all its lists exactly
 /// once.
 public struct PartSet: Sendable {
-    /// Reason why ledgers are not a whole campaign.
+    /// Reason why the ledgers do not form a whole campaign.
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--part`.
         case noPart(Int)
@@ -35,7 +35,7 @@ public struct PartSet: Sendable {
             if let known = positions.updateValue(position, forKey: part.index) {
                 throw .samePart(known, position)
             }
-            // A list without rows may occur twice; one with rows would have been sent twice.
+            // A list without rows may occur twice. A list with rows would have been sent twice.
             guard let hash = manifest.listHash, manifest.rowCount ?? 0 > 0 else { continue }
             if let known = lists.updateValue(position, forKey: hash) {
                 throw .sameList(known, position)
@@ -54,7 +54,7 @@ public struct PartSet: Sendable {
 }
 
 extension CampaignIdentity {
-    /// Identity that all parts of a campaign have in common.
+    /// Identity without the values that differ between the parts of a campaign.
     fileprivate var withoutList: CampaignIdentity {
         var identity = self
         identity.part = part?.first
@@ -72,7 +72,7 @@ extension Manifest {
     public init(mergingParts parts: [Manifest], names: [String]) {
         self.init(campaign: parts[0].campaignNumber, merging: parts, names: names)
         identity.part = nil
-        // Each part has its own.
+        // Each part has a list of its own.
         identity.listByteCount = nil
         listPath = nil
         rowCount = nil

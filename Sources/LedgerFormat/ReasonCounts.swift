@@ -4,7 +4,7 @@ internal import BroadsideSupport
 public struct ReasonCounts: Sendable, Hashable {
     /// Rows by the stable code of the reason; 0: none was given.
     private(set) var codes: [UInt8: UInt64] = [:]
-    /// Rows by the text of a reason without a code, as far as a ledger keeps it.
+    /// Rows by the text of a reason without a code, cut off at the length that a ledger keeps.
     public private(set) var texts: [String: UInt64] = [:]
 
     /// Limit on different texts; further ones are counted as `otherTexts`.
@@ -22,7 +22,7 @@ public struct ReasonCounts: Sendable, Hashable {
         codes[code, default: 0] += count
     }
 
-    /// Counts a row under a reason in the server's own words.
+    /// Counts a row under the text of a reason without a code.
     public mutating func add(text bytes: RawSpan) {
         let count = min(bytes.byteCount, LedgerFormat.reasonTextByteCountMax)
         guard count > 0 else { return add(code: 0) }
@@ -33,7 +33,7 @@ public struct ReasonCounts: Sendable, Hashable {
             count: 1)
     }
 
-    /// Counts rows under a text as kept by a ledger.
+    /// Counts rows under a text that a ledger has kept.
     public mutating func add(text: String, count: UInt64) {
         let isKept = texts[text] != nil || texts.count < Self.textsLimit
         texts[isKept ? text : Self.otherTexts, default: 0] += count

@@ -2,7 +2,7 @@
 public struct ReleasedRows: Hashable, Sendable {
     /// Number of rows of the chunk.
     public let count: Int
-    /// Bits of the rows, from the lowest of the first word on.
+    /// One bit per row, from the lowest bit of the first word on.
     private(set) var words: [UInt64]
 
     /// Creates a mask without rows.

@@ -12,9 +12,9 @@ public enum LostResponsePolicy: String, Sendable, CaseIterable {
 
 /// Chunk with open rows.
 public struct ChunkWork: Sendable {
-    /// The chunk as it has to be reserved again, with the states that it reopens.
+    /// The chunk to reserve again, with the states that the reservation reopens.
     public var chunk: ChunkReservation
-    /// Disposition of each row.
+    /// What to do with each row.
     public var dispositions: [RowDisposition]
     /// Previous attempts of each row; 0 for reopened rows.
     public var attempts: [UInt16]
@@ -28,7 +28,7 @@ public struct ChunkWork: Sendable {
 public struct ResumePlan: ~Copyable {
     /// Item of work.
     public enum Work: Sendable {
-        /// Rows to divide into chunks again.
+        /// Rows that no run reserved, to be divided into chunks.
         case gap(ListExtent)
         /// Rows to read again, and to send if their disposition requires it.
         case chunk(ChunkWork)

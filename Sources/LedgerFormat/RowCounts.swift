@@ -33,7 +33,7 @@ public struct RowCounts: Sendable, Equatable {
         reasons.add(code: reason)
     }
 
-    /// Counts such a row under a reason in the server's own words.
+    /// Counts a row that is settled by anything but 200, under the text of a reason without a code.
     public mutating func count(_ state: RowState, reasonText: RawSpan) {
         precondition(state.isSettled, "an open row has no reason")
         self[state] += 1
@@ -54,7 +54,7 @@ public struct RowCounts: Sendable, Equatable {
         return sum
     }
 
-    /// Returns the growth of each state since earlier counts, without reasons and arms.
+    /// Returns how many rows each state has gained since earlier counts, without reasons and arms.
     public func since(_ earlier: RowCounts) -> RowCounts {
         var counts = RowCounts()
         for state in numbers.indices {

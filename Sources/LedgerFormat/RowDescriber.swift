@@ -53,7 +53,7 @@ struct RowDescriber {
 
     /// - Parameters:
     ///   - recorded: Number of the arm in the ledger; 0 if there is none.
-    ///   - isToken: Whether the row's token is known to be one.
+    ///   - isToken: Whether the text of the row is known to be a token.
     private func describeArm(of row: inout ExportRow, recorded: UInt8, isToken: Bool) {
         guard let arms else { return }
         let isOpen = recorded == 0 && isToken && !row.state.isSettled
@@ -87,8 +87,8 @@ struct RowDescriber {
     /// accepted row.
     ///
     /// - Parameters:
-    ///   - row: Row to fill; already has the text of a reason without a code in this record, or the
-    ///     apns-unique-id.
+    ///   - row: Row to fill. The caller has set its reason, if the reason in this record has no
+    ///     code, or its apns-unique-id.
     ///   - record: The verdict.
     ///   - reader: The reader whose latest record this is.
     func describe(

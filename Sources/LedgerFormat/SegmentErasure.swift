@@ -3,34 +3,35 @@ internal import BroadsidePrimitives
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// Erasure of devices from one segment: first it is read, later it is written again, with the same
-/// length and each record at its offset.
+/// Erasure of devices from one segment. `init` reads the segment. Later, `write` writes it again
+/// with the same length, and with each record at its offset.
 ///
 ///     init (reads) ──▶ isAffected, hasOneRowChunk ──▶ write ──▶ a segment without the devices
 ///
-/// So what other files say of the segment, such as its length in the manifest, stays true.
+/// So data about the segment in other files, such as its length in the manifest, stay correct.
 public struct SegmentErasure {
-    /// Rows whose record knew one of the devices, by state.
+    /// Rows of the devices in this segment, by state.
     public private(set) var rows = RowCounts()
-    /// Whether a text that is not a token held a token.
+    /// Whether a token was found in other text, such as a reason.
     private var hasText = false
     /// Whether chunks of the list changed.
     private var hasChangedChunk = false
-    /// Whether what a kill left behind the last sound block may hold a token.
+    /// Whether bytes after the last sound block, which a kill left there, may contain a token.
     private var hasTail = false
-    /// Whether a chunk has one row, so that its hash is a hash of the device's row.
+    /// Whether the segment has a chunk of one row. The hash of such a chunk is the hash of a row.
     public private(set) var hasOneRowChunk = false
 
     private let sound: ValidatedSegment
     private let changedPages: PageSet
 
-    /// Limit on the bytes behind the last sound block that are searched; more count as affected.
+    /// Limit on the bytes after the last sound block that are searched. If there are more, the
+    /// segment counts as affected.
     private static let searchedTailMax: UInt64 = 1 << 22
 
-    /// Whether the segment has to be written again, whatever the rest of the ledger has.
+    /// Whether the segment has to be written again, whatever the other segments contain.
     public var isAffected: Bool { hasVerdicts || hasChangedChunk }
 
-    /// Whether the segment itself knows a device.
+    /// Whether the segment contains data of a device, apart from hashes of chunks.
     public var hasVerdicts: Bool { rows.settled > 0 || hasText || hasTail }
 
     /// File name of the segment.
@@ -45,7 +46,7 @@ public struct SegmentErasure {
     /// - Parameters:
     ///   - segment: The segment.
     ///   - manifest: The ledger's manifest.
-    ///   - devices: The devices, which counts those that it finds.
+    ///   - devices: The devices. The set counts those that are found.
     ///   - changedPages: Parts of the list that will change with this erasure.
     /// - Throws: The segment's first fault: a damaged ledger is repaired before it is changed.
     public init(
@@ -121,8 +122,8 @@ public struct SegmentErasure {
 
     // MARK: Writing
 
-    /// Writes the segment without the devices. Behind the last sound block, which no reader uses,
-    /// there are zeros.
+    /// Writes the segment without the devices. Zeros replace the bytes after the last sound block,
+    /// which no reader uses.
     ///
     /// - Parameters:
     ///   - key: Key of the hashes, 128 random bits, the same for all segments of the ledger.
@@ -193,12 +194,12 @@ public struct SegmentErasure {
 
 /// Erasure of devices from single records.
 private struct RecordEraser {
-    /// What a record has of the devices.
+    /// Data of the devices in a record.
     enum Finding {
         case nothing
-        /// The token or the fingerprint of one of them, in a row of this state.
+        /// The token or the fingerprint of a device, in a row of this state.
         case verdict(RowState)
-        /// A token in another text.
+        /// A token within other text, such as a reason.
         case text
         /// A chunk of the list that changes.
         case changedChunk
@@ -206,7 +207,7 @@ private struct RecordEraser {
         case oneRowChunk
     }
 
-    /// nil: nothing is changed.
+    /// Key of the hashes; nil: records are searched and not changed.
     let key: KeyedHash?
     let changedPages: PageSet
     let clearsOneRowChunks: Bool

@@ -8,9 +8,10 @@ internal import BroadsideSupport
 /// index of the ledger, and keeps only the locations of chunks in the list, about 80 bytes for
 /// each.
 package struct SettledRows: ~Copyable {
-    /// Number of records; a batch ends after the block that reaches it.
+    /// Number of records in a batch. A batch ends after the block that reaches this number.
     package static let batchRecordsMax = 32_768
-    /// Limit on chunks of the list in memory: those with requests in flight.
+    /// Limit on the list's chunks in memory. The rows of a batch are mostly from chunks with
+    /// requests in flight.
     static let loadedChunksMax = 64
 
     private let format: ExportFormat
@@ -21,7 +22,7 @@ package struct SettledRows: ~Copyable {
     private var batch: [ExportRow] = []
     private var recordCount = 0
 
-    /// Chunks in list order, and those found since they were last sorted.
+    /// Chunks in list order, and the chunks found since the last sort.
     private var chunks: ContiguousArray<ChunkReservation> = []
     private var found: ContiguousArray<ChunkReservation> = []
     private var loaded: [LoadedChunk] = []
@@ -46,7 +47,7 @@ package struct SettledRows: ~Copyable {
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
     ///   - split: Rule that puts devices into arms; nil if the campaign has none.
     ///   - arm: Name of the arm to include; nil for all rows.
-    ///   - columns: Columns that rows have only if asked for.
+    ///   - columns: Columns on request.
     ///   - reasonText: Returns the text of a reason's stable code.
     package init(
         states: Set<RowState>, reasons: Set<String>, format: ExportFormat, segmentNumber: UInt64,
@@ -166,7 +167,7 @@ package struct SettledRows: ~Copyable {
         return room
     }
 
-    /// Sorts the chunks found since the last call into the others.
+    /// Moves the chunks found since the last call into the sorted chunks.
     private mutating func sortChunks() {
         guard !found.isEmpty else { return }
         found.sort { $0.firstRow < $1.firstRow }

@@ -2,7 +2,7 @@ import BroadsideRows
 
 /// Ledgers of all shards of one campaign, which together cover each row of a list exactly once.
 public struct ShardSet: Sendable {
-    /// Reason why ledgers are not a whole campaign.
+    /// Reason why the ledgers do not form a whole campaign.
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--shard`.
         case noShard(Int)
@@ -91,8 +91,8 @@ extension Manifest {
         canaryPassed = shards.allSatisfy(\.canaryPassed)
         finish(shards.allSatisfy(\.isFinished))
         let counts = shards.map(\.rowCount)
-        // If shards have row limits of their own, together they do not cover all rows of the list
-        // up to the last one.
+        // Shards with row limits of their own do not, together, cover all rows of the list up to
+        // the last one.
         let isWhole = shards.allSatisfy { $0.rowsLimit == nil }
         if isWhole, !counts.contains(nil) { rowCount = counts.compactMap(\.self).max() }
         for shard in shards {

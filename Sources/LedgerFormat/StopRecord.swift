@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 public import BroadsidePolicy
 
-/// Stored form of a `StopCause`: flat, so that a later version's cause is preserved.
+/// Stored form of a `StopCause`. It is flat, so that a cause of a later version is preserved.
 public struct StopRecord: Codable, Hashable, Sendable {
     /// Kind of the cause: `signal`, `gave-up`, `refused`, ...
     public var kind: String
@@ -11,11 +11,11 @@ public struct StopRecord: Codable, Hashable, Sendable {
     public var reason: String?
     /// Whether a refusal concerns the credential instead of the request.
     var isCredential: Bool?
-    /// Failed step, for trouble with connections.
+    /// Step that failed, if connections failed.
     var trouble: String?
     /// One-line description of the event.
     var detail: String?
-    /// Number of rows or responses that a guard counted; seconds of silence.
+    /// Number of rows or responses that a guard counted, or of seconds without a response.
     var count: UInt64?
     /// Total to which `count` relates.
     var total: UInt64?

@@ -1,7 +1,7 @@
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Seal of `telemetry.json`: the last member of the object is a hash of all bytes before its comma.
+/// Seal of `telemetry.json`: the object's last member is a hash of all bytes before that member.
 public enum TelemetrySeal {
     /// Appends the hash and the closing brace to an object without its closing brace.
     public static func sealed(_ members: ArraySlice<UInt8>) -> [UInt8] {
@@ -9,7 +9,7 @@ public enum TelemetrySeal {
         return members + ending(hexadecimal(hash))
     }
 
-    /// Returns the bytes that the hash of a file is about; nil if it has another hash.
+    /// Returns the bytes that the hash covers; nil if their hash is not `hash`.
     public static func members(of bytes: [UInt8], hash: String) -> ArraySlice<UInt8>? {
         let ending = ending(hash)
         guard bytes.count > ending.count else { return nil }
@@ -17,7 +17,8 @@ public enum TelemetrySeal {
         return sealed(members) == bytes ? members : nil
     }
 
-    /// Returns the same for a file whose hash is in its place; nil if it has none, or another one.
+    /// Returns the bytes that the file's own hash covers; nil if the file has no hash or a wrong
+    /// one.
     public static func members(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
         let count = ending(hexadecimal(0 as UInt64)).count
         guard bytes.count > count else { return nil }

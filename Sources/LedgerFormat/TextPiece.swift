@@ -23,8 +23,8 @@ struct TextPiece {
     }
 }
 
-/// Position for the next bytes of a text, with the end of its memory. For use within one function,
-/// between two updates of the count of bytes that are set.
+/// Position for the next bytes of a text, and the end of its memory. A cursor is used within one
+/// function, which updates the count of set bytes afterwards.
 @safe struct TextCursor {
     // SAFETY: memory of the code that made this value, up to `end`, valid while it is used. Each
     // function checks what it sets against the remaining room.
@@ -130,7 +130,7 @@ struct TextPiece {
     /// Number of digits of the largest number.
     private static let decimalCountMax = 20
 
-    /// Appends a number that mostly has the same thousands as the previous one.
+    /// Appends a number. Its thousands are usually those of the previous number.
     @inline(__always)
     mutating func put(_ number: UInt64, after last: inout DecimalThousands) {
         let thousands = number / 1_000

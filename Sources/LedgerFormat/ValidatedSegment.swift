@@ -21,9 +21,9 @@ public struct ValidatedSegment {
 
     /// Checks a segment from its start and passes each record to `body`.
     ///
-    /// A bad block ends the segment if nothing proves that the block was ever sound, because power
-    /// may have failed before it was synced. The block is damage if the manifest recorded a length
-    /// beyond the block, if a good block further on records a sync beyond it, or if more is known
+    /// A bad block ends the segment if nothing proves that the block was ever sound: power may have
+    /// failed before it was synced. In three cases the block is damage: the manifest recorded a
+    /// length beyond it, a later good block records a sync beyond it, or bytes beyond it are known
     /// to have been durable.
     ///
     /// - Parameters:
@@ -115,8 +115,8 @@ public struct ValidatedSegment {
         }
     }
 
-    /// Whether the header is whole and belongs to this segment. Throws immediately if it belongs to
-    /// another or is newer, because that is a wrong file instead of damage.
+    /// Whether the header is whole and belongs to this segment. Throws if the header belongs to
+    /// another segment or a newer version: the file is then a wrong file, not a damaged one.
     static func checkHeader(
         _ segment: LedgerSegment, _ expected: (UInt64, UInt64, UInt64, UInt64),
         _ reader: inout BlockReader
