@@ -310,7 +310,7 @@ extension LedgerWriter {
     }
 
     /// Whether all bytes are hexadecimal digits in upper or lower case. Checks eight bytes at a
-    /// time: sums of each byte set its top bit if the byte is not a digit, as in `TokenText`.
+    /// time: sums set the top bit of each byte that is not a digit, as in `TokenText`.
     private static func areDigits(_ digits: RawSpan) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var wrong: UInt64 = 0

@@ -1,15 +1,16 @@
-/// Record of a ledger's own attempts: the file `epoch` in its directory.
+/// File `epoch` in a ledger's directory: the ledger's own record of its attempts.
 ///
 ///     CONFIRMED CLAIMED NONCE PARENT
 ///
-/// Each claim is recorded before it is made and again once it is made, so that the ledger
-/// recognizes its own claim after a crash between the two.
+/// Each claim is recorded twice: before and after it is made. So the ledger recognizes its own
+/// claim after a crash between the two.
 struct AttemptRecord: Equatable {
     /// Newest attempt whose claim is known to have been made; 0 if there is none.
     var confirmed: UInt32
     /// Newest attempt for which a claim was intended.
     var claimed: UInt32
-    /// Value that distinguishes this claim from another copy's: 16 hexadecimal digits.
+    /// Random value that distinguishes this claim from the claim of another copy: 16 hexadecimal
+    /// digits.
     var nonce: String
     /// Folder of the confirmed claim.
     var parent: String

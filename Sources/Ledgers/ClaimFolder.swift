@@ -2,19 +2,20 @@ internal import BroadsideLedgerFormat
 import BroadsideSupport
 internal import Glibc
 
-/// Folder with claims: files beside ledgers, each of which shows that an attempt at a campaign
-/// started. They are created with O_EXCL, so that only one of two copies of a ledger can create a
-/// claim, on NFS as well.
+/// Folder with claims. A claim is a file beside a ledger which shows that an attempt at a campaign
+/// started. It is created with O_EXCL, so that only one of two copies of a ledger can create it, on
+/// NFS as well.
 final class ClaimFolder {
     /// Content of a claim.
     enum Content: Equatable {
         /// The claim's text, and the durable positions of its attempt's segments.
         case claim(nonce: String, ledger: String, [DurablePosition])
-        /// The attempt that made it ended before it was written; it read and sent nothing.
+        /// The attempt that made the claim ended before it wrote the text; it read and sent
+        /// nothing.
         case unfinished
         /// The name belongs to a file that is not a claim.
         case foreign
-        /// Unreadable; the errno.
+        /// The claim can't be read; the errno.
         case unreadable(Int32)
     }
 
@@ -94,8 +95,7 @@ final class ClaimFolder {
             name(number), in: descriptor, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             0o600)
         guard file >= 0 else { return -errno }
-        // Written in full now, so that a disk that is full later does not prevent recording
-        // positions.
+        // Written in full here, so that positions can be recorded even if the disk is full later.
         var bytes = [UInt8](repeating: 0, count: DurablePosition.claimByteCount)
         let text = Array("\(nonce) \(ledger)\n".utf8.prefix(DurablePosition.start))
         bytes.replaceSubrange(..<text.count, with: text)
@@ -111,14 +111,14 @@ final class ClaimFolder {
         return file
     }
 
-    /// Removes the claims that a newer one replaces, so that their owners notice. If a process of
-    /// the same machine has a claim open, NFS keeps the file under another name; it then has no
-    /// permissions, and is empty until that process records a position.
+    /// Removes the claims that a newer one replaces, so that their owners notice. NFS keeps a
+    /// removed claim under another name while a process of the same machine has it open. Such a
+    /// claim has no permissions, and is empty until that process records a position.
     ///
     /// - Parameters:
     ///   - number: The newer claim.
     ///   - own: Claim in this folder that this process itself holds; nil if it holds none. No other
-    ///     process acts on it, so no harm is done if a power cut brings its name back.
+    ///     process acts on that claim, so a power cut may restore its name without harm.
     /// - Returns: 0 or the errno.
     func remove(below number: UInt32, own: UInt32?) throws(BroadsideError) -> Int32 {
         assert(number > 0, "claims are counted from 1")
@@ -141,7 +141,7 @@ final class ClaimFolder {
     }
 }
 
-/// Claim that this process made. A process that claims a newer attempt removes it.
+/// Claim that this process made. Another process that claims a newer attempt removes it.
 package final class HeldClaim {
     /// The open claim: a file without a name once a newer attempt has started.
     package let descriptor: Int32
@@ -171,8 +171,8 @@ package final class HeldClaim {
         case unknown(Int32)
     }
 
-    /// Whether the claim still has its name. Opening it by name makes NFS ask its server instead of
-    /// its cache.
+    /// Whether the claim still has its name. The claim is opened by name, because NFS then asks its
+    /// server instead of its cache.
     var standing: Standing {
         let file = SystemCall.open(
             folder.name(number), in: folder.descriptor,
@@ -182,7 +182,8 @@ package final class HeldClaim {
             // A newer attempt removes all permissions from a claim before it removes the claim.
             let isClosed =
                 number == EACCES && FileIdentity(descriptor: descriptor)?.permissions == 0
-            // Too many open files, or a failing disk, do not indicate other attempts.
+            // An error such as too many open files, or a failing disk, does not indicate another
+            // attempt.
             return number == ENOENT || number == ELOOP || isClosed ? .replaced : .unknown(number)
         }
         defer { close(file) }

@@ -10,8 +10,8 @@ package struct EarlierLedgers {
         package var option: String
         package var paths: [String]
         package var questions: EarlierQuestions
-        /// Whether the directories are a default. Default directories may contain no ledger or be
-        /// missing, as on a campaign's first night, and an unreadable ledger in them is skipped.
+        /// Whether the directories are a default. Default directories may be missing or contain no
+        /// ledger, as on a campaign's first night. An unreadable ledger in them is skipped.
         package var isDefault: Bool
         /// Whether the directories may contain no ledger or be missing.
         package var mayBeEmpty: Bool
@@ -28,7 +28,7 @@ package struct EarlierLedgers {
         }
     }
 
-    /// Ledger with the questions for which it is read.
+    /// Ledger, with what it is read for: dead tokens, acceptances or both.
     private struct Ledger {
         /// Path under which it was found.
         var path: String
@@ -54,13 +54,12 @@ package struct EarlierLedgers {
         self.own = own
     }
 
-    /// Reader of these ledgers, for use once the campaign is known.
+    /// Reader of these ledgers, for use once the campaign's number is known.
     package var reader: EarlierReader {
         EarlierReader(rules) { (campaign) throws(BroadsideError) in try read(campaign) }
     }
 
-    /// Refuses directories without a ledger, because the user who names them expects rows to be
-    /// skipped.
+    /// Refuses directories without a ledger: the user who named them expects rows to be skipped.
     package func check() throws(BroadsideError) { _ = try paths() }
 
     private func read(_ campaign: RunningCampaign) throws(BroadsideError) -> EarlierVerdicts {
@@ -70,7 +69,7 @@ package struct EarlierLedgers {
                 return try read(campaign, without: leftOut)
             } catch {
                 guard let path = error.ledger, !leftOut.contains(path) else { throw error.error }
-                // Half of the ledger's data would distort the result: read all ledgers again
+                // Part of the ledger's data would distort the result, so all ledgers are read again
                 // without it.
                 leftOut.insert(path)
                 standardErrorLine(
@@ -83,7 +82,8 @@ package struct EarlierLedgers {
     /// Failure to read the ledgers.
     private struct Unreadable: Error {
         let error: BroadsideError
-        /// The ledger to skip for this reason, from a default directory; nil: the run ends.
+        /// Path of the unreadable ledger, if it is in a default directory and can be skipped; nil:
+        /// the run ends.
         var ledger: String?
     }
 
@@ -131,8 +131,8 @@ package struct EarlierLedgers {
         }
     }
 
-    /// Adds to errors about a ledger the option that led to it, and whether the ledger can be
-    /// skipped.
+    /// Adds context to errors about a ledger: the option that named its directory, and whether the
+    /// ledger can be skipped.
     private func locating<Value>(
         _ path: String?, _ questions: EarlierQuestions,
         _ body: () throws(BroadsideError) -> Value
@@ -158,7 +158,7 @@ package struct EarlierLedgers {
 
     // MARK: Selection of ledgers
 
-    /// Returns the ledgers in the directories, each with its questions.
+    /// Returns the ledgers in the directories, each with what it is read for.
     private func paths() throws(BroadsideError) -> [(path: String, questions: EarlierQuestions)] {
         let ownIdentity = own.flatMap { FileIdentity(path: $0) }
         var found: [(path: String, questions: EarlierQuestions)] = []
@@ -184,7 +184,7 @@ package struct EarlierLedgers {
         return found
     }
 
-    /// Returns these ledgers, opened: merged ledgers are divided into their parts, and only one of
+    /// Opens ledgers. The parts of a merged ledger are opened instead of it, and only one of
     /// several copies of a ledger is read.
     ///
     /// - Parameters:
@@ -202,7 +202,7 @@ package struct EarlierLedgers {
             }
             for ledger in opened {
                 let manifest = ledger.manifest
-                // A campaign that started later settled nothing before.
+                // A campaign that started later has no verdicts from before this campaign's start.
                 guard manifest.campaignNumber != own,
                     manifest.firstStartedAtMilliseconds < start
                 else { continue }
@@ -215,7 +215,8 @@ package struct EarlierLedgers {
                     continue
                 }
                 let all = ledgers[index].questions.union(questions)
-                // The smaller of two copies is older, and the larger one has all of its records.
+                // The smaller of two copies is the older one. The larger one has all of its
+                // records.
                 if ledger.byteCount > ledgers[index].byteCount { ledgers[index] = ledger }
                 ledgers[index].questions = all
             }
@@ -224,8 +225,8 @@ package struct EarlierLedgers {
         return ledgers
     }
 
-    /// Whether a ledger has tokens. One that a user named and that has none is refused, because rows
-    /// would be sent that the user expects to be skipped.
+    /// Whether a ledger has tokens. A ledger without tokens is refused if the user named its
+    /// directory: otherwise the run would send rows that the user expects to be skipped.
     private func mayAsk(_ ledger: Ledger) throws(Unreadable) -> Bool {
         if ledger.manifest.identity.keepsTokens { return true }
         let asking = directories.filter { !$0.questions.isDisjoint(with: ledger.questions) }
@@ -246,7 +247,7 @@ package struct EarlierLedgers {
         }
     }
 
-    /// Identification of a ledger that its copies share.
+    /// Value by which the copies of a ledger are recognized.
     private struct Key: Hashable {
         var campaign: UInt64
         var shard: CampaignIdentity.Shard?

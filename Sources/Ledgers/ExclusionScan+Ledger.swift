@@ -3,7 +3,7 @@ package import BroadsideSupport
 internal import Glibc
 
 extension ExclusionScan {
-    /// Returns the rows to be skipped, from the file of an earlier run or a new scan.
+    /// Returns the rows to be skipped, from the file of an earlier run or from a new scan.
     ///
     /// - Parameter isNew: Whether no run has started the campaign.
     package func list(

@@ -3,8 +3,8 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Whether reads end on a pending stop signal, as they do while only a preparation or a count
-/// depends on them: reading a ledger of hundreds of millions of rows takes half a minute.
+/// Whether a pending stop signal ends reads. This is set while only a preparation or a count needs
+/// them, because reading a ledger of hundreds of millions of rows takes half a minute.
 package final class ReadingPatience: Sendable {
     private let ends = Atomic<Bool>(false)
 
@@ -14,7 +14,8 @@ package final class ReadingPatience: Sendable {
     }
 }
 
-/// File for reading at any offset. It is open only while few enough others are (`OpenFiles`).
+/// File for reading at any offset. It is closed between reads if too many files are open
+/// (`OpenFiles`).
 final class FileBytes: LedgerBytes, Sendable {
     private let path: String
     private let patience: ReadingPatience
@@ -26,7 +27,8 @@ final class FileBytes: LedgerBytes, Sendable {
     /// - Parameters:
     ///   - descriptor: Descriptor of the file, owned by this value.
     ///   - path: Path for opening it again and for messages.
-    /// - Throws: An error if its size is unknown, because it may contain rows that were sent.
+    /// - Throws: An error if the file's size is unknown, because the file may contain rows that
+    ///   were sent.
     init(
         _ descriptor: Int32, path: String, _ patience: ReadingPatience,
         files: OpenFiles = .shared
@@ -58,7 +60,7 @@ final class FileBytes: LedgerBytes, Sendable {
                 guard descriptor >= 0, FileIdentity(descriptor: descriptor) != identity else {
                     return descriptor
                 }
-                // Another file has its name.
+                // The path leads to another file.
                 close(descriptor)
                 errno = ESTALE
                 return -1

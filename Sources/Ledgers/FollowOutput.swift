@@ -5,8 +5,8 @@ internal import Glibc
 
 /// Output of a follower: standard output, a pipe or a device, or a file that it appends to.
 ///
-/// When opened with a cursor, a file has exactly the rows before that cursor, regardless of when an
-/// earlier follower was killed.
+/// Opening a file with a cursor cuts it off after the rows before that cursor, whenever an earlier
+/// follower was killed.
 final class FollowOutput {
     private let descriptor: Int32
     private let path: String?
@@ -20,7 +20,7 @@ final class FollowOutput {
     /// - Parameters:
     ///   - path: Path of the output; nil or `-` for standard output.
     ///   - cursor: The cursor's record of the output; nil if there is no cursor yet.
-    /// - Throws: Exit code 2 if the file at the path is not such an output, or has rows from a
+    /// - Throws: Exit code 2 if the file at the path is not the cursor's output, or has rows from a
     ///   different ledger; 7 if another follower is using it.
     init(_ path: String?, cursor: FollowCursor?) throws(BroadsideError) {
         let name = path == "-" ? nil : path

@@ -6,8 +6,8 @@ public import BroadsideSupport
 
 /// Row found by `ledger find`.
 public struct FoundRow: Sendable {
-    /// The ledger's directory as named; in a merged ledger of parts, the directory of the row's
-    /// part.
+    /// Directory of the ledger, as the user named it. For a merged ledger of parts, the directory
+    /// of the row's part.
     public var ledger: String
     /// Part of the campaign that the row belongs to; nil for a campaign of one list.
     public var part: CampaignPart?
@@ -39,8 +39,8 @@ public struct FoundRow: Sendable {
         return text
     }
 
-    /// JSON object with the columns of an export, and the ledger; with `unique_id` if the row has an
-    /// apns-unique-id.
+    /// JSON object with the ledger and the columns of an export. It has `unique_id` if the row has
+    /// an apns-unique-id.
     public var json: String {
         var bytes: [UInt8] = []
         var row = row
@@ -114,7 +114,7 @@ extension LedgerReader {
             for: wanted, acceptsBySilence: identity.acceptsBySilence, split: identity.split,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
             appendNotificationID: { row, bytes in
-                // Only requests to the provider API have one.
+                // Only requests to the provider API have an apns-id.
                 guard identity.hasNotificationIDs else { return }
                 bytes += notificationIDText(
                     campaign: campaign, part: identity.partNumber, row: row)
@@ -129,8 +129,8 @@ extension LedgerReader {
                 do throws(LedgerError) {
                     return try search.run(index, rowCount: rowCount, list: &reader)
                 } catch {
-                    // Another list under the same path would give wrong results; the ledger alone
-                    // does not.
+                    // Another list under the same path would give wrong results, so only the ledger
+                    // is used.
                     guard tokens == nil, error.code == .badList || error.code == .faultyList
                     else { throw error }
                     standardError(

@@ -1,14 +1,14 @@
 public import BroadsideSupport
 internal import Glibc
 
-/// Ledgers in directories: each directory is a ledger, or has ledgers immediately below it.
+/// Ledgers in directories. Each directory is a ledger, or has ledgers immediately below it.
 public struct LedgerCollection {
     /// Directories of the ledgers, without duplicates.
     public private(set) var paths: [String] = []
-    /// Directories below the named ones without a ledger.
+    /// Directories that contain no ledger, below the directories that the user named.
     public private(set) var leftOut: [String] = []
-    /// Directories below the named ones that this user may not list: `lost+found`, or a ledger of
-    /// another user.
+    /// Directories that this user may not list, below the directories that the user named:
+    /// `lost+found`, or a ledger of another user.
     public private(set) var closed: [String] = []
 
     /// Limit on the ledgers of a collection.
@@ -59,8 +59,8 @@ public struct LedgerCollection {
         return .file(name, errno: number, "name a directory of ledgers")
     }
 
-    /// Whether this user may not list a directory. The directory may be a ledger; the code that
-    /// reads it then reports why it can't be read.
+    /// Whether this user may not list a directory. Such a directory may be a ledger; the code that
+    /// reads the ledger then reports why it can't be read.
     private static func isClosed(_ directory: String) -> Bool {
         SystemCall.names(inDirectory: directory) == nil && errno == EACCES
     }
@@ -94,7 +94,7 @@ public struct LedgerCollection {
                 others.append(path)
             }
         }
-        // If there are only directories that can't be listed, the code that opens them as ledgers
+        // Only directories that can't be listed were found. The code that opens them as ledgers
         // reports why.
         if ledgers.isEmpty, !shut.isEmpty { return shut }
         guard !ledgers.isEmpty || mayBeEmpty else {
@@ -133,7 +133,7 @@ public struct LedgerCollection {
 extension LedgerDirectory {
     /// Whether a directory has a ledger whose campaign was started.
     ///
-    /// - Throws: Exit code 5 if a disk fails, so that no ledger is skipped for that reason.
+    /// - Throws: Exit code 5 if a disk fails. Otherwise a ledger would be skipped.
     package static func isBegunLedger(_ path: String) throws(BroadsideError) -> Bool {
         let content: Content
         do throws(BroadsideError) {

@@ -2,8 +2,8 @@ internal import BroadsideLedgerFormat
 import BroadsideSupport
 internal import Glibc
 
-// Locations of the claims on a ledger. A folder that can't be read is not treated as empty, because
-// then an old copy of the ledger could continue.
+// Folders with the claims on a ledger. A folder that can't be read does not count as empty, because
+// an old copy of the ledger could then continue.
 
 extension LedgerDirectory {
     /// Advice for a folder of claims that can't be used.

@@ -9,13 +9,13 @@ internal import Glibc
 extension LedgerDirectory {
     /// Name of the ledger's own record of its attempts.
     static let epochName = "epoch"
-    /// Marker of segments written by `ledger repair`, which may be shorter than the claim's
-    /// positions for the last attempt.
+    /// File that marks segments written by `ledger repair`. Such segments may be shorter than the
+    /// positions in the claim of the last attempt.
     static let repairedName = "repaired"
-    /// Limit on the bytes of such a record.
+    /// Limit on the bytes of the file `epoch`.
     private static let epochLimit = 1 << 14
 
-    /// Steps of a claim, each named after what is durable then; a test stops after one of them.
+    /// Steps of a claim, each named after what is durable after it. A test can stop after any step.
     package enum ClaimStep: CaseIterable {
         case recorded, claimed, claimedBefore, confirmed, removed
     }
@@ -26,7 +26,8 @@ extension LedgerDirectory {
     ///   - manifest: Manifest of the ledger.
     ///   - step: Called after each step.
     /// - Returns: A warning; nil if this is known to be the newest copy, or a new ledger.
-    /// - Throws: Exit code 7 if this is not the newest copy, or if that is unknown for a part.
+    /// - Throws: Exit code 7 if this is not the newest copy, or if that is unknown for a part of a
+    ///   campaign.
     package func claimAttempt(
         _ manifest: Manifest, behind step: (ClaimStep) throws(BroadsideError) -> Void = { _ in }
     ) throws(BroadsideError) -> String? {
@@ -58,8 +59,8 @@ extension LedgerDirectory {
                 + "but if the original also continues, rows are sent twice"
         }
         let next = max(own?.claimed ?? 0, newest) + 1
-        // Keeps the previous claim's folder until the new claim is in it, so that the ledger checks
-        // that folder again after a crash.
+        // The record keeps the previous claim's folder until the new claim is in it, so that the
+        // ledger checks that folder again after a crash.
         var record = AttemptRecord(
             confirmed: own?.confirmed ?? 0, claimed: next, nonce: hexadecimal(randomBytes(8)),
             parent: own?.parent ?? here.path)
@@ -80,7 +81,7 @@ extension LedgerDirectory {
         let held = HeldClaim(made, in: here, number: next)
         try step(.claimed)
         if let folder = before {
-            // A copy that remained at the ledger's previous location has to notice, too.
+            // A copy of the ledger at its previous location has to notice the new claim, too.
             let more = folder.make(next, nonce: record.nonce, ledger: absolutePath(path))
             if more >= 0 { close(more) }
             if more < 0 {
@@ -92,23 +93,23 @@ extension LedgerDirectory {
             }
         }
         try step(.claimedBefore)
-        // A process that claimed a newer attempt meanwhile has removed older claims.
+        // Another process that claimed a newer attempt meanwhile has removed older claims.
         for folder in [here, before].compactMap({ $0 }) {
             let newer = try folder.newest()
             if newer > next { throw oldCopy(folder, newer) }
         }
         record.confirmed = next
         record.parent = here.path
-        // At a start within the same folder, its name becomes durable with those of the run's
-        // segments, before the first row is sent. After a power cut before that, the old record
-        // stands, whose nonce makes the new claim the ledger's own.
+        // At a start within the same folder, the record's name becomes durable later: with the
+        // names of the run's segments, before the first row is sent. A power cut before that
+        // restores the old record. Its nonce proves that the new claim is the ledger's own.
         let isStartHere = claim == nil && (own == nil || own?.parent == here.path)
         try replace(Self.epochName, with: record.encoded, syncsName: !isStartHere)
         // The new claim has no positions of segments yet.
         removeFile(Self.repairedName)
         try step(.confirmed)
-        // Segments are read only after this: an older attempt that still finds its claim has
-        // reserved the rows that it sends before that.
+        // Segments are read only after older claims are removed. An older attempt that still found
+        // its claim has already reserved the rows that it sends.
         for folder in [here, before].compactMap({ $0 }) {
             let ended = claim.flatMap { $0.folder.path == folder.path ? $0.number : nil }
             let code = try folder.remove(below: next, own: ended)
@@ -120,7 +121,7 @@ extension LedgerDirectory {
         return warning
     }
 
-    /// Refuses to start a part's ledger if an earlier one has a claim.
+    /// Refuses to start the ledger of a part if a claim shows that the part had a ledger.
     ///
     /// - Parameter manifest: Manifest of the new ledger.
     /// - Throws: Exit code 7.
@@ -142,11 +143,11 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
-    /// Checks that no newer attempt has started, before replacing a file that a newer attempt may
-    /// have replaced.
+    /// Checks that no newer attempt has started. Called before this process replaces a file, which
+    /// a newer attempt may have replaced already.
     ///
     /// - Throws: Exit code 7 if the claim was replaced; 5 if the claim can't be read, which does
-    ///   not show that there is a newer attempt.
+    ///   not prove that there is a newer attempt.
     package func checkClaim() throws(BroadsideError) {
         guard let claim else { return }
         switch claim.standing {
@@ -216,15 +217,15 @@ extension LedgerDirectory {
         }
     }
 
-    /// Checks that the segments have the bytes that were durable before the last attempt sent rows,
-    /// and that these are sound. A copy of the ledger made during sending has fewer bytes, and a
-    /// damaged ledger has different bytes; both would send rows again.
+    /// Checks that the segments have all bytes that were durable before the last attempt sent rows,
+    /// and that these bytes are sound. A copy made during sending has fewer bytes, and a damaged
+    /// ledger has other bytes. A run in either would send rows again.
     private func checkSegments(
         _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
     ) throws(BroadsideError) {
         guard try !fileExists("\(path)/\(Self.repairedName)") else { return }
-        // In these runs, a segment that is missing or without a header was lost; the code that
-        // reads it reports that.
+        // In these runs, a segment that is missing or has no header was lost. The code that reads
+        // segments reports that.
         let made = Set(manifest.epochs.filter { !$0.hasReservedNothing }.map(\.number))
         let header = UInt64(LedgerFormat.segmentHeaderByteCount)
         for durable in positions {
@@ -255,8 +256,8 @@ extension LedgerDirectory {
         }
     }
 
-    /// Returns the positions that were durable before rows were sent, for read-only use. Empty if
-    /// the newest claim is not the ledger's own or can't be read.
+    /// Returns the positions that were durable before rows were sent, for reading only. Empty if
+    /// the newest claim can't be read or is not the ledger's own.
     ///
     /// - Parameter isMoved: Whether to check the ledger's previous location, too.
     func durablePositions(_ manifest: Manifest, isMoved: Bool = false) -> [DurablePosition] {
@@ -277,7 +278,7 @@ extension LedgerDirectory {
 
     /// Returns the size of a file in the directory; nil if it does not exist.
     ///
-    /// - Throws: An error if that is unknown, because the file may contain rows that were sent.
+    /// - Throws: An error if the size is unknown, because the file may contain rows that were sent.
     private func byteCount(of name: String) throws(BroadsideError) -> UInt64? {
         let file = "\(path)/\(name)"
         guard try fileExists(file), let information = SystemCall.linkStatus(file) else {

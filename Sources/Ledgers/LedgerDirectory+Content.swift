@@ -2,14 +2,14 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// Contents by which a directory is recognized as a ledger, because no other program writes them:
-// the text of its lock, its manifest, its segments. File names alone do not suffice: `tokens` is a
+// Contents by which a directory is recognized as a ledger: the text of its lock, its manifest and
+// its segments. No other program writes these. File names alone do not suffice: `tokens` is a
 // common name for lists.
 //
 //     nothing ──lock, with its text──> preparation ──manifest──> ledger, recorded in the lock
 //
-// Therefore a lock that records a started campaign, without a manifest beside it, is a ledger whose
-// manifest was lost.
+// A lock that records a started campaign, without a manifest beside it, therefore belongs to a
+// ledger whose manifest was lost.
 
 extension LedgerDirectory {
     /// Contents of a directory.
@@ -18,8 +18,8 @@ extension LedgerDirectory {
         case nothing
         /// Remains of a run that ended before its campaign started; nothing was sent.
         ///
-        /// `isProven` is false if there is only an empty lock, as earlier versions created: a
-        /// partly deleted ledger may look the same.
+        /// `isProven` is false if there is only an empty lock. Earlier versions created such locks,
+        /// but a partly deleted ledger may look the same.
         case preparation(isProven: Bool)
         /// Ledger of a campaign, whole or damaged.
         case ledger
@@ -43,8 +43,8 @@ extension LedgerDirectory {
 
     /// Text of the lock of every ledger.
     private static let signature = Array("broadside ledger\n".utf8)
-    /// Text appended once a manifest is on disk. Any bytes after the signature, even a prefix of
-    /// this, count as it, because nothing else is written there.
+    /// Text that is appended to the lock once a manifest is on disk. Any bytes after the signature
+    /// count as this text, even a part of it, because nothing else is written there.
     private static let begunText = Array("begun\n".utf8)
     /// Limit on the bytes of a lock, exclusive.
     private static let lockTextLimit = 64
@@ -55,10 +55,10 @@ extension LedgerDirectory {
         guard !names.isEmpty else { return .nothing }
         let text = names.contains(Self.lockName) ? try lockText() : .missing
         let hasSegments = names.contains { LedgerFormat.parseSegmentName($0) != nil }
-        // Checked after the lock was read, because the manifest exists before the lock records it.
+        // Checked after reading the lock, because the manifest exists before the lock records it.
         if try hasManifest {
-            // With an empty lock it may be a damaged ledger of an earlier version; a run can't use
-            // it then.
+            // An empty lock may belong to a damaged ledger of an earlier version. A run can't use
+            // that ledger.
             guard text == .missing || text == .foreign, !hasSegments else { return .ledger }
             return try isManifestOfLedger() ? .ledger : .foreign
         }
@@ -73,7 +73,7 @@ extension LedgerDirectory {
     }
 
     private func lockText() throws(BroadsideError) -> LockText {
-        // Another start whose campaign did not begin may be removing it.
+        // Another start may be removing the lock, because its campaign did not begin.
         guard let descriptor = try openFileUnlessMissing(Self.lockName) else { return .missing }
         defer { close(descriptor) }
         var room = [UInt8](repeating: 0, count: Self.lockTextLimit)
@@ -88,8 +88,8 @@ extension LedgerDirectory {
         return text.starts(with: Self.signature) ? .begun : .foreign
     }
 
-    /// Whether `manifest.json` is a ledger's, of this or a later version; many programs use that
-    /// file name.
+    /// Whether `manifest.json` is a ledger's manifest, of this or a later version. Many programs
+    /// use that file name.
     private func isManifestOfLedger() throws(BroadsideError) -> Bool {
         let bytes = try readSmallFile(Self.manifestName, limit: Self.manifestLimit)
         do {
@@ -100,8 +100,8 @@ extension LedgerDirectory {
         }
     }
 
-    /// Whether a directory is a ledger, whole, damaged or prepared, whose files no other command
-    /// may overwrite.
+    /// Whether a directory is a ledger: whole, damaged, or prepared for a campaign. No other
+    /// command may overwrite its files.
     ///
     /// - Throws: Exit code 5 if a disk fails, because the contents are unknown then.
     static func isLedger(_ path: String) throws(BroadsideError) -> Bool {
@@ -112,7 +112,7 @@ extension LedgerDirectory {
             return content != .nothing && content != .foreign
         } catch {
             guard error.exitCode != ExitCode.disk else { throw error }
-            // A ledger of another user.
+            // This user may not read the files, so the ledger may be another user's.
             return names.contains(manifestName) && names.contains(lockName)
         }
     }
@@ -123,10 +123,10 @@ extension LedgerDirectory {
     ///
     /// - Parameters:
     ///   - path: The directory.
-    ///   - resumes: Whether the run continues a campaign that was started there; otherwise the path
+    ///   - resumes: Whether the run continues a campaign that was started there. Otherwise the path
     ///     must not exist.
     ///   - begins: Whether the run starts a campaign if none was started there.
-    /// - Throws: Exit code 2 if there is no ledger to resume; 5 if a part of it is lost.
+    /// - Throws: Exit code 2 if there is no ledger to resume; 5 if some of the ledger is lost.
     package static func checkForRun(
         _ path: String, resumes: Bool = true, begins: Bool
     ) throws(BroadsideError) {
@@ -141,7 +141,7 @@ extension LedgerDirectory {
                 return try openToRead(path).check(begins: begins)
             } catch {
                 guard begins, error.exitCode == ExitCode.badRequest else { throw error }
-                // While another start creates or removes the directory, its contents may look
+                // Another start may be creating or removing the directory, so that its contents are
                 // arbitrary.
                 guard try fileExists(path) else { return }
                 refusal = error
@@ -202,8 +202,8 @@ extension LedgerDirectory {
 
     // MARK: The text of the lock
 
-    /// Marks the directory as a ledger and makes its name durable, before anything else is created
-    /// in it.
+    /// Marks the directory as a ledger and makes its name durable. Called before anything else is
+    /// created in it.
     func prepare() throws(BroadsideError) {
         assert(lockDescriptor >= 0, "only a locked ledger is prepared")
         if SystemCall.status(of: lockDescriptor)?.st_size == 0 {
@@ -213,7 +213,7 @@ extension LedgerDirectory {
     }
 
     /// Records in the lock that the campaign has started: after a manifest is on disk, and before
-    /// anything is sent. If the manifest is missing later, it was lost.
+    /// anything is sent. A manifest that is missing after that was lost.
     func markBegun() throws(BroadsideError) {
         guard lockDescriptor >= 0, !isMarkedBegun else { return }
         switch try lockText() {

@@ -2,8 +2,8 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// A merged ledger contains copies of ledgers. A run in a copy and one in its original would send
-// the same rows.
+// A merged ledger contains copies of ledgers. If runs continued both a copy and its original, they
+// would send the same rows.
 
 extension LedgerDirectory {
     /// File in a copy made by `ledger merge`, with the path of the original ledger.
@@ -24,7 +24,7 @@ extension LedgerDirectory {
     /// Path of the ledger to resume: this one, or its original.
     package var resumePath: String { (try? origin()) ?? path }
 
-    /// Marks a copy, before it contains anything that a run could continue.
+    /// Marks this ledger as a copy. Called before it contains anything that a run could continue.
     ///
     /// - Parameter source: The copied ledger, which may be a copy itself.
     func markAsCopy(of source: LedgerDirectory) throws(BroadsideError) {
@@ -69,8 +69,8 @@ extension LedgerDirectory {
             + (rest > 0 ? " and \(rest) more" : "")
     }
 
-    /// Whether this ledger is in the directory of a merged ledger that includes it, because earlier
-    /// versions did not mark copies.
+    /// Whether this ledger is a copy in the directory of a merged ledger. Earlier versions did not
+    /// mark copies.
     ///
     /// - Throws: Exit code 5 if a disk fails.
     private var liesInMerged: Bool {

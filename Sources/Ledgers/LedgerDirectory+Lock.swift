@@ -1,17 +1,17 @@
 import BroadsideSupport
 internal import Glibc
 
-// A ledger's directory is created, then locked, and only then are its contents checked: of several
-// concurrent starts, one uses the directory; the others report that it is in use, regardless of its
-// contents.
+// A ledger's directory is created and then locked. Its contents are checked only after that. If
+// several processes start a campaign in one directory, one uses it; the others report that it is in
+// use, regardless of its contents.
 
 extension LedgerDirectory {
-    /// Number of retries if a directory may be in the course of removal or creation, and the pause
-    /// before each.
+    /// Number of retries, and the pause before each, while another process may be removing or
+    /// creating the directory.
     static let openingsLimit = 16
     static let openingPauseMicroseconds: UInt32 = 1_000
-    /// Number of tries for a lock, and the pause between them: a check whether a run is active
-    /// holds it briefly.
+    /// Number of attempts to take a lock, and the pause between them. A command that checks whether
+    /// a run is active holds the lock briefly.
     private static let lockTries = 5
     private static let lockPauseMicroseconds: UInt32 = 20_000
 
@@ -32,17 +32,17 @@ extension LedgerDirectory {
         do throws(BroadsideError) {
             guard try takeLock() else { throw inUse }
         } catch {
-            // Fails if another start has locked the directory meanwhile, because it then contains a
-            // lock file.
+            // Fails if another start has locked the directory meanwhile and thereby created a lock
+            // file in it.
             SystemCall.rmdir(path)
             throw error
         }
         try prepare()
     }
 
-    /// Locks the directory of a ledger for a run. Its contents have to be checked again afterwards.
+    /// Locks the directory of a ledger for a run. The caller has to check its contents again.
     ///
-    /// - Parameter mayBegin: Whether it is created if it does not exist.
+    /// - Parameter mayBegin: Whether to create the directory if it does not exist.
     static func takeUp(
         _ path: String, mayBegin: Bool
     ) throws(BroadsideError) -> LedgerDirectory {
@@ -58,7 +58,7 @@ extension LedgerDirectory {
                 refusal = nil
             } catch {
                 guard error.exitCode == ExitCode.badRequest else { throw error }
-                // While another start creates or removes the directory, its contents may look
+                // Another start may be creating or removing the directory, so that its contents are
                 // arbitrary.
                 refusal = error
                 usleep(openingPauseMicroseconds)
@@ -69,13 +69,14 @@ extension LedgerDirectory {
         throw refusal ?? LedgerDirectory(path: path).inUse
     }
 
-    /// Whether a run may lock the directory; one with other programs' files is left untouched.
+    /// Whether a run may lock the directory. A directory with other programs' files is left
+    /// untouched.
     static func mayBeLedger(_ path: String) throws(BroadsideError) -> Bool {
         let names = try openToRead(path).names()
         if names.isEmpty { return true }
         if try isLedger(path) { return true }
-        // While a ledger is being created, the list of names may be outdated and lack its first
-        // file.
+        // While another process creates the ledger, the list of names may be outdated and lack the
+        // lock.
         return try fileExists("\(path)/\(lockName)")
     }
 
@@ -124,12 +125,13 @@ extension LedgerDirectory {
         return try isLockInPlace()
     }
 
-    /// Locks a ledger on a read-only file system, which a disk may become after an error. If the
-    /// lock file was never created, no run can be writing.
+    /// Locks a ledger on a read-only file system, as a disk may be after an error. If there is no
+    /// lock file, no run can be writing.
     private func lockToRead() throws(BroadsideError) {
         lockDescriptor = SystemCall.open(
             Self.lockName, in: folder, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        // A machine with write access may have locked it. If locks don't work, none has.
+        // A machine with write access may hold the lock. If locks don't work here, no machine has
+        // one.
         guard lockDescriptor >= 0, flock(lockDescriptor, LOCK_SH | LOCK_NB) != 0,
             errno == EWOULDBLOCK
         else { return }
@@ -144,7 +146,8 @@ extension LedgerDirectory {
         return 0
     }
 
-    /// Whether the locked file is the one that the next start will find.
+    /// Whether the path of the lock file still leads to the locked file, which the next start will
+    /// find.
     private func isLockInPlace() throws(BroadsideError) -> Bool {
         guard let own = SystemCall.status(of: lockDescriptor) else { throw cannotLock(errno) }
         guard let named = SystemCall.linkStatus(Self.lockName, in: folder) else {
@@ -160,7 +163,7 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
-    /// Returns the error for a directory that can't be locked although no other run has it.
+    /// Returns the error for a directory that can't be locked, although no other run uses it.
     private func cannotLock(_ number: Int32) -> BroadsideError {
         let words =
             FileLocking.advice(errno: number, fileSystem: fileSystemType(of: lockDescriptor))
@@ -168,8 +171,8 @@ extension LedgerDirectory {
         return BroadsideError(option: "ledger", "\(path): \(words)", exitCode: ExitCode.disk)
     }
 
-    /// Removes the directory unless it contains other files. The lock is removed last. Until then,
-    /// no other start treats the directory as that of another program, or uses it.
+    /// Removes the directory unless it contains other files. The lock is removed last: as long as
+    /// it exists, no other start uses the directory or takes it for that of another program.
     func removeDirectory() {
         SystemCall.unlink("\(path)/\(Self.lockName)")
         SystemCall.rmdir(path)

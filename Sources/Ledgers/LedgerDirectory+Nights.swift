@@ -2,23 +2,23 @@ internal import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// Operations of a nightly campaign on the ledgers of its nights: a page in each, and the removal of
-// old ones.
+// Operations on the ledgers of a nightly campaign: writing a report page into each ledger, and
+// removing old ledgers.
 
 extension LedgerDirectory {
-    /// Name of the page about a ledger, in its directory.
+    /// Name of the report page in a ledger's directory.
     package static let pageName = "report.html"
 
-    /// Writes the page about a ledger into its directory, atomically.
+    /// Writes the report page into a ledger's directory, atomically.
     package static func writePage(_ bytes: [UInt8], into path: String) throws(BroadsideError) {
         let directory = try openToRead(path)
         try directory.openFolder(mustBeOwn: true)
         try directory.replace(pageName, with: bytes)
     }
 
-    /// Removes the group's write permission from a ledger's directory if the setgid bit shows that
-    /// its group was set for it, as Kubernetes does with each directory of a volume when a pod
-    /// starts (`fsGroup`).
+    /// Removes the group's write permission from a ledger's directory if it has the setgid bit.
+    /// Kubernetes sets this bit and the group of each directory of a volume when a pod starts
+    /// (`fsGroup`).
     ///
     /// - Returns: Whether the permission was removed.
     package static func closeToGroup(_ path: String) throws(BroadsideError) -> Bool {
@@ -41,7 +41,7 @@ extension LedgerDirectory {
 
     /// Reason why a ledger is not removed.
     package enum RemovalRefusal: Equatable, Sendable {
-        /// Not a ledger, incomplete, another user's, or merged.
+        /// Not a ledger, incomplete, another user's, or a merged ledger.
         case foreign
         /// Some rows of the ledger remain.
         case unfinished
@@ -51,9 +51,10 @@ extension LedgerDirectory {
         case holds(String)
     }
 
-    /// Renames a finished ledger to a hidden name in the same folder, which no command searches.
+    /// Renames a finished ledger to a hidden name in the same folder. Commands do not look for
+    /// ledgers under hidden names.
     ///
-    /// A power cut leaves it whole, under one of the two names.
+    /// A power cut leaves the ledger whole, under one of the two names.
     ///
     /// - Parameters:
     ///   - path: The ledger's directory.
@@ -75,7 +76,7 @@ extension LedgerDirectory {
             if error.exitCode == ExitCode.badRequest { return .foreign }
             throw error
         }
-        // A run may have continued it before it was locked.
+        // Before the lock, a run may have continued the ledger.
         guard try directory.readManifest().isFinished else { return .unfinished }
         guard SystemCall.rename(path, hidden) == 0, syncFolder("\(hidden)/..") else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: ExitCode.disk)
@@ -83,7 +84,8 @@ extension LedgerDirectory {
         return nil
     }
 
-    /// Removes a hidden ledger and the claims on it; last the manifest, which identifies them.
+    /// Removes a hidden ledger and the claims on it. The manifest, which identifies the claims, is
+    /// removed last.
     package static func removeHidden(_ path: String) throws(BroadsideError) {
         guard try fileExists(path) else { return }
         let directory = try openToRead(path)

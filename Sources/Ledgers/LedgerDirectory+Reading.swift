@@ -2,8 +2,8 @@ package import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-// Reads from a ledger's directory, through its descriptor. No run creates a symbolic link there,
-// and its target may belong to anyone.
+// Reads from a ledger's directory, through its descriptor. Symbolic links are not followed: no run
+// creates one there, and its target may belong to anyone.
 
 extension LedgerDirectory {
     /// Opens a file of the directory for reading, without following a link or waiting for a pipe.
@@ -17,8 +17,8 @@ extension LedgerDirectory {
         try withFolder { () throws(BroadsideError) in try openFileInFolder(name) }
     }
 
-    /// Opens the directory for the duration of a call. Readers do not keep it open, because a
-    /// command may read thousands of ledgers.
+    /// Opens the directory for the duration of a call. It does not stay open, because a command may
+    /// read thousands of ledgers.
     func withFolder<Value>(
         _ body: () throws(BroadsideError) -> Value
     ) throws(BroadsideError) -> Value {
@@ -66,14 +66,14 @@ extension LedgerDirectory {
         return descriptor
     }
 
-    /// Limit on how often a manifest is read again because runs started meanwhile.
+    /// Limit on how often the manifest is read again because another run has started meanwhile.
     private static let newerManifestsLimit = 8
 
     /// Returns all segments in the directory, and a manifest that includes them. A run adds itself
-    /// to the manifest before it creates its segments, so a manifest without a segment's run is
-    /// outdated, and is read again.
+    /// to the manifest before it creates its segments. So a manifest that lacks the run of a
+    /// segment is outdated, and is read again.
     ///
-    /// Each segment gets its `durableByteCount`, if the claim beside the ledger has it.
+    /// Each segment gets its `durableByteCount` if the claim beside the ledger records it.
     ///
     /// - Parameter manifest: Manifest of the ledger, as read earlier.
     /// - Returns: The same manifest, unless a newer one includes more of the segments.
@@ -81,7 +81,7 @@ extension LedgerDirectory {
         knownTo manifest: Manifest
     ) throws(BroadsideError) -> (manifest: Manifest, segments: [LedgerSegment]) {
         var manifest = manifest
-        // Before the segments are listed, which grow during a run.
+        // Read before the segments are listed, because these grow during a run.
         let durable = durablePositions(manifest)
         var segments = try segments()
         for _ in 0..<Self.newerManifestsLimit {
@@ -90,7 +90,7 @@ extension LedgerDirectory {
             let newer = try readManifest()
             guard newer != manifest, newer.campaign == manifest.campaign else { break }
             manifest = newer
-            // The segments that it records as created exist.
+            // The segments that the manifest records as created exist.
             segments = try self.segments()
         }
         for position in durable {
@@ -123,8 +123,8 @@ extension LedgerDirectory {
     /// Returns the path of a list that was spooled from standard input; nil if there is none.
     func spool() throws(BroadsideError) -> String? {
         guard try hasSpool else { return nil }
-        // Opened again by its path: a process that can replace it meanwhile could write to it as
-        // well.
+        // The list will be opened again by its path. A process that can replace the file meanwhile
+        // could also write to it.
         close(try openFile(Self.spoolName))
         return spoolPath
     }
@@ -144,7 +144,7 @@ extension LedgerDirectory {
     package var isInUse: Bool {
         guard let descriptor = try? openFile(Self.lockName) else { return false }
         defer { close(descriptor) }
-        // A brief shared lock, so that readers don't appear as runs to each other.
+        // A shared lock, held briefly, so that readers don't mistake each other for a run.
         guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
         flock(descriptor, LOCK_UN)
         return false

@@ -3,14 +3,14 @@ import BroadsideSupport
 internal import Glibc
 
 extension LedgerDirectory {
-    /// Opens and locks a ledger any part of which may be damaged.
+    /// Opens and locks a ledger in which anything may be damaged.
     static func openToRepair(
         _ path: String
     ) throws(BroadsideError) -> (LedgerDirectory, Manifest) {
         let directory = try openToRead(path)
         let names = [manifestName, manifestCopyName, ".\(manifestName).new"]
         var newer: BroadsideError?
-        // Whatever happened to the ledger, an earlier manifest is still true of its own time.
+        // Whatever happened to the ledger later, an earlier manifest is correct for its own time.
         for name in names where try fileExists("\(path)/\(name)") {
             guard let bytes = try? directory.readSmallFile(name, limit: manifestLimit) else {
                 continue
@@ -19,7 +19,7 @@ extension LedgerDirectory {
             do {
                 manifest = try Manifest(decoding: bytes)
             } catch {
-                // A damaged byte may look like a newer version, too.
+                // Damage to a byte may look like a newer version, too.
                 newer = newer ?? newerVersion(error, path)
                 continue
             }
@@ -28,7 +28,8 @@ extension LedgerDirectory {
             return (directory, manifest)
         }
         if let newer { throw newer }
-        // Throws the specific error: not a ledger, or a ledger without a sound manifest.
+        // Throws the specific error: the directory is not a ledger, or the ledger has no sound
+        // manifest.
         let lost = try directory.lostManifest()
         guard try directory.hasManifest || lost != nil else {
             _ = try directory.readManifest()
@@ -46,7 +47,7 @@ extension LedgerDirectory {
 
     /// Returns all segments, with zeros in place of unreadable bytes.
     ///
-    /// - Returns: Also a line about each file that cannot be opened.
+    /// - Returns: The segments, and a line about each file that cannot be opened.
     func damagedSegments() throws(BroadsideError) -> ([LedgerSegment], unreadable: [String]) {
         var segments: [LedgerSegment] = []
         var unreadable: [String] = []

@@ -5,8 +5,8 @@ internal import Glibc
 // Creation of files in a ledger's directory, through its descriptor.
 
 extension LedgerDirectory {
-    /// Opens the directory itself. Only its owner may have write access: anyone else could make a
-    /// run replace any file of that user, or learn which tokens were sent to.
+    /// Opens the directory itself. Only its owner may have write access. Anyone else could make a
+    /// run replace files of its user, or could learn which tokens were sent to.
     func openFolder(mustBeOwn: Bool) throws(BroadsideError) {
         if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard folder >= 0, let information = SystemCall.status(of: folder) else {
@@ -29,7 +29,7 @@ extension LedgerDirectory {
         }
     }
 
-    /// Creates a file in the directory, replacing one from an earlier run; never follows a link.
+    /// Creates a file in the directory, or replaces a file of an earlier run. Never follows a link.
     private func makeFile(_ name: String, _ access: Int32) throws(BroadsideError) -> Int32 {
         assert(folder >= 0 && !name.contains("/"), "files are in the open folder")
         if SystemCall.unlink(name, in: folder) != 0, errno != ENOENT { throw failure(name) }
@@ -39,11 +39,11 @@ extension LedgerDirectory {
         return descriptor
     }
 
-    /// Writes the manifest so that there is always a whole one: to a second file that is synced and
-    /// renamed.
+    /// Writes the manifest to a second file, syncs that file and renames it. So a whole manifest
+    /// exists at any time.
     ///
-    /// - Parameter isCopied: Whether its copy is written, too. Otherwise it must be saved once more
-    ///   before anything is sent.
+    /// - Parameter isCopied: Whether to write the second copy of the manifest as well. If not, the
+    ///   manifest must be saved once more before anything is sent.
     package func save(_ manifest: Manifest, isCopied: Bool = true) throws(BroadsideError) {
         assert(
             zip(manifest.epochs, manifest.epochs.dropFirst()).allSatisfy { $0.number < $1.number },
@@ -52,13 +52,13 @@ extension LedgerDirectory {
         let bytes = manifest.encoded()
         try replace(Self.manifestName, with: bytes)
         try markBegun()
-        // Without the copy a damaged manifest would make the ledger unusable. No run depends on it,
-        // so its name becomes durable with the next one's.
+        // Without the copy, a damaged manifest would make the ledger unusable. No run depends on
+        // the copy, so its name may become durable with the next file's.
         guard isCopied else { return }
         try? replace(Self.manifestCopyName, with: bytes, syncsName: false)
     }
 
-    /// Replaces a file of the directory atomically; readable for the owner alone.
+    /// Replaces a file of the directory atomically. Only the owner can read the new file.
     ///
     /// - Parameter syncsName: Whether the file is durable when this returns. If not, a power cut
     ///   leaves the old file or the new one.
@@ -77,7 +77,7 @@ extension LedgerDirectory {
         try putInPlace(name, descriptor, syncsName: syncsName)
     }
 
-    /// Removes a file of the directory, if it exists; durable with the next sync.
+    /// Removes a file of the directory, if it exists. The removal is durable after the next sync.
     ///
     /// - Parameter name: The file's name in the directory.
     package func removeFile(_ name: String) {
@@ -121,8 +121,8 @@ extension LedgerDirectory {
         }
     }
 
-    /// Makes the name of a new ledger durable: without it the ledger would be lost in a power cut,
-    /// and a resume would start again from the beginning.
+    /// Makes the name of a new ledger durable. Without the name, a power cut would lose the ledger,
+    /// and a resume would start from the beginning.
     func syncOwnName() throws(BroadsideError) {
         guard !syncFolder("\(path)/..") else { return }
         let code = errno

@@ -38,9 +38,9 @@ package final class LedgerDirectory {
     /// Creates a directory for a new campaign, and locks it.
     ///
     /// - Parameters:
-    ///   - canResume: Whether the command that needs it has a `--resume`.
-    ///   - marker: Name of a file to create in it before the lock, whose text allows a campaign to
-    ///     start there; nil for none.
+    ///   - canResume: Whether the command that calls this has the option `--resume`.
+    ///   - marker: Name of a file to create before the lock, because the lock's text allows a
+    ///     campaign to start in the directory; nil for none.
     package static func create(
         _ path: String, canResume: Bool = true, marker: String? = nil
     ) throws(BroadsideError) -> LedgerDirectory {
@@ -70,16 +70,17 @@ package final class LedgerDirectory {
         guard syncFolder(path) else { throw failure(name) }
     }
 
-    /// Creates a directory for a new campaign, or opens one that a run left, and locks it.
+    /// Locks a directory for a campaign: creates it, or opens the directory that an earlier run
+    /// left.
     ///
     /// A directory that is neither empty nor a ledger is left untouched.
     ///
     /// - Parameters:
     ///   - path: The directory.
-    ///   - resumes: Whether the run continues a campaign that was started there; otherwise the path
+    ///   - resumes: Whether the run continues a campaign that was started there. Otherwise the path
     ///     must not exist.
     ///   - begins: Whether the run starts a campaign if none was started there.
-    /// - Throws: Exit code 2 if the path does not match.
+    /// - Throws: Exit code 2 if the directory does not match `resumes` and `begins`.
     package static func openForRun(
         _ path: String, resumes: Bool, begins: Bool = true
     ) throws(BroadsideError) -> LedgerDirectory {
@@ -87,13 +88,15 @@ package final class LedgerDirectory {
         // If there is no ledger, the directory is left untouched.
         if !begins { try checkForRun(path, begins: false) }
         let directory = try takeUp(path, mayBegin: begins)
-        // Another process may have started a campaign here, or removed its preparations.
+        // Before the lock, another process may have started a campaign here, or removed its
+        // preparations.
         try directory.check(begins: begins)
         if try !directory.hasManifest { try directory.prepare() }
         return directory
     }
 
-    /// Location for checking whether the directory still has its name; may be used by any thread.
+    /// Location of the directory, for checking whether the directory still has its name. Any thread
+    /// may use it.
     package var location: LedgerLocation { LedgerLocation(path: path, descriptor: folder) }
 
     /// Removes the preparations for a campaign that was not started after all.
@@ -115,8 +118,8 @@ package final class LedgerDirectory {
         if isNew { removeDirectory() } else { SystemCall.unlink("\(path)/\(Self.lockName)") }
     }
 
-    /// Whether a file of this name in a ledger's directory was created by a run, a repair or a
-    /// page.
+    /// Whether a file of this name in a ledger's directory was created by a run, by a repair, or as
+    /// a report page.
     static func isOwn(_ name: String) -> Bool {
         let files = [
             manifestName, manifestCopyName, telemetryName, epochName, repairedName, pageName,
@@ -127,7 +130,8 @@ package final class LedgerDirectory {
             || isTemporary(name) && LedgerFormat.parseSegmentName(finalName(of: name)) != nil
     }
 
-    /// Whether a file of this name will replace another one, unless its process was killed.
+    /// Whether a file of this name is temporary: it will replace another one, unless its process
+    /// was killed.
     static func isTemporary(_ name: String) -> Bool {
         name.hasPrefix(".") && name.hasSuffix(".new")
     }
@@ -137,8 +141,8 @@ package final class LedgerDirectory {
         String(name.dropFirst().dropLast(".new".utf8.count))
     }
 
-    /// Opens a ledger and locks it against writers, in order to copy it. A directory that is not a
-    /// ledger is left untouched.
+    /// Opens a ledger for copying, and locks it against writers. A directory that is not a ledger
+    /// is left untouched.
     static func openLedgerLocked(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         let directory = try openToRead(path)
         _ = try directory.readManifest()
@@ -166,7 +170,7 @@ package final class LedgerDirectory {
     static let manifestLimit = 1 << 24
     /// Second copy of the manifest, for a repair.
     package static let manifestCopyName = "manifest.copy"
-    /// Figures of the runs, for reports.
+    /// Throughput and other figures of the runs, for reports.
     package static let telemetryName = "telemetry.json"
     /// Control socket of a run.
     package static let controlName = "control"
@@ -191,7 +195,7 @@ package final class LedgerDirectory {
         get throws(BroadsideError) { try fileExists(spoolPath) }
     }
 
-    /// Refers to a directory that is known to exist, without locking it.
+    /// Creates a reference to a directory that is known to exist, without locking it.
     package static func unlocked(_ path: String) -> LedgerDirectory { LedgerDirectory(path: path) }
 
     /// Opens a directory for reading; a run may be writing to it.
@@ -207,17 +211,17 @@ package final class LedgerDirectory {
 
     // MARK: Manifest
 
-    /// Whether there is a manifest, that is, whether the campaign has started.
+    /// Whether the campaign has started, that is, whether there is a manifest.
     ///
-    /// - Throws: An error if that is unknown, so that no campaign starts in place of a ledger that
-    ///   can't be read.
+    /// - Throws: An error if that is unknown. Otherwise a campaign could start in place of a ledger
+    ///   that can't be read.
     package var hasManifest: Bool {
         get throws(BroadsideError) { try fileExists("\(path)/\(Self.manifestName)") }
     }
 
-    /// Returns an error with advice if lock, segments or a copy show a campaign whose manifest is
-    /// missing; otherwise nil. No run starts in such a directory, because its rows would be sent
-    /// twice.
+    /// Returns an error with advice if lock, segments or a copy show that the manifest of a
+    /// campaign is missing; otherwise nil. No run starts in such a directory, because it would send
+    /// rows twice.
     func lostManifest() throws(BroadsideError) -> BroadsideError? {
         let content = try content()
         if content == .unfinished { throw unfinished }
@@ -241,13 +245,13 @@ package final class LedgerDirectory {
             "\(path): its manifest.json is missing: \(first)\(repairAdvice)", exitCode: 5)
     }
 
-    /// Command that recovers a ledger from what is left of this one.
+    /// Command that recovers a new ledger from the remains of this one.
     var repairAdvice: String {
         "broadside ledger repair --ledger \(shellWord(path)) --output "
             + "\(shellWord(path + "-repaired")) keeps what is provably sound, then resume that"
     }
 
-    /// Reason why a ledger of a run with `--keep-tokens no` can't be asked about tokens.
+    /// Message that the ledger has no tokens, because its run had `--keep-tokens no`.
     package var withoutTokens: String {
         "\(path) keeps no tokens (--keep-tokens no), so it can't say which are dead or how often one "
             + "was sent to: leave it out"
@@ -296,8 +300,7 @@ package final class LedgerDirectory {
         return segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }
     }
 
-    /// Syncs the segments of earlier runs, so that nothing that this run relies on can be lost
-    /// later.
+    /// Syncs the segments of earlier runs, so that this run relies only on durable records.
     package func syncSegments() throws(BroadsideError) {
         for segment in try segments() {
             guard let file = segment.bytes as? FileBytes, file.sync() else {

@@ -14,9 +14,11 @@ public enum LedgerErasure {
     ///   - tokens: List of the devices, or one device.
     ///   - tokenColumn: Column of the list with the tokens; nil: `token`.
     ///   - directories: Directories of ledgers, or with ledgers immediately below them.
-    ///   - report: Receives a line about each ledger once it is durable, and one about them all.
+    ///   - report: Receives a line about each ledger once its erasure is durable, and a final line
+    ///     about all ledgers.
     /// - Throws: Exit code 2 if the list or a directory is wrong, 5 if a disk fails, 7 if another
-    ///   process uses a ledger. Ledgers before that one are done, and it is as it was or done.
+    ///   process uses a ledger. Earlier ledgers are done then. The failing ledger is unchanged or
+    ///   done.
     public static func run(
         tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
         report: (String) -> Void
@@ -38,8 +40,8 @@ public enum LedgerErasure {
                 + "lists, exports, summaries and backups elsewhere are as they were")
     }
 
-    /// Reads the devices. Each row must have a token, because a device in a row that can't be read
-    /// would be kept.
+    /// Reads the devices. Each row must have a token: the erasure would miss a device whose row
+    /// can't be read.
     private static func read(
         _ tokens: TokenSource, _ tokenColumn: String?, into devices: inout DeviceSet
     ) throws(BroadsideError) {
@@ -78,20 +80,20 @@ public enum LedgerErasure {
     }
 }
 
-/// Erasure from one ledger, or from all those that were merged into one.
+/// Erasure from one ledger, or from all ledgers that were merged into one.
 ///
-/// All files are read first. Then each file that has to change is written beside itself and renamed,
-/// in an order in which the ledger is valid between any two of these steps, and in which a second
-/// call finds everything that a first one did not come to:
+/// All files are read first. Then each file that has to change is written under another name and
+/// renamed. The ledger is valid after each of these steps. If a call is interrupted, a second call
+/// finds everything that is left to erase. The order of the files ensures both:
 ///
 ///     manifests ──▶ segments that only lose hashes ──▶ segments with verdicts ──▶ the list
 ///               ──▶ telemetry and page ──▶ copies of manifests
 private final class Erasure {
-    /// Ledger with its own segments.
+    /// Ledger that has segments: the ledger itself, or one that was merged into it.
     private struct Part {
         var directory: LedgerDirectory
         var manifest: Manifest
-        /// The manifest without devices in its texts.
+        /// The manifest, with the devices masked in its texts.
         var maskedManifest: Manifest
         var changedPages: PageSet
 
@@ -110,10 +112,10 @@ private final class Erasure {
     private let directory: LedgerDirectory
     private var manifest: Manifest
     private var parts: [Part] = []
-    /// Lists in the directory, and in those of the parts.
+    /// Spooled lists in the directory and in the directories of the parts.
     private var spools: [(directory: LedgerDirectory, erasure: SpoolErasure)] = []
     private var texts: [Text] = []
-    /// Manifest of a merged ledger without devices in its texts.
+    /// Manifest of a merged ledger, with the devices masked in its texts.
     private var maskedManifest: Manifest
 
     private static let pageLimit = 1 << 26
@@ -125,7 +127,7 @@ private final class Erasure {
         directory = try LedgerDirectory.openToRead(path)
         _ = try directory.readManifest()
         try directory.lock()
-        // A run may have continued it before it was locked.
+        // Before the lock, a run may have continued the ledger.
         manifest = try directory.readManifest()
         maskedManifest = Self.masked(manifest, &devices)
         let ledgers = try directory.ledgers()
@@ -198,7 +200,7 @@ private final class Erasure {
         }
     }
 
-    /// Returns a manifest without devices in the texts that a user chose.
+    /// Returns a manifest with the devices masked in the texts that a user chose, such as the name.
     private static func masked(_ manifest: Manifest, _ devices: inout DeviceSet) -> Manifest {
         var masked = manifest
         masked.identity.filter = manifest.identity.filter.map { filter in
@@ -245,18 +247,18 @@ private final class Erasure {
 
     // MARK: Writing
 
-    /// Whether a manifest names a device.
+    /// Whether a text in a manifest contains a token of a device.
     private var hasManifestText: Bool {
         maskedManifest != manifest || parts.contains(where: \.hasText)
     }
 
-    /// Whether any file has a device.
+    /// Whether any file contains data of a device.
     private var isAffected: Bool {
         !spools.isEmpty || !texts.isEmpty || hasManifestText
             || parts.contains { $0.segments.contains(where: \.isAffected) }
     }
 
-    /// Writes the files that have a device.
+    /// Writes the files that contain data of a device.
     ///
     /// - Returns: A description of what was changed, for people.
     func write(_ devices: inout DeviceSet) throws(BroadsideError) -> String {
@@ -272,8 +274,9 @@ private final class Erasure {
         if manifest.shards != nil {
             try write(maskedManifest, instead: manifest, to: directory)
         }
-        // A one-row chunk's hash is a hash of its row. While one is left, a verdict or another text
-        // is, too, by which the next call knows that it has to go.
+        // The hash of a one-row chunk is the hash of its row, and has to be erased. Segments with
+        // verdicts or texts come last: as long as one is left, the next call knows that the hashes
+        // have to be erased, too.
         for hasVerdicts in [false, true] {
             for part in parts {
                 for segment in part.segments
@@ -302,7 +305,7 @@ private final class Erasure {
 
     private func randomWord() -> UInt64 { randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) } }
 
-    /// Writes a manifest without the devices, and without the list's hash if the list changes or has
+    /// Writes a manifest without the devices. Omits the list's hash if the list changes or has only
     /// one row.
     private func write(
         _ masked: Manifest, instead manifest: Manifest, to directory: LedgerDirectory
@@ -330,7 +333,8 @@ private final class Erasure {
             } catch {
                 throw LedgerReader.unreadable(error, directory)
             }
-            // What replaces the segment is read once more: the old one is gone afterwards.
+            // The new segment is read and checked before it replaces the old one, which is then
+            // lost.
             let copy = LedgerSegment(
                 epoch: segment.epoch, reactor: segment.reactor,
                 bytes: try directory.fileBytes(".\(segment.name).new"))
@@ -347,7 +351,8 @@ private final class Erasure {
         }
     }
 
-    /// Writes a file beside itself, and renames it. If that fails, the old file is still there.
+    /// Writes a file under another name, and renames it. If that fails, the old file is still
+    /// there.
     private func replace(
         _ name: String, in directory: LedgerDirectory,
         _ write: (Int32, String) throws(BroadsideError) -> Void
@@ -357,7 +362,7 @@ private final class Erasure {
         }
     }
 
-    /// Removes what killed processes left, and writes the copies of manifests that are not current.
+    /// Removes the temporary files of killed processes, and replaces outdated copies of manifests.
     private func finish() throws(BroadsideError) {
         var directories = parts.map(\.directory)
         if manifest.shards != nil { directories.append(directory) }
@@ -398,10 +403,10 @@ private final class Erasure {
 }
 
 extension LedgerDirectory {
-    /// File of old versions, without devices.
+    /// File that old versions created. It contains nothing about devices.
     static let formerSecretName = "provider-token"
 
-    /// Opens the directory, which must be the user's, for the duration of a call.
+    /// Opens the directory for the duration of a call. It must belong to the user.
     func withOwnFolder(
         _ body: () throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
@@ -411,7 +416,7 @@ extension LedgerDirectory {
         try body()
     }
 
-    /// Replaces a file of the directory by what a closure writes to a descriptor.
+    /// Replaces a file of the directory by the bytes that a closure writes to a descriptor.
     func replace(
         _ name: String, writing write: (Int32, String) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
@@ -426,7 +431,7 @@ extension LedgerDirectory {
         }
     }
 
-    /// Removes files that would have replaced others, if their processes had not been killed.
+    /// Removes temporary files of processes that were killed before they renamed them.
     func removeTemporaryFiles() throws(BroadsideError) {
         for name in try names() where Self.isTemporary(name) && Self.isOwn(name) {
             removeFile(name)
@@ -434,7 +439,7 @@ extension LedgerDirectory {
         try syncDirectory()
     }
 
-    /// Replaces the copy of the manifest, if there is one and it is not current.
+    /// Replaces the copy of the manifest, if it exists and is outdated.
     func renewManifestCopy() throws(BroadsideError) {
         guard try fileExists("\(path)/\(Self.manifestCopyName)") else { return }
         let copy = try? readSmallFile(Self.manifestCopyName, limit: Self.manifestLimit)

@@ -8,8 +8,8 @@ internal import Glibc
 /// Implementation of `ledger export --follow`: writes the rows of a ledger in the order of their
 /// verdicts, until its run has ended.
 ///
-/// Only durable rows are written: a row that a follower has seen keeps its verdict, unless a later
-/// run is asked to send it again.
+/// Only durable rows are written. So a row that was written keeps its verdict, unless a later run
+/// sends it again on request.
 public final class LedgerFollower {
     /// Options of the command.
     public struct Request {
@@ -25,7 +25,7 @@ public final class LedgerFollower {
         public var reasons: [String] = []
         /// Name of the arm to write; nil for all rows.
         public var arm: String?
-        /// Columns that rows have only if asked for.
+        /// Columns to add on request.
         public var columns: Set<ExportColumn> = []
         /// File to append to; nil or `-` for standard output.
         public var output: String?
@@ -59,16 +59,16 @@ public final class LedgerFollower {
     private var cursor: FollowCursor
     /// Progress in each segment, ordered by run and reactor.
     private var tails: [SegmentTail] = []
-    /// Latest time at which each segment was known to be synced as far as it was read.
+    /// For each segment, the latest time at which all bytes that were read were known to be synced.
     private var syncedAt: [String: ContinuousClock.Instant] = [:]
     private var needsHeader: Bool
-    /// Whether there was no cursor yet.
+    /// Whether the follower started without a cursor.
     private let isFresh: Bool
 
     /// Opens ledger, list, cursor and output.
     ///
-    /// - Throws: Exit code 2 if options, cursor and ledger do not belong together, or if there is
-    ///   no ledger yet.
+    /// - Throws: Exit code 2 if there is no ledger yet, or if options, cursor and ledger do not
+    ///   belong together.
     public init(_ request: Request) throws(BroadsideError) {
         self.request = request
         guard try fileExists(request.ledger) else {
@@ -102,7 +102,7 @@ public final class LedgerFollower {
         rows = SettledRows(
             states: states, reasons: Set(request.reasons), format: request.format,
             segmentNumber: manifest.segmentNumber,
-            // Only requests to the provider API have one.
+            // Only requests to the provider API have an apns-id.
             campaign: identity.hasNotificationIDs ? manifest.campaignNumber : nil,
             part: identity.partNumber, acceptsBySilence: identity.acceptsBySilence,
             split: identity.split, arm: request.arm, columns: request.columns,
@@ -210,7 +210,8 @@ public final class LedgerFollower {
                 "a cursor does not go back")
             cursor.segments[tail.name] = tail.emitted
         }
-        // A fixed name, so that the next follower replaces the file of one that is killed here.
+        // The name is fixed, so that the next follower replaces this file if the process is killed
+        // here.
         let folder = OutputRule.parent(of: path)
         let temporary = "\(folder)/.\(path.parts(atLast: "/")?.1 ?? path[...]).new"
         func failure() -> BroadsideError {
@@ -230,9 +231,11 @@ public final class LedgerFollower {
 
     /// Writes rows until the run has ended.
     public func run() throws(BroadsideError) -> Ending {
-        // A follower that is killed before its first cursor leaves a file that no cursor explains.
+        // Without this, a follower that is killed before its first cursor would leave a file
+        // without a cursor.
         if isFresh, output.isFile, request.cursor != nil { try saveCursor() }
-        // Without a writer, a second pass emits the rows that the first one found and synced.
+        // After the run has ended, a second pass emits the rows that the first one found and
+        // synced.
         var passesAtRest = 0
         while passesAtRest < 2 {
             let isRunning = directory.isInUse
@@ -244,11 +247,11 @@ public final class LedgerFollower {
         return manifest.isFinished ? .finished : .rowsAreLeft
     }
 
-    /// Reads what was appended and writes the durable rows.
+    /// Reads the appended bytes and writes the durable rows.
     ///
-    /// The rows that may be emitted are determined before the segments' lengths: a reactor may
-    /// settle a row of a chunk that another reactor reserved, and by then the reservation is in
-    /// that reactor's segment.
+    /// Which rows may be emitted is determined before the lengths of the segments are read. A
+    /// reactor may settle a row of a chunk that another reactor reserved. By then, the reservation
+    /// is in the other reactor's segment.
     private func pass(isRunning: Bool) throws(BroadsideError) {
         manifest = try directory.readManifest()
         guard manifest.campaign == cursor.campaign else {
@@ -301,7 +304,7 @@ public final class LedgerFollower {
             } catch {
                 throw reader.unreadable(error, directory, tokens: request.tokens)
             }
-            // Only part of the block is known to be durable.
+            // No whole block is known to be durable.
             guard isRead else { return }
             try writeBatch()
         }
@@ -327,8 +330,7 @@ public final class LedgerFollower {
         try saveCursor()
     }
 
-    /// Reads the bytes appended to a segment, and syncs the segment if the run that writes it does
-    /// not.
+    /// Reads the bytes appended to a segment. Syncs the segment if its run does not.
     private func scan(
         _ segment: LedgerSegment, _ recorded: [UInt32: [SegmentLength]], isRunning: Bool
     ) throws(LedgerError) {

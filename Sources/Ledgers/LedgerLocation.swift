@@ -17,8 +17,8 @@ package struct LedgerLocation: Sendable {
         inode = own.map { UInt64($0.st_ino) } ?? 0
     }
 
-    /// Whether the path has become unused or names another directory. May wait for a file system;
-    /// if that can't be accessed at the moment, the ledger does not count as lost.
+    /// Whether the path is unused or names another directory. May wait for a file system. If the
+    /// path can't be accessed at the moment, this is false.
     package var isVacant: Bool {
         guard inode != 0 else { return false }
         guard let found = SystemCall.status(path) else {

@@ -10,13 +10,13 @@ public enum LedgerMerge {
     private struct Source {
         let directory: LedgerDirectory
         let manifest: Manifest
-        /// Ledger with the spooled list, if there is one: the merged ledger that contains this one,
-        /// or the ledger itself.
+        /// Directory with the spooled list, if there is one: the ledger itself, or the merged
+        /// ledger that contains it.
         let container: LedgerDirectory
     }
 
-    /// Copies the ledgers into a new directory, after checking that they are sound and belong to
-    /// one list or to all parts of a campaign.
+    /// Checks that ledgers are sound and belong to one list, or to all parts of a campaign. Then
+    /// copies them into a new directory.
     ///
     /// - Parameters:
     ///   - output: The new directory.
@@ -36,7 +36,7 @@ public enum LedgerMerge {
             where identity != nil && FileIdentity(path: other) == identity {
                 throw .request("\(other) and \(path) are the same ledger: name each ledger once")
             }
-            // Locked, because an active run would write during the copy.
+            // Locked, because an active run would write to the ledger during the copy.
             let directory = try LedgerDirectory.openLedgerLocked(path)
             defer { directory.release() }
             for (ledger, manifest) in try directory.ledgers() {
@@ -99,9 +99,9 @@ public enum LedgerMerge {
         }
     }
 
-    /// Locks a source for the duration of a call, and checks that it has not changed since it was
-    /// first read. Sources are locked one at a time, because a campaign has more parts than a
-    /// process may have open files.
+    /// Locks a source for the duration of a call, and checks that it has not changed since the
+    /// first reading. Sources are locked one at a time, because a campaign may have more parts than
+    /// a process may have open files.
     private static func whileLocked(
         _ source: Source, _ body: () throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
@@ -116,7 +116,7 @@ public enum LedgerMerge {
         try body()
     }
 
-    /// Note about unfinished ledgers, on a separate line; empty if there are none.
+    /// Text about unfinished ledgers, on a line of its own; empty if there are none.
     private static func openNote(_ ledgers: [Source]) throws(BroadsideError) -> String {
         var open: [String] = []
         for ledger in ledgers where !ledger.manifest.isFinished {
@@ -127,8 +127,8 @@ public enum LedgerMerge {
             + "resume there, not in the copy, and merge again"
     }
 
-    /// Compares the reserved chunks of every shard with one list, because lists of the same size
-    /// may differ.
+    /// Compares the reserved chunks of each shard with one list. Equal sizes do not suffice,
+    /// because different lists may have the same size.
     private static func compareLists(
         _ ledgers: [Source], tokens: String?
     ) throws(BroadsideError) {
@@ -151,7 +151,7 @@ public enum LedgerMerge {
                 }
             }
             guard let other else { return }
-            // Otherwise, the list was replaced by a file from which no ledger was sent.
+            // The file matches no ledger, so it has replaced the list at this path.
             guard isOfAny || tokens != nil else { continue }
             throw .request(
                 "\(other.path) belongs to another list than \(ledgerIndex): "
@@ -215,7 +215,7 @@ public enum LedgerMerge {
 }
 
 extension ShardSet.Problem {
-    /// One-line description of the problem and its solution.
+    /// One-line message: the problem, then the solution.
     func description(_ path: (Int) -> String) -> String {
         switch self {
         case .noShard(let ledgerIndex):
@@ -236,7 +236,7 @@ extension ShardSet.Problem {
 }
 
 extension PartSet.Problem {
-    /// One-line description of the problem and its solution.
+    /// One-line message: the problem, then the solution.
     func description(_ path: (Int) -> String) -> String {
         switch self {
         case .noPart(let ledgerIndex):
@@ -258,7 +258,7 @@ extension PartSet.Problem {
 }
 
 extension LedgerDirectory {
-    /// Returns this ledger, or the ledgers of a merged one's shards or parts.
+    /// Returns this ledger; for a merged ledger, the ledgers of its shards or parts.
     package func ledgers() throws(BroadsideError) -> [(
         directory: LedgerDirectory, manifest: Manifest
     )] {
@@ -274,8 +274,8 @@ extension LedgerDirectory {
 
     /// Copies the files of a ledger into a new directory and makes them durable.
     func copyLedger(to target: String) throws(BroadsideError) {
-        // The marker is created before the lock, so that no campaign can start in a copy whose
-        // process is killed.
+        // The marker is created before the lock. If the process is killed, no campaign can start in
+        // the incomplete copy.
         let copy = try LedgerDirectory.create(target, marker: LedgerDirectory.originName)
         try copy.markAsCopy(of: self)
         for segment in try segments() { try copyFile(segment.name, to: target) }

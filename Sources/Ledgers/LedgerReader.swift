@@ -5,12 +5,12 @@ package import BroadsideRows
 public import BroadsideSupport
 internal import Glibc
 
-/// Ledger opened for reading, for `ledger stats`, `export`, `verify` and `find`. A run may be
-/// writing to it meanwhile.
+/// Ledger opened for reading: for `ledger stats`, `export`, `verify` and `find`. A run may write to
+/// the ledger meanwhile.
 public struct LedgerReader {
     package let directory: LedgerDirectory
     package let manifest: Manifest
-    /// The ledger itself, or the ledgers of the shards or parts that were merged.
+    /// The ledger itself; for a merged ledger, the ledgers of its shards or parts.
     package let ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
 
     /// Opens a ledger's directory.
@@ -23,8 +23,8 @@ public struct LedgerReader {
     /// Campaign number, 16 hexadecimal digits.
     public var campaign: String { manifest.campaign }
 
-    /// Whether every row is settled according to the manifest, or to the manifests of all ledgers
-    /// in a merged one.
+    /// Whether every row is settled according to the manifest. For a merged ledger, according to
+    /// the manifests of all its shards or parts.
     public var isFinished: Bool {
         manifest.isFinished || manifest.shards != nil && ledgers.allSatisfy(\.manifest.isFinished)
     }
@@ -83,7 +83,8 @@ public struct LedgerReader {
     /// Names that `export` accepts for states.
     package static var stateNames: [String] { RowState.allCases.map(\.name) }
 
-    /// Writes rows in list order; for a merged ledger of parts, one part after the other.
+    /// Writes rows in list order. The rows of a merged ledger of parts follow one part after the
+    /// other.
     ///
     /// - Parameters:
     ///   - tokens: Path of the list; nil: the path from which the run read it, if it still exists.
@@ -91,7 +92,7 @@ public struct LedgerReader {
     ///   - states: Names of the states to write; empty for all settled ones.
     ///   - reasons: Reasons to write; empty for all rows.
     ///   - arm: Name of the arm to write; nil for all rows.
-    ///   - columns: Columns that rows have only if asked for, after all others.
+    ///   - columns: Columns on request. They follow all others.
     ///   - output: Receives successive pieces of the text.
     public func export(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String] = [],
@@ -106,7 +107,7 @@ public struct LedgerReader {
         }
     }
 
-    /// Writes rows in list order, without a copy of the text.
+    /// Writes rows in list order, and passes the text on without copying it.
     package func writeExport(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String],
         arm: String? = nil, columns: Set<ExportColumn> = [],
@@ -175,7 +176,7 @@ public struct LedgerReader {
                 of: try index(ledger), states: wanted.isEmpty ? nil : wanted,
                 reasons: Set(reasons), format: format, isPart: true,
                 notesRows: ledgers.count > 1,
-                // Only requests to the provider API have one.
+                // Only requests to the provider API have an apns-id.
                 campaign: identity.hasNotificationIDs ? ledger.manifest.campaignNumber : nil,
                 part: identity.partNumber,
                 acceptsBySilence: identity.acceptsBySilence, split: identity.split, arm: arm,
@@ -191,7 +192,7 @@ public struct LedgerReader {
             })
     }
 
-    /// Returns the error for a fault in the ledger, or in the list that was given for it.
+    /// Returns the error for a fault in the ledger, or in the list that the user named for it.
     func unreadable(
         _ error: LedgerError, _ directory: LedgerDirectory, tokens: String?
     ) -> BroadsideError {
@@ -210,7 +211,8 @@ public struct LedgerReader {
         try OutputRule(inputs: list, ledgers: [directory.path]).check(option: option, path: path)
     }
 
-    /// Refuses a single list for a merged ledger of parts, which have one each.
+    /// Refuses a list from the user for a merged ledger of parts, because each part has its own
+    /// list.
     func refuseOneList(_ tokens: String?) throws(BroadsideError) {
         guard tokens != nil, manifest.holdsParts else { return }
         throw .usage(
@@ -220,11 +222,11 @@ public struct LedgerReader {
                 + "\(directory.path)/\(manifest.shards?.first ?? "")")
     }
 
-    /// Opens the list that one of the ledgers was sent from.
+    /// Opens the list from which one of the ledgers was sent.
     func openList(
         _ tokens: String?, of ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> TokenList? {
-        // Shards share one list, which the merged ledger knows.
+        // Shards share one list. The manifest of the merged ledger has its path.
         let (directory, manifest) = manifest.holdsParts ? ledger : (self.directory, self.manifest)
         if let tokens { return try manifest.openList(at: tokens) }
         let spool = try directory.spool()
@@ -248,7 +250,7 @@ public struct LedgerReader {
         try current(ledger).index
     }
 
-    /// Returns the current contents of one of the ledgers, with the matching manifest.
+    /// Returns the current segments of one of the ledgers, with the matching manifest.
     package func current(
         _ ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> (index: LedgerIndex, manifest: Manifest) {
@@ -264,7 +266,7 @@ public struct LedgerReader {
         _ error: LedgerError, _ directory: LedgerDirectory
     ) -> BroadsideError {
         if error.code == .interrupted { return SignalWatch.stopped }
-        // The error names the list.
+        // The text of the error names the list.
         if error.code == .faultyList { return .request(error.detail) }
         if let newer = LedgerDirectory.newerVersion(error, directory.path) { return newer }
         let advice = error.code.isDamage ? ": \(directory.repairAdvice)" : ""
@@ -278,7 +280,7 @@ public struct LedgerReader {
 }
 
 extension Manifest {
-    /// Opens the list as it was read for sending, at its current path.
+    /// Opens the list at a path, as the run read it.
     func openList(at path: String) throws(BroadsideError) -> TokenList {
         guard let format = TokenListFormat(identity: identity.listFormat) else {
             throw .request(

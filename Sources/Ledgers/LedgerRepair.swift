@@ -5,9 +5,10 @@ public import BroadsideSupport
 internal import Glibc
 
 /// Implementation of `ledger repair`: writes the provably sound part of a damaged ledger as a new
-/// ledger. Rows that may have been sent and are not provably settled are in doubt there.
+/// ledger. In the new ledger, rows are in doubt if they may have been sent and are not provably
+/// settled.
 public enum LedgerRepair {
-    /// Reads a ledger with any damage, and writes what is left into a new directory.
+    /// Reads a damaged ledger, and writes its sound part into a new directory.
     ///
     /// - Parameters:
     ///   - path: The damaged ledger's directory, which is not changed.
@@ -35,14 +36,15 @@ public enum LedgerRepair {
         do throws(BroadsideError) {
             return try repair.write(salvage, unreadable: unreadable)
         } catch {
-            // A run did not reserve in list order after all, so its order proves nothing.
+            // A run did not reserve rows in list order after all. Its order therefore proves
+            // nothing.
             guard error.exitCode == Repair.disorder, salvage.reliesOnOrder else { throw error }
             salvage.reliesOnOrder = false
             return try repair.write(salvage, unreadable: unreadable)
         }
     }
 
-    /// Refuses a merged ledger, whose shards' ledgers have to be repaired individually.
+    /// Refuses a merged ledger. The ledgers of its shards have to be repaired one by one.
     private static func refuseMerged(
         _ directory: LedgerDirectory, _ manifest: Manifest
     ) throws(BroadsideError) {
@@ -70,7 +72,7 @@ private struct Repair {
     let output: String
     let tokens: String?
 
-    /// Internal code for a run that did not keep its order; never an exit code.
+    /// Internal code for a run that did not reserve rows in order; never an exit code.
     static let disorder: Int32 = -1
 
     func write(
@@ -96,7 +98,8 @@ private struct Repair {
                 manifest = salvage.repairedManifest(lengths: lengths, isFinished: true)
                 _ = try check(manifest, in: target, relies: salvage.reliesOnOrder)
             }
-            // Written before the manifest, without which no run can continue the ledger.
+            // Written before the manifest, because a run can continue the ledger as soon as it has
+            // a manifest.
             try target.replace(
                 LedgerDirectory.repairedName, with: Array("by ledger repair\n".utf8))
             try target.save(manifest)
@@ -110,7 +113,7 @@ private struct Repair {
 
     // MARK: The list
 
-    /// Divides the rows without a surviving reservation into chunks, as a run does.
+    /// Divides the rows without a surviving reservation into chunks, in the same way as a run.
     private func cutGaps(_ salvage: LedgerSalvage) throws(BroadsideError) -> [ChunkReservation] {
         let gaps = salvage.gaps
         guard !gaps.isEmpty else { return [] }
@@ -137,7 +140,7 @@ private struct Repair {
                 row = chunk.end.row
                 cursor.giveBack(chunk)
             }
-            // The list ends, or the next chunk begins, at the row in the ledger.
+            // The list or the gap must end at the row that the ledger records.
             if let end = gap.endRow, row != end, gap.endByteOffset != nil {
                 throw otherList(
                     list,
@@ -218,7 +221,7 @@ private struct Repair {
         return writer.writtenPosition
     }
 
-    /// Copies the files other than manifest and segments; a run needs only the list among them.
+    /// Copies all files except manifest and segments. A run needs only the list among them.
     ///
     /// - Returns: A line about each file that could not be copied.
     private func copyOthers(to target: LedgerDirectory) throws(BroadsideError) -> [String] {

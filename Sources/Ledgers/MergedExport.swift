@@ -2,7 +2,7 @@ import BroadsideLedgerFormat
 import BroadsideLists
 import BroadsideSupport
 
-/// Source of an export with the rows of one ledger, part of a chunk at a time.
+/// Export of one ledger as one source of a merge. Its buffer holds the text of part of a chunk.
 private final class ExportPart {
     private var export: LedgerExport
     private var list: ListPartReader?
@@ -14,7 +14,7 @@ private final class ExportPart {
         self.list = list
     }
 
-    /// Number of the next row, or a lower bound of it.
+    /// Number of the next row, or a lower bound of that number.
     var nextRow: UInt64 {
         taken < export.rows.count ? export.rows[taken].number : isAtEnd ? .max : export.nextRow
     }
@@ -40,7 +40,7 @@ private final class ExportPart {
         try body(export.bytes)
     }
 
-    /// Writes all rows, if there are no other parts; no row numbers are needed.
+    /// Writes all rows of the only source. Row numbers are not needed.
     func writeAll(
         _ output: (RawSpan) throws(BroadsideError) -> Void,
         unreadable: (LedgerError) -> BroadsideError
@@ -70,7 +70,7 @@ private final class ExportPart {
 
 /// Merge of the exports of a merged ledger's shards, in list order.
 ///
-/// All of them advance through the list together, with one chunk each in memory, so that even a
+/// The exports advance through the list together, each with one chunk in memory. So even a
 /// compressed list is read only once.
 struct MergedExport {
     private var parts: [ExportPart] = []
@@ -105,7 +105,8 @@ struct MergedExport {
         try output(bytes.rawSpan)
     }
 
-    /// Returns the part with the first next row, and the first row of all others; nil at the end.
+    /// Returns the part with the lowest next row, and the lowest next row of all other parts; nil
+    /// at the end.
     private func nextPart() -> (part: ExportPart, limit: UInt64)? {
         var first: (index: Int, row: UInt64)?
         var limit = UInt64.max

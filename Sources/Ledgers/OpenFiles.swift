@@ -2,11 +2,11 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Descriptors of files that are read at any offset, with a limit on the number open at a time.
+/// Descriptors of files that are read at any offset, with a limit on the files open at a time.
 ///
 /// A ledger has a segment for each reactor of each run, and a command may read thousands of
-/// ledgers. Beyond the limit, the least recently used file is closed, and opened again when it is
-/// used.
+/// ledgers. Beyond the limit, the least recently used file is closed. It is opened again at its
+/// next use.
 final class OpenFiles: Sendable {
     /// Open files of this process.
     static let shared = OpenFiles(
@@ -15,9 +15,9 @@ final class OpenFiles: Sendable {
 
     private struct File {
         var descriptor: Int32
-        /// Number of reads in progress.
+        /// Number of reads of this file in progress.
         var readCount: Int
-        /// Time of the last use, counted in uses of all files.
+        /// Time of the last use, as the number of uses of all files until then.
         var lastUse: UInt64
     }
 
@@ -32,14 +32,14 @@ final class OpenFiles: Sendable {
     /// - Parameter limit: Limit on open files, apart from those being read.
     init(limit: Int) { self.limit = limit }
 
-    /// Returns a quarter of the process's limit, between 16 and 512; connections and outputs need
-    /// the rest.
+    /// Returns a quarter of the process's limit on open files, but at least 16 and at most 512. The
+    /// others are left for connections and outputs.
     static func share(of all: UInt64) -> Int { Int(min(max(all / 4, 16), 512)) }
 
     /// Number of open files.
     var count: Int { state.withLock { $0.files.count } }
 
-    /// Takes ownership of a file's descriptor.
+    /// Takes ownership of the descriptor of a file.
     func add(_ descriptor: Int32, of file: ObjectIdentifier) {
         _ = adopt(descriptor, of: file)
         end(file)
@@ -55,7 +55,8 @@ final class OpenFiles: Sendable {
     ///
     /// - Parameters:
     ///   - file: The file.
-    ///   - open: Opens it again; negative with errno on failure.
+    ///   - open: Opens the file again. Returns its descriptor, or a negative number with errno on
+    ///     failure.
     ///   - body: Uses the descriptor.
     /// - Returns: The result of `body`; nil with errno if the file can't be opened.
     func use<Value>(
@@ -76,8 +77,8 @@ final class OpenFiles: Sendable {
         return descriptor < 0 ? nil : adopt(descriptor, of: file)
     }
 
-    /// Takes ownership of a descriptor and starts using it, or the one that another thread has
-    /// opened meanwhile.
+    /// Takes ownership of a descriptor and starts using it. If another thread has opened the file
+    /// meanwhile, uses that thread's descriptor.
     private func adopt(_ descriptor: Int32, of file: ObjectIdentifier) -> Int32 {
         state.withLock { state in
             assert(descriptor >= 0, "only an open file is kept")

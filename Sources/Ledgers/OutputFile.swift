@@ -14,16 +14,16 @@ public final class OutputFile {
     private var isSettled = false
     private var isFinished = false
     private var compressor: ListCompressor?
-    /// Whether writing throws once the reader of a pipe has gone; otherwise further output is
-    /// discarded.
+    /// Whether writing throws an error once the reader of a pipe has gone. Otherwise further output
+    /// is discarded.
     package var endsWithReader = true
     private var isClosed = false
-    /// Whether the output is a terminal, whose cursor could be moved by text in lists and reasons
-    /// from elsewhere.
+    /// Whether the output is a terminal. There, control characters in lists and reasons could move
+    /// the cursor.
     private let isTerminal: Bool
     /// Incomplete last line of output to a terminal.
     private var line: [UInt8] = []
-    /// Bytes written, and those of them that are on disk.
+    /// Number of bytes written, and number of those that are on disk.
     private var writtenCount = 0
     private var syncedCount = 0
 
@@ -36,7 +36,7 @@ public final class OutputFile {
     ///   - path: Path of the output; nil or `-` for standard output.
     ///   - option: The option with the path, for messages.
     ///   - permissions: Permissions of the file; nil for the default.
-    /// - Throws: Exit code 2 if it can't be written there.
+    /// - Throws: Exit code 2 if the output can't be written there.
     public init(
         _ path: String?, option: String = "output", permissions: UInt32? = nil
     ) throws(BroadsideError) {
@@ -115,10 +115,9 @@ public final class OutputFile {
         if temporary != nil, writtenCount - syncedCount >= Self.stretch { try passOn() }
     }
 
-    /// Flushes the output to disk and then drops it from the page cache: a list of gigabytes would
-    /// otherwise fill the cache with data that is not read soon. On machines whose memory is
-    /// allocated page by page, filling the cache costs several times as much as generating the
-    /// list.
+    /// Flushes the output to disk, then drops it from the page cache. A list of gigabytes would
+    /// otherwise fill the cache with data that nothing reads soon. On machines that allocate memory
+    /// page by page, filling the cache costs several times as much as generating the list.
     private func passOn() throws(BroadsideError) {
         assert(writtenCount > syncedCount, "a sync of nothing")
         guard fdatasync(descriptor) == 0 else {
@@ -129,8 +128,8 @@ public final class OutputFile {
         syncedCount = writtenCount
     }
 
-    /// Flushes all output to disk and leaves only the renaming. With several related files, none
-    /// then appears under its final name if one of them can't be written.
+    /// Flushes all output to disk, so that only the renaming is left. If one of several related
+    /// files can't be written, none of them appears under its final name.
     package func settle() throws(BroadsideError) {
         guard !isSettled else { return }
         if isTerminal { try show(RawSpan(), isLast: true) }

@@ -4,16 +4,16 @@ internal import Glibc
 
 /// Rule for the destinations of all outputs of all commands.
 ///
-/// An output must not replace a file that the command reads, a file of a ledger, whatever path
-/// leads there, or a symbolic link. Checked before anything is sent.
+/// An output must not replace a file that the command reads, a symbolic link, or a file of a
+/// ledger, whatever path leads there. The rule is checked before anything is sent.
 public struct OutputRule {
     /// Input of a command.
     public struct Input {
         /// Name of the option that gives the input, without dashes.
         let option: String
         let path: String
-        /// Whether each payload file in the directory counts, because the next run would read a new
-        /// one.
+        /// Whether each payload file in the directory is an input. The next run would read a new
+        /// file there as a payload.
         let holdsPayloads: Bool
 
         /// Creates an input: a file, or a directory whose files are read.
@@ -27,13 +27,13 @@ public struct OutputRule {
     private let inputs: [Input]
     private let ledgers: [String]
 
-    /// Suffixes of files that are read from a directory in an option: payloads, credentials, a
-    /// configuration.
+    /// Suffixes of the files that a command reads from a directory that an option names: payloads,
+    /// credentials, a configuration.
     private static let readSuffixes = [".json", ".pem", ".key", ".p8", ".p12", ".pfx"]
 
     /// - Parameters:
     ///   - inputs: Files and directories that the command reads.
-    ///   - ledgers: Directories of ledgers that it reads or writes.
+    ///   - ledgers: Directories of ledgers that the command reads or writes.
     public init(inputs: [Input], ledgers: [String]) {
         self.inputs = inputs
         self.ledgers = ledgers
@@ -57,8 +57,8 @@ public struct OutputRule {
         try LedgerDirectory.isLedger(path)
     }
 
-    /// Checks the part of the rule that needs no other option: no symbolic link, and no ledger's
-    /// directory.
+    /// Checks the part of the rule that needs no other option: the output is neither a symbolic
+    /// link nor in a ledger's directory.
     ///
     /// A link to a device or a pipe (`/dev/stdout`, a shell's `>(...)`) is allowed, because nothing
     /// can be lost there.
@@ -145,10 +145,10 @@ public struct OutputRule {
         return folder.isEmpty ? "/" : String(folder)
     }
 
-    /// Output with the identity of its file.
+    /// Output, with values that identify its file.
     private struct Target {
         let path: String
-        /// Absolute path, without links, of the folder that has or would have the file.
+        /// Absolute path, without links, of the folder that contains or will contain the file.
         let folder: String
         /// Absolute path of the file, even if it does not exist.
         let location: String
@@ -161,7 +161,8 @@ public struct OutputRule {
             location = OutputRule.location(of: path)
         }
 
-        /// Devices and pipes may be written and read any number of times.
+        /// Whether another path leads to the same file or directory. False for devices and pipes,
+        /// which may be written and read any number of times.
         func isSame(as other: String) -> Bool {
             guard let identity, let other = FileIdentity(path: other) else { return false }
             return identity == other && (identity.isRegular || identity.isDirectory)
@@ -176,14 +177,14 @@ public struct OutputRule {
         return "\(absolutePath(parent(of: String(path))))/\(name)"
     }
 
-    /// Whether two outputs are the same file, or would be.
+    /// Whether two outputs are the same file, or will be once they are written.
     public static func areSame(_ first: String, _ second: String) -> Bool {
         Target(first).isSame(as: second)
             || FileIdentity(path: first) == nil && location(of: first) == location(of: second)
     }
 }
 
-/// Checks that an output can be written, so that this does not fail only after the run.
+/// Checks that an output can be written. Otherwise writing would fail only after the run.
 package func checkWritable(_ path: String, option: String) throws(BroadsideError) {
     try OutputRule.checkDestination(option: option, path: path)
     if let information = SystemCall.status(path), information.st_mode & S_IFMT == S_IFDIR {

@@ -4,10 +4,10 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// Erasure of devices from a list that is kept in a ledger, because it came from standard input.
+/// Erasure of devices from a list that a ledger contains because it came from standard input.
 ///
-/// The rows of the devices lose their letters and digits, and no other byte changes. So rows, lines
-/// and offsets are the same; a run that continues treats these rows as invalid.
+/// The letters and digits of the devices' rows are replaced, and no other byte changes. So rows,
+/// lines and offsets stay the same. A run that continues treats these rows as invalid.
 struct SpoolErasure {
     private let list: TokenList
     /// Number of rows of the devices.
@@ -17,18 +17,18 @@ struct SpoolErasure {
 
     /// Bytes that are processed at a time.
     private static let pieceByteCount: UInt64 = 1 << 18
-    /// Bytes before and behind them, so that no token is cut.
+    /// Bytes read before and after each piece, so that no token is cut.
     private static let marginByteCount = UInt64(TokenText.maximumDigitCount)
 
-    /// Whether the list names a device.
+    /// Whether the list contains a row of a device.
     var isAffected: Bool { !changedPages.isEmpty }
 
     /// Reads the list.
     ///
     /// - Parameters:
     ///   - path: Path of the list.
-    ///   - manifest: Manifest of the ledger, which knows the list's format.
-    ///   - devices: The devices, which counts those that it finds.
+    ///   - manifest: Manifest of the ledger, which records the list's format.
+    ///   - devices: The devices. The set counts those that are found.
     init(
         _ path: String, manifest: Manifest, devices: inout DeviceSet
     ) throws(BroadsideError) {
@@ -55,7 +55,8 @@ struct SpoolErasure {
         precondition(rows == rowCount, "the list did not change while the ledger was locked")
     }
 
-    /// Passes each piece of the list as it is, as it will be, and its offset.
+    /// Passes each piece of the list to a closure: its bytes before and after the erasure, and its
+    /// offset.
     private func process(
         _ devices: inout DeviceSet, rowCount: inout Int,
         _ take: ([UInt8], [UInt8], UInt64) throws(BroadsideError) -> Void
@@ -105,7 +106,7 @@ private struct DeviceRows: ~Copyable {
 
     init(_ list: TokenList) throws(BroadsideError) { cursor = try RowCursor(list) }
 
-    /// Returns the range of the next such row in the list; nil if there is none.
+    /// Returns the range of the next row of a device in the list; nil if there is none.
     mutating func next(_ devices: inout DeviceSet) throws(BroadsideError) -> Range<UInt64>? {
         while let row = try cursor.next() {
             let refusal = digits.write {

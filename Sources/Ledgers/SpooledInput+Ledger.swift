@@ -3,8 +3,8 @@ package import BroadsideSupport
 internal import Glibc
 
 extension SpooledInput {
-    /// Copies standard input, decoded, to a ledger's directory, unless an earlier run did; then the
-    /// input must be the same list.
+    /// Copies standard input, decoded, to a ledger's directory. If an earlier run did so, only
+    /// checks that the input is the same list.
     ///
     /// - Returns: The path of the copy.
     package static func spool(into directory: LedgerDirectory) throws(BroadsideError) -> String {
@@ -24,7 +24,7 @@ extension SpooledInput {
         }
     }
 
-    /// Stores a list in a ledger's directory, unless an earlier run did.
+    /// Stores a list in a ledger's directory, unless an earlier run has stored it.
     ///
     /// - Parameters:
     ///   - directory: Directory of the ledger, locked.
@@ -59,7 +59,7 @@ extension SpooledInput {
     }
 
     /// Checks that standard input is the list with which the campaign started. A resume does not
-    /// need it: an empty or closed input, a terminal and `/dev/null` are accepted.
+    /// need the input, so an empty or closed input, a terminal and `/dev/null` are accepted.
     private static func checkSame(_ directory: LedgerDirectory) throws(BroadsideError) {
         do throws(BroadsideError) {
             guard try hasInput() else { return }

@@ -1,15 +1,15 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Ledger in the making, which appears at its path atomically, by a rename. Until then a marker
-/// shows that the directory is not a ledger, so that no run starts in the remains of a killed
-/// process.
+/// Ledger that is being created. A rename makes it appear at its path atomically. Until then a
+/// marker shows that the directory is not a ledger, so that no run starts in the remains of a
+/// killed process.
 final class UnfinishedLedger {
-    /// Directory of the new ledger, with a temporary name until it is finished.
+    /// Directory of the new ledger. It has a temporary name until the ledger is finished.
     let directory: LedgerDirectory
     private let output: String
 
-    /// - Parameter output: Its final path, which must not exist.
+    /// - Parameter output: Final path of the ledger, which must not exist.
     init(at output: String) throws(BroadsideError) {
         self.output = output
         let temporaryPath = temporaryName(of: output)
@@ -32,7 +32,7 @@ final class UnfinishedLedger {
             LedgerDirectory.unfinishedName, with: Array("not yet a ledger\n".utf8))
     }
 
-    /// Renames it to its final path and makes that durable.
+    /// Renames the ledger to its final path and makes the name durable.
     func finish() throws(BroadsideError) {
         directory.removeFile(LedgerDirectory.unfinishedName)
         try directory.syncDirectory()
@@ -54,11 +54,11 @@ final class UnfinishedLedger {
 
     /// Removes the unfinished ledger.
     ///
-    /// - Parameter error: The reason why it could not be finished.
+    /// - Parameter error: The reason why the ledger could not be finished.
     /// - Returns: The same error, with the final path.
     func discard(_ error: BroadsideError) -> BroadsideError {
-        // The ledger may have been complete already, and its remains must not look like a ledger
-        // that lost files.
+        // The ledger may have been complete already. Its remains must not look like a ledger that
+        // lost files.
         try? mark()
         Self.remove(directory.path)
         return Self.named(error, directory.path, output)
@@ -78,14 +78,14 @@ final class UnfinishedLedger {
 
     /// Files that identify a whole ledger, removed first.
     private static let removedFirst = [LedgerDirectory.manifestName]
-    /// Files removed last: the lock, which allows a campaign to start, before the markers, which
-    /// prevent it.
+    /// Files removed last. The lock, which allows a campaign to start, is removed before the
+    /// markers, which prevent it.
     private static let removedLast = [
         LedgerDirectory.lockName, LedgerDirectory.originName, LedgerDirectory.unfinishedName,
     ]
 
-    /// Removes a directory, and those in it that contain copies, so that a kill in the middle
-    /// leaves neither a partial nor a prepared ledger.
+    /// Removes a directory, and the directories of copies in it. A kill in between leaves neither a
+    /// partial ledger nor one in which a campaign could start.
     private static func remove(_ path: String, isCopy: Bool = false) {
         let others = (SystemCall.names(inDirectory: path) ?? [])
             .filter { !removedFirst.contains($0) && !removedLast.contains($0) }
