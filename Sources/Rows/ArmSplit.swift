@@ -1,11 +1,12 @@
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Rule that puts each device into an arm of a campaign (`--split`, `--split-salt`).
+/// Split of a campaign's devices into arms (`--split`, `--split-salt`).
 ///
-/// A device's position is a number from 0 to 9,999, from SHA-256 of the salt, a colon and the
-/// token's digits in lower case: the first eight bytes as a big-endian number, times 10,000,
-/// divided by 2^64. Arms take consecutive positions in their order, 100 for each percent.
+/// Each device has a position from 0 to 9,999. It is computed from SHA-256 of the salt, a colon and
+/// the token's lower-case digits: the first eight bytes as a big-endian number, times 10,000,
+/// divided by 2^64. The arms take consecutive ranges of positions in their order, 100 positions for
+/// each percent.
 public struct ArmSplit: Codable, Hashable, Sendable {
     /// A share of the devices.
     public struct Arm: Codable, Hashable, Sendable {
@@ -15,9 +16,9 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         public let hundredths: Int
     }
 
-    /// Problem of a text that is not a split.
+    /// Error in a text that should be a split.
     public struct Problem: Error {
-        /// Description, which follows the option's name.
+        /// Description of the error. In a message it follows the option's name.
         public let message: String
     }
 
@@ -26,9 +27,10 @@ public struct ArmSplit: Codable, Hashable, Sendable {
     /// Text that is hashed before each token.
     public let salt: String
 
-    /// Name of the arm that receives nothing.
+    /// Name of the arm to which nothing is sent.
     public static let holdoutName = "holdout"
-    /// Maximum number of arms, with the holdout: a ledger has four bits for the number of an arm.
+    /// Maximum number of arms, including the holdout: the ledger has four bits for the number of an
+    /// arm.
     public static let armLimit = 15
     /// Maximum number of bytes of a name.
     public static let nameByteLimit = 32
@@ -37,7 +39,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
     /// Number of positions: one per hundredth of a percent.
     static let positionCount = 10_000
 
-    /// Parses `ARM=PERCENT,...`. The rest up to 100 percent is the holdout.
+    /// Parses `ARM=PERCENT,...`. Devices beyond the sum of the percentages are the holdout.
     public init(_ text: String, salt: String) throws(Problem) {
         var arms: [Arm] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -102,7 +104,8 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         (1...saltByteLimit).contains(text.utf8.count)
     }
 
-    /// Hundredths in a decimal number with up to two decimals; nil if it is not one.
+    /// Parses a number with up to two decimals, and returns it in hundredths; nil for any other
+    /// text.
     private static func hundredths(_ text: Substring) -> Int? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard let whole = parts.first, (1...3).contains(whole.utf8.count), parts.count <= 2,
@@ -116,7 +119,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         return percent * 100 + (parts[1].utf8.count == 1 ? decimals * 10 : decimals)
     }
 
-    /// A share in percent, such as `45`, `0.5` or `33.33`.
+    /// Formats a share in percent, such as `45`, `0.5` or `33.33`.
     public static func percentText(_ hundredths: Int) -> String {
         let (percent, rest) = (hundredths / 100, hundredths % 100)
         if rest == 0 { return "\(percent)" }
@@ -129,7 +132,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         arms.map { "\($0.name)=\(Self.percentText($0.hundredths))" }.joined(separator: ",")
     }
 
-    /// Whether this version can have made the split, as opposed to a damaged manifest.
+    /// Whether this version can have made the split. Otherwise the manifest is damaged.
     public var isPossible: Bool {
         (1...Self.armLimit).contains(arms.count)
             && arms.allSatisfy {
@@ -144,7 +147,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         arms.firstIndex { $0.name == Self.holdoutName }.map { UInt8($0 + 1) }
     }
 
-    /// Number of an arm; nil if there is none of that name.
+    /// Number of the arm with a name; nil if there is none.
     public func number(of name: some StringProtocol) -> UInt8? {
         arms.firstIndex { $0.name == name }.map { UInt8($0 + 1) }
     }
@@ -157,7 +160,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
 public struct ArmChooser: Sendable {
     /// Hash of the salt and the colon.
     private let salted: ShortSHA256
-    /// Position behind each arm; 65,535 for arms that do not exist.
+    /// End of the range of positions of each arm; 65,535 for arms that do not exist.
     private var ends = InlineArray<15, UInt16>(repeating: .max)
 
     /// - Parameter split: A possible split.

@@ -1,15 +1,15 @@
 /// The rows of a list that belong to a campaign, as defined by its latest run. Sending, counting,
 /// export, verification and repair all use this definition.
 ///
-/// Behind the latest run's limit, a row belongs to the campaign only if an earlier run may have
-/// sent it: the row has an outcome or is in doubt. Provably unsent rows there wait for a run with a
-/// higher limit.
+/// A row beyond the latest run's limit belongs to the campaign only if an earlier run may have sent
+/// it: the row has an outcome or is in doubt. Rows beyond the limit that are provably unsent wait
+/// for a run with a higher limit.
 public struct CampaignRows: Hashable, Sendable {
-    /// Extent of the list (`--shard` of a file that is cut by bytes).
+    /// Extent of the list that the campaign covers (`--shard` of a file that is divided by bytes).
     public var part: ListExtent
-    /// Selected rows of the extent (`--shard` of any other list).
+    /// Rows of the extent that the campaign covers (`--shard` of any other list).
     public var selection: RowSelection
-    /// Row behind the last one that is read (`--limit`); nil: no limit.
+    /// Number of rows of the list up to which rows are read (`--limit`); nil: no limit.
     public var limit: UInt64?
 
     /// Creates a definition; by default it includes all rows.
@@ -21,7 +21,7 @@ public struct CampaignRows: Hashable, Sendable {
         self.limit = limit
     }
 
-    /// Row behind the last one within the limit; `.max` if there is no limit.
+    /// End of the rows within the limit; `.max` if there is no limit.
     @inlinable public var end: UInt64 { limit ?? .max }
 
     /// Whether a row of the extent belongs to the campaign.
@@ -32,14 +32,14 @@ public struct CampaignRows: Hashable, Sendable {
         selection.contains(row) && (row < end || state != .remaining)
     }
 
-    /// Number of rows before `end` that extent, selection and limit include.
+    /// Number of rows before `end` that are within the extent, the selection and the limit.
     public func count(upTo end: UInt64) -> UInt64 {
         let last = min(end, self.end)
         return selection.count(in: part.firstRow..<max(part.firstRow, last))
     }
 
-    /// The campaign's unreserved rows between a chunk and a later one, or the end; nil if there are
-    /// none.
+    /// The campaign's unreserved rows after one chunk and before the next, or up to the end of the
+    /// list; nil if there are none.
     public func open(
         after previous: ChunkReservation?, before next: ChunkReservation?
     ) -> ListExtent? {
@@ -51,17 +51,17 @@ public struct CampaignRows: Hashable, Sendable {
         return gap
     }
 
-    /// Number of the campaign's unreserved rows between `row` and the next chunk, or the end of the
+    /// Number of the campaign's unreserved rows from `row` up to the next chunk or the end of the
     /// list.
     ///
-    /// - Parameter end: First row of the next chunk, or the row behind the list's last one.
+    /// - Parameter end: First row of the next chunk, or the number of rows of the list.
     public func openCount(from row: UInt64, to end: UInt64) -> UInt64 {
         selection.count(in: row..<max(row, min(end, self.end)))
     }
 }
 
-/// Selection of a list's rows: all, or every `divisor`-th (`--shard K/N` of a list that cannot be
-/// cut by bytes).
+/// Selection of a list's rows: all rows, or every `divisor`-th row (`--shard K/N` of a list that
+/// cannot be divided by bytes).
 public struct RowSelection: Hashable, Sendable {
     /// Number of shards; 1 for all rows.
     public var divisor: UInt64

@@ -1,9 +1,10 @@
 import Synchronization
 
-/// The chunks of a run: a fixed number, created when first needed and then reused.
+/// Pool of a run's chunks. Their number is fixed; each is created when it is first needed, and then
+/// reused.
 ///
-/// The limit bounds the memory used for a list, whatever the list's size: when all chunks are in
-/// use, the reader of the list waits.
+/// So the memory for a list is bounded, whatever the list's size. When all chunks are in use, the
+/// reader of the list waits.
 public final class ChunkPool: Sendable {
     private struct State {
         var idle: [RowChunk] = []
@@ -15,7 +16,7 @@ public final class ChunkPool: Sendable {
     /// Maximum number of chunks.
     let limit: Int
 
-    /// Number of chunks for a list with one reader: one that it holds, and two for the row
+    /// Number of chunks for a list with one reader: one for the reader, and two for the row
     /// splitter.
     public static let oneReader = 3
 
@@ -36,7 +37,7 @@ public final class ChunkPool: Sendable {
         }
     }
 
-    /// Returns a chunk that is no longer read to the pool.
+    /// Returns a chunk to the pool. Nothing may read the chunk after this call.
     public func giveBack(_ chunk: RowChunk) {
         chunk.reset()
         state.withLock { state in

@@ -1,7 +1,7 @@
 /// A range of whole rows of the list, as recorded in the ledger.
 ///
-/// Written and synced before any of its rows is sent. A later run that continues the chunk reserves
-/// exactly the same rows and bytes again.
+/// A reservation is written and synced before any of its rows is sent. A later run that continues
+/// the chunk reserves exactly the same rows and bytes.
 public struct ChunkReservation: Hashable, Sendable {
     /// Number of the first row, counted from 0 over the whole list.
     public var firstRow: UInt64
@@ -17,7 +17,7 @@ public struct ChunkReservation: Hashable, Sendable {
     public var lineCount: UInt64
     /// Hash of the chunk's bytes, or `unknownHash`.
     public var hash: UInt64
-    /// States whose rows this reservation reopens.
+    /// States of rows that this reservation reopens.
     public var reopens: ReopenedStates
 
     /// Hash of a chunk whose bytes are not compared, because devices were erased from it.
@@ -55,8 +55,8 @@ public struct ChunkReservation: Hashable, Sendable {
             byteOffset: byteOffset + byteCount, row: rows.upperBound, line: firstLine + lineCount)
     }
 
-    /// Whether the chunk can follow `previous` in a list, or be the first of an extent; in both
-    /// cases within that extent.
+    /// Whether the chunk lies within `part` and follows `previous`; if `previous` is nil, whether
+    /// it can be the first chunk of `part`.
     public func follows(_ previous: ChunkReservation?, within part: ListExtent) -> Bool {
         let end = byteOffset + byteCount
         let start = previous.map { $0.byteOffset + $0.byteCount } ?? part.byteOffset
@@ -64,8 +64,8 @@ public struct ChunkReservation: Hashable, Sendable {
             && rows.upperBound <= part.endRow ?? .max && end <= part.endByteOffset ?? .max
     }
 
-    /// Whether both describe the same rows of the same bytes, regardless of the states they reopen.
-    /// An unknown hash fits any other.
+    /// Whether both reservations describe the same rows and bytes, regardless of the states that
+    /// they reopen. An unknown hash equals any other.
     public func hasSameBounds(as other: ChunkReservation) -> Bool {
         var copy = other
         copy.reopens = reopens

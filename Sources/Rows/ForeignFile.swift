@@ -21,7 +21,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case jsonArray
     case jsonDocument
 
-    /// Detects a file that no list reader can read; nil if there is no sign of one.
+    /// Detects a file that no list reader can read; nil if nothing indicates such a file.
     ///
     /// - Parameters:
     ///   - bytes: Beginning of the file, decompressed, with at least its first line if possible.
@@ -39,8 +39,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         text = text.drop { $0 <= 0x20 }
         if text.first == UInt8(ascii: "[") { return .jsonArray }
         guard text.first == UInt8(ascii: "{") else { return nil }
-        // An object that spans lines is not JSON Lines, unless the next line begins another object:
-        // then only one row is broken.
+        // An object that spans lines is not JSON Lines. If the next line begins another object, the
+        // list is JSON Lines with a broken row.
         let line = text.prefix { $0 != UInt8(ascii: "\n") }.filter { $0 > 0x20 }
         guard line == [UInt8(ascii: "{")] else { return nil }
         let next = text.dropFirst().first { $0 > 0x20 }
@@ -62,7 +62,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         return text.contains("[Content_Types].xml") || text.contains("xl/")
     }
 
-    /// Detects UTF-16 without a mark: text in which every second byte is 0, as for ASCII.
+    /// Detects UTF-16 without a mark: text in which every second byte is 0, as it is for ASCII
+    /// characters.
     private static func unmarkedUTF16(_ bytes: [UInt8]) -> ForeignFile? {
         let pairs = min(bytes.count, 64) / 2
         guard pairs >= 2 else { return nil }
@@ -73,8 +74,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         return isText(low: 1, high: 0) ? .utf16BigEndian : nil
     }
 
-    /// Whether the bytes begin with a tar header: 512 bytes that contain their checksum
-    /// (POSIX.1-2017, pax, "ustar Interchange Format"). The oldest archives have no mark.
+    /// Whether the bytes begin with a tar header: 512 bytes that contain their own checksum
+    /// (POSIX.1-2017, pax, "ustar Interchange Format"). The oldest archives have no other mark.
     private static func isTar(_ bytes: [UInt8]) -> Bool {
         let (headerCount, sumRange) = (512, 148..<156)
         guard bytes.count >= headerCount, bytes[0] != 0 else { return false }
@@ -86,7 +87,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
                 return false
             }
         }
-        // The checksum field itself counts as blanks.
+        // The bytes of the checksum field count as blanks.
         let sum = bytes[..<headerCount].enumerated().reduce(0) { sum, next in
             sum + (sumRange.contains(next.offset) ? 0x20 : Int(next.element))
         }

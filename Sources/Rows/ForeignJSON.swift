@@ -1,4 +1,4 @@
-/// A JSON document that is not JSON Lines, by the location of its rows.
+/// Kind of a JSON document that is not JSON Lines, with the location of its rows.
 public enum ForeignJSON: Sendable, Equatable {
     /// An array of objects, under these keys.
     case rows(path: [String], tokenKey: String?)
@@ -9,7 +9,7 @@ public enum ForeignJSON: Sendable, Equatable {
     /// Another document.
     case other
 
-    /// Maximum depth at which an array is searched for.
+    /// Maximum depth to which the search for an array goes.
     private static let depthLimit = 4
 
     /// Classifies a JSON document; nil if the text does not begin like one.
@@ -38,7 +38,7 @@ public enum ForeignJSON: Sendable, Equatable {
     private static func object(_ path: [String], _ reader: inout Reader) -> ForeignJSON {
         while reader.next() == UInt8(ascii: "\""), let key = reader.string() {
             if ForeignToken.isLongToken(key) { return path.isEmpty ? .tokenKeys : .other }
-            // A key with other characters would have to be escaped in a command.
+            // A key with other characters would need escapes in a command.
             guard let name = plainName(key), reader.next() == UInt8(ascii: ":") else {
                 return .other
             }
@@ -78,8 +78,8 @@ public enum ForeignJSON: Sendable, Equatable {
             return text[offset - 1]
         }
 
-        /// Returns the contents of a string whose opening quote was read; nil if it has escapes or
-        /// no end.
+        /// Returns the contents of a string after its opening quote; nil if the string has escapes
+        /// or no end.
         mutating func string() -> ArraySlice<UInt8>? {
             let start = offset
             while offset < text.count, text[offset] != UInt8(ascii: "\"") {
@@ -91,7 +91,7 @@ public enum ForeignJSON: Sendable, Equatable {
             return text[start..<offset - 1]
         }
 
-        /// Moves behind the comma that follows a number or a literal.
+        /// Moves past the comma that follows a number or a literal.
         mutating func skipScalar() -> Bool {
             while offset < text.count, text[offset] != UInt8(ascii: ",") {
                 if Array("{}[]\"".utf8).contains(text[offset]) { return false }
@@ -135,7 +135,7 @@ public enum ForeignJSON: Sendable, Equatable {
         switch self {
         case .rows(let path, let key):
             let keys = path.map { "[\"\($0)\"]" }.joined()
-            // jq 1.6 and earlier change large numbers.
+            // jq 1.6 and earlier versions change large numbers.
             let program =
                 "import json; [print(json.dumps(r)) for r in json.load(open(0,\"rb\"))\(keys)]"
             let name =

@@ -1,5 +1,5 @@
 extension ForeignToken {
-    /// Typographic quotes, besides those that programs write.
+    /// Typographic quotes that people or text editors put around a token.
     private static let textQuotes = ["“", "”", "„", "‘", "’", "«", "»"].map { Array($0.utf8) }
 
     static func isQuoted(_ word: [UInt8]) -> Bool {
@@ -20,7 +20,8 @@ extension ForeignToken {
             && isToken(word[2...])
     }
 
-    /// `COPY` doubles the backslash.
+    /// Whether a word is a device token after `\x` or `\\x`. `COPY` of PostgreSQL doubles the
+    /// backslash.
     static func isBackslashed(_ word: [UInt8]) -> Bool {
         let rest = word.drop { $0 == UInt8(ascii: "\\") }
         return rest.count < word.count && rest.first == UInt8(ascii: "x")
@@ -106,12 +107,11 @@ extension ForeignToken {
         return words.allSatisfy { isLongToken($0) } ? words.count : 0
     }
 
-    /// Maximum number of columns that a table without a header can have; a line with more tokens is
-    /// not a row.
+    /// Maximum number of columns of a table without a header. A line with more tokens is not a row.
     private static let columnLimit = 8
 
-    /// Whether the first line of a list consists of device tokens that cannot be the columns of a
-    /// row, because they are too many or the list has no other line.
+    /// Whether the first line of a list consists of device tokens that are not the columns of a
+    /// row: there are too many of them, or several in a list without another line.
     ///
     /// - Parameters:
     ///   - firstBytes: Beginning of the decoded list.
@@ -137,7 +137,7 @@ extension ForeignToken {
         return countTokens(whole) > 1
     }
 
-    /// Whether a token is split into eight or more groups of digits; a UUID has five.
+    /// Whether a token is split into eight or more groups of digits. A UUID has five groups.
     static func isGrouped(_ word: [UInt8], by separator: Unicode.Scalar) -> Bool {
         let groups = word.split(
             separator: UInt8(ascii: separator), omittingEmptySubsequences: false)
@@ -145,7 +145,8 @@ extension ForeignToken {
             && isLongToken(groups.joined().map { $0 })
     }
 
-    /// Whether a text has an instance name, a colon, and far more characters than a device token.
+    /// Whether a text is an instance name, a colon, and far more characters than a device token
+    /// has.
     static func isFirebase(_ word: [UInt8]) -> Bool {
         guard word.count >= 100, let colon = word.firstIndex(of: UInt8(ascii: ":")), colon > 0
         else {
@@ -170,7 +171,7 @@ extension ForeignToken {
             word[digits.count...].allSatisfy({ $0 == UInt8(ascii: "=") })
         else { return false }
         return digits.allSatisfy { isLetterOrDigit($0) || Array("+/-_".utf8).contains($0) }
-            // Only digits and hyphens are not base64.
+            // Digits and hyphens alone are not base64.
             && digits.contains { isLetterOrDigit($0) && !isDigit($0) }
     }
 
@@ -188,9 +189,9 @@ extension ForeignToken {
 
     // MARK: Commands
 
-    /// Program that changes lines of this kind; nil if there is none.
+    /// Program that converts lines of this kind to device tokens; nil if there is none.
     ///
-    /// Any other line must stay unchanged, so that nothing becomes a device token by accident.
+    /// It must leave any other line unchanged, so that no other text becomes a device token.
     var filter: String? {
         let digits = "[[:xdigit:]]{\(Self.longDigitCount),}"
         switch self {

@@ -37,7 +37,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
     /// A UUID: the identifier of a device or an installation.
     case uuid
 
-    /// Minimum number of digits of a token that is recognized by the characters around it.
+    /// Minimum number of digits of a token that is recognized by other characters around it.
     static let longDigitCount = 32
 
     /// Number of bytes that suffice to classify a text.
@@ -73,7 +73,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
 
     static func isToken(_ text: ArraySlice<UInt8>) -> Bool { TokenText.isToken(text) }
 
-    /// Whether a text consists of digits only, as many as device tokens have.
+    /// Whether a text consists only of digits, and of as many as a device token has.
     static func isLongToken(_ text: some Collection<UInt8>) -> Bool {
         text.count >= longDigitCount && text.count <= TokenText.maximumDigitCount
             && text.count.isMultiple(of: 2) && text.allSatisfy(isDigit)
@@ -86,7 +86,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
 
     static func isDigit(_ byte: UInt8) -> Bool { Unicode.Scalar(byte).properties.isASCIIHexDigit }
 
-    /// Description of such texts, in the plural.
+    /// Name of texts of this kind, in the plural.
     public var name: String {
         switch self {
         case .base64: "device tokens in base64"
@@ -123,7 +123,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
     /// Whether the advice ends with a command.
     public func hasCommand(isColumn: Bool) -> Bool { filter != nil && !isColumn }
 
-    /// Advice for whole lines, and for a column.
+    /// Advice for lists of lines, and for lists with columns.
     private var advice: (lines: String, column: String) {
         switch self {
         case .base64:

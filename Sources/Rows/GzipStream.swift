@@ -1,7 +1,7 @@
 internal import CBroadsideZlib
 
-/// zlib's state for one direction of a gzip file, at a fixed address because zlib points back to
-/// it.
+/// zlib's state for compressing or decompressing a gzip file. Its address is fixed, because zlib
+/// keeps a pointer to it.
 @safe struct GzipStream: ~Copyable {
     enum Direction {
         case pack
@@ -17,7 +17,7 @@ internal import CBroadsideZlib
     }
 
     private static let level: Int32 = 6
-    /// The largest window plus 16, which selects gzip's header and trailer only.
+    /// Largest window, plus 16: this selects gzip's header and trailer.
     private static let windowBits: Int32 = 15 + 16
     /// zlib's default memory level.
     private static let memoryLevel: Int32 = 8

@@ -2,14 +2,14 @@ internal import BroadsideSupport
 
 /// Shell commands that convert a file to a list, for messages.
 ///
-/// The output file has a new name, such as `list.fixed.csv` for `list.csv`, so that no command
+/// The output file gets a new name, such as `list.fixed.csv` for `list.csv`. So no command
 /// overwrites its input.
 public struct ListCommand: Sendable {
     /// Path of the file; nil for standard input.
     private let file: String?
     private let compression: ListCompression?
 
-    /// Command that writes each word of a line on its own line, without quotes.
+    /// Command that writes each word of its input on a line of its own, without quotes.
     public static let onePerLine = #"tr -s "\"',;| \t\r" '[\n*]'"#
 
     /// Creates commands for a list.
@@ -26,7 +26,7 @@ public struct ListCommand: Sendable {
     ///
     /// - Parameters:
     ///   - filter: The program and its arguments, quoted for a shell.
-    ///   - ending: File name extension of the result; nil: the list's own.
+    ///   - ending: File name extension of the result; nil: that of the list.
     public func filter(_ filter: String, to ending: String? = nil) -> String {
         let output = shellWord(outputName(ending))
         let decompress: String? =
@@ -65,8 +65,8 @@ public struct ListCommand: Sendable {
         return "unzip -d lists \(Self.word(file.hasPrefix("-") ? "./" + file : file))"
     }
 
-    /// A path quoted for a shell. Messages escape control characters, so a name with some is
-    /// replaced by `FILE`.
+    /// Returns a path quoted for a shell. Messages escape control characters, so a path that has
+    /// some is replaced by `FILE`.
     private static func word(_ file: String) -> String {
         ForeignText.escaped(file) == file ? shellWord(file) : "FILE"
     }

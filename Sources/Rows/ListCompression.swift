@@ -7,7 +7,7 @@ public enum ListCompression: String, Sendable, CaseIterable {
 
     /// Detects the compression from the first four bytes of a file; nil if there is none.
     ///
-    /// No list begins like this, because the second byte of each mark is not text.
+    /// No list begins with one of these marks, because the second byte of each mark is not text.
     public static func detect(_ bytes: [UInt8]) -> ListCompression? {
         if bytes.starts(with: [0x1f, 0x8b]) { return .gzip }
         if bytes.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) { return .zstd }

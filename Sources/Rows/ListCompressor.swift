@@ -23,7 +23,7 @@ public struct ListCompressor: ~Copyable {
     ///
     /// - Parameters:
     ///   - input: Any number of bytes.
-    ///   - isLast: Whether the file ends with them; nothing may follow.
+    ///   - isLast: Whether the file ends with these bytes. No call may follow then.
     ///   - sink: Receives the compressed bytes, one piece at a time.
     public mutating func encode<Failure>(
         _ input: RawSpan, isLast: Bool, to sink: (RawSpan) throws(Failure) -> Void

@@ -7,8 +7,8 @@ internal import CBroadsideZstd
 ///     input ──▶ member, member, … zeros      (gzip)
 ///     input ──▶ frame, skippable frame, …    (zstd)
 ///
-/// Consumes as much input and fills as much output as possible; if nothing was produced and all
-/// input consumed, it needs more. The input may end only while `mayEnd` is true.
+/// Each call consumes as much input and fills as much output as possible. A call that consumes all
+/// input and produces nothing needs more input. The input may end only while `mayEnd` is true.
 public struct ListDecompressor: ~Copyable {
     /// Reason why input can't be decompressed.
     public enum Fault: Error, Hashable, Sendable {
@@ -26,8 +26,8 @@ public struct ListDecompressor: ~Copyable {
         public var produced: Int
     }
 
-    /// Maximum window of a zstd frame, which RFC 8878 (section 3.1.1.1.2) recommends that decoders
-    /// support. Levels up to 19 need no more.
+    /// Maximum window of a zstd frame. RFC 8878 (section 3.1.1.1.2) recommends that decoders
+    /// support it, and compression levels up to 19 need no more.
     public static let windowByteCountMax = 1 << windowLogMax
     private static let windowLogMax: Int32 = 23
 
@@ -39,7 +39,7 @@ public struct ListDecompressor: ~Copyable {
     private let format: Format
     private var state = MemberState()
 
-    /// Whether the input may end here, behind a whole member or frame.
+    /// Whether the input may end here: at the end of a member or frame.
     public var mayEnd: Bool { state.isBetween }
 
     /// Creates a decompressor for a file, from its first byte.
@@ -50,17 +50,17 @@ public struct ListDecompressor: ~Copyable {
         }
     }
 
-    /// Decompresses input into output, until either is used up.
+    /// Decompresses input into output, until all input is consumed or the output is full.
     ///
     /// - Parameters:
-    ///   - input: Bytes that follow those consumed so far; empty at the end, to get the remaining
-    ///     output.
+    ///   - input: Bytes that follow those consumed so far. At the end, empty input returns the rest
+    ///     of the output.
     ///   - output: At least one byte of memory.
     public mutating func decode(
         _ input: RawSpan, into output: UnsafeMutableRawBufferPointer
     ) throws(Fault) -> Progress {
         var progress = Progress(consumed: 0, produced: 0)
-        // Behind a whole member or frame, a step without input would begin another one.
+        // At the end of a member or frame, a step without input would begin another one.
         while progress.produced < output.count,
             progress.consumed < input.byteCount || (!state.isBetween && input.byteCount == 0)
         {
@@ -83,11 +83,11 @@ public struct ListDecompressor: ~Copyable {
 }
 
 extension ListDecompressor {
-    /// Position in a file relative to its members or frames.
+    /// State of decompression between or within the members or frames of a file.
     struct MemberState {
         /// Whether a whole member or frame has ended, so that the next one may begin.
         var isBetween = false
-        /// Whether zeros follow the last member, as on tapes; then nothing else may follow.
+        /// Whether zeros follow the last member, as on tapes. After zeros, nothing else may follow.
         var isPadding = false
 
         mutating func step(

@@ -7,7 +7,7 @@ public struct ListExtent: Codable, Hashable, Sendable {
     public var byteOffset: UInt64
     /// Line on which the extent begins, from 1.
     public var firstLine: UInt64
-    /// Row behind the last one; nil if the extent continues to the end of the list.
+    /// Number of the row after the last one; nil if the extent continues to the end of the list.
     public var endRow: UInt64?
     /// Offset in the decoded list at which the extent ends; nil if it continues to the end of the
     /// list.
@@ -25,7 +25,8 @@ public struct ListExtent: Codable, Hashable, Sendable {
         self.endByteOffset = endByteOffset
     }
 
-    /// Creates the extent between two positions; up to the end of the list if `end` is nil.
+    /// Creates the extent between two positions. If `end` is nil, it continues to the end of the
+    /// list.
     public init(from start: ListPosition, to end: ListPosition?) {
         self.init(
             firstRow: start.row, byteOffset: start.byteOffset, firstLine: start.line,
@@ -40,7 +41,8 @@ public struct ListExtent: Codable, Hashable, Sendable {
         ListPosition(byteOffset: byteOffset, row: firstRow, line: firstLine)
     }
 
-    /// Creates the gap between a chunk and a later one, or the end of `part`; nil if they adjoin.
+    /// Creates the gap between two chunks, or from a chunk to the end of `part`; nil if there is no
+    /// gap.
     public init?(
         after previous: ChunkReservation?, before next: ChunkReservation?, within part: ListExtent
     ) {
@@ -59,8 +61,8 @@ public struct ListExtent: Codable, Hashable, Sendable {
             endRow: endRow, endByteOffset: endByteOffset)
     }
 
-    /// Returns the rest of the extent behind rows that were read from its start; nil if nothing is
-    /// left.
+    /// Returns the rest of the extent after `read`, the rows at its start that were read; nil if
+    /// nothing is left.
     public func rest(behind read: ChunkReservation) -> ListExtent? {
         assert(read.firstRow >= firstRow, "what was read is in the gap")
         if let endRow, read.end.row >= endRow { return nil }

@@ -1,11 +1,11 @@
-/// A fault that makes the beginnings of later rows unknown, so that they are not read.
+/// Fault of a list after which it is unknown where rows begin. Rows after the fault are not read.
 public struct ListFault: Sendable, Equatable, Error {
     /// Kind of the fault.
     public enum Kind: Sendable, CaseIterable {
         /// A quote that opens a field is never closed.
         case openQuote
-        /// A field in quotes contains a line that is a row with a device token: its quote was never
-        /// closed.
+        /// A field in quotes contains a line that is itself a row with a device token. So the quote
+        /// was meant to be closed before that line.
         case rowInQuotes
         /// A carriage return without a line feed, in a list whose first line does not end with one.
         case loneReturn
@@ -22,8 +22,8 @@ public struct ListFault: Sendable, Equatable, Error {
         self.line = line
     }
 
-    /// Description of the fault and a fix that keeps the list's size, which a resume compares: a
-    /// sentence without a full stop.
+    /// Message that describes the fault and how to fix it: a sentence without a full stop. The fix
+    /// keeps the list's size, which a resume compares.
     public var message: String {
         switch kind {
         case .openQuote:

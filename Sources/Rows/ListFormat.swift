@@ -21,8 +21,8 @@ public enum ListFormat: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether a field in quotes may span lines. With tabs, most writers treat quotes as text and
-    /// leave them unclosed.
+    /// Whether a field in quotes may span lines. In tab-separated lists it may not, because most
+    /// writers treat quotes as text and leave them unclosed.
     var quotesSpanLines: Bool { self == .csv || self == .semicolonCSV }
 
     /// Name of the format for users, without the separator.
@@ -36,7 +36,7 @@ public enum ListFormat: String, Sendable, CaseIterable {
 
     /// Whether `byte` may occur in a blank line.
     ///
-    /// In TSV a tab separates empty fields, and a line of them is a row.
+    /// In TSV a tab separates empty fields, so a line of tabs is a row.
     func isBlank(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\r")
             || (byte == UInt8(ascii: "\t") && self != .tsv)
@@ -44,13 +44,14 @@ public enum ListFormat: String, Sendable, CaseIterable {
 }
 
 extension ListFormat {
-    /// Detects the format from a file's name or else from its first bytes.
+    /// Detects the format from a file's name. If the name does not decide, the file's first bytes
+    /// do.
     ///
     /// - Parameters:
-    ///   - fileName: Extensions `.gz` and `.zst` are ignored; `.csv`, `.tsv`, `.tab`, `.jsonl` and
-    ///     `.ndjson` decide.
+    ///   - fileName: The extensions `.csv`, `.tsv`, `.tab`, `.jsonl` and `.ndjson` decide. `.gz`
+    ///     and `.zst` after them are ignored.
     ///   - firstBytes: Beginning of the decoded list, with its first line if possible.
-    ///   - tokenColumn: A first line with just this name is the header of a single column.
+    ///   - tokenColumn: Name of the column of tokens. A first line with only this name is a header.
     public static func detect(
         fileName: String = "", firstBytes: [UInt8], tokenColumn: String
     ) -> ListFormat {
@@ -90,9 +91,9 @@ extension ListFormat {
         return name.elementsEqual(column) || name.elementsEqual(quoted) ? .csv : .lines
     }
 
-    /// Separator of a list that is declared as CSV. A first line such as `sep=;` decides; otherwise
-    /// a semicolon if the header has one outside quotes and no comma. With both, the separator that
-    /// yields the wanted column is used.
+    /// Finds the separator of a list that is declared as CSV. A first line such as `sep=;` decides.
+    /// Otherwise the separator is a semicolon if the header has one outside quotes and has no
+    /// comma. If the header has both, the separator that yields the wanted column is used.
     ///
     /// - Parameter firstBytes: Beginning of the decoded list, with its header if possible.
     public static func separator(_ firstBytes: [UInt8], tokenColumn: String) -> ListFormat {
@@ -120,7 +121,7 @@ extension ListFormat {
         return !hasToken(.csv) && hasToken(.semicolonCSV) ? .semicolonCSV : .csv
     }
 
-    /// Whether a line has one word between blanks, so that a tab in it separates no fields.
+    /// Whether a line has only one word between blanks. A tab in such a line separates no fields.
     private static func isOneToken(_ line: ArraySlice<UInt8>) -> Bool {
         let words = line.split { $0 <= 0x20 }
         return words.count == 1

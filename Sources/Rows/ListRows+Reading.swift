@@ -14,7 +14,7 @@ extension ListRows {
         while let row = reader.next() {
             let field = reader.field(0)
             if append(line: row.line, { reader.readToken(field, into: &$0) == nil }) { continue }
-            // The same excerpt that the ledger keeps of a settled row.
+            // The ledger keeps the same excerpt of a settled row.
             let text = TextExcerpt.of(reader.value(field))
             append(line: row.line, text: text.rawSpan, isToken: false)
         }

@@ -2,17 +2,18 @@ internal import BroadsideAPNs
 public import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// The rows of one chunk-sized part of the list, for an export: the line of each row, and the
-/// token's lower-case digits or the text in its place.
+/// The rows of one part of a list, for an export: the line of each row, and the token's lower-case
+/// digits or the text in place of a token. A part is no larger than a chunk.
 ///
-/// Created once and reused for one part after the other.
+/// One value is created and reused for all parts.
 @safe public struct ListRows: ~Copyable {
     /// Maximum number of rows of a part.
     static let countMax = ChunkReservation.rowCountMax
-    /// Maximum number of bytes of all texts of a part: a chunk has no more, and no text is longer
-    /// than its row.
+    /// Maximum number of bytes of all texts of a part. A chunk has no more bytes, and no text is
+    /// longer than its row.
     static let textByteCountMax = 1 << 16
-    /// Number of bytes allocated: reading a row may need space for a whole token.
+    /// Number of bytes allocated. It includes space for a whole token, which reading the last row
+    /// may need.
     private static let byteCountMax = textByteCountMax + TokenText.maximumDigitCount
 
     /// One entry per row: the line relative to the part's first one (32 bits), whether the text is
@@ -50,7 +51,7 @@ internal import BroadsideSupport
     /// Appends a row.
     ///
     /// - Parameters:
-    ///   - line: Line on which the row starts, not before the part's first one.
+    ///   - line: Line on which the row starts. It is not before the part's first line.
     ///   - text: A token's lower-case digits, or the list's text in its place.
     ///   - isToken: Whether the text is a token.
     public mutating func append(line: UInt64, text: RawSpan, isToken: Bool) {
@@ -78,9 +79,9 @@ internal import BroadsideSupport
     /// Appends a row if it has a token.
     ///
     /// - Parameters:
-    ///   - line: Line on which the row starts, not before the part's first one.
-    ///   - writeToken: Appends the token's lower-case digits and returns whether there is a token;
-    ///     if not, it appends nothing.
+    ///   - line: Line on which the row starts. It is not before the part's first line.
+    ///   - writeToken: Appends the token's lower-case digits, and returns true. If there is no
+    ///     token, appends nothing and returns false.
     /// - Returns: Whether there is a token.
     @inline(__always)
     mutating func append(line: UInt64, _ writeToken: (inout OutputRawSpan) -> Bool) -> Bool {

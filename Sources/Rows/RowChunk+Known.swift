@@ -1,14 +1,14 @@
 internal import BroadsidePrimitives
 
 extension ChunkPool {
-    /// Reads the bytes of a chunk recorded in a ledger, without splitting them: `RowReader` finds
-    /// the rows, and the caller compares their number with the ledger's.
+    /// Reads the bytes of a chunk that a ledger records. It does not search for row ends:
+    /// `RowReader` finds the rows, and the caller compares their number with the ledger's.
     ///
     /// - Parameters:
-    ///   - known: A chunk behind the list's start, and so without mark and header, of at most
-    ///     `RowChunk.capacity` bytes.
-    ///   - read: Sets bytes from an offset in the list on and returns their number; 0 at the list's
-    ///     end.
+    ///   - known: A chunk after the list's start, so that it has no mark and no header. It has at
+    ///     most `RowChunk.capacity` bytes.
+    ///   - read: Reads bytes at an offset in the list, and returns their number; 0 at the end of
+    ///     the list.
     /// - Returns: The chunk; nil if the list has other bytes at its offset.
     public func read<Failure>(
         _ known: ChunkReservation,
@@ -35,7 +35,7 @@ extension ChunkPool {
 }
 
 extension RowChunk {
-    /// Sets the position of a known chunk and reads as many of its bytes as there are.
+    /// Sets the position of a known chunk, and reads its bytes up to the end of the list.
     fileprivate func fill<Failure>(
         _ known: ChunkReservation,
         by read: (UInt64, UnsafeMutableRawBufferPointer) throws(Failure) -> Int

@@ -1,36 +1,37 @@
 /// A range of whole rows of a token list, in its own memory: the unit of work.
 ///
-/// One holder at a time: the row splitter fills a chunk, a reactor reads it, and it returns to its
-/// pool. Nothing is locked, because a chunk is never shared. Its memory is accessed only through
-/// `bytes` and by this module's row splitter and readers.
+/// A chunk has one holder at a time, so that no lock is needed: the row splitter fills it, a
+/// reactor reads it, and it returns to its pool. Its memory is accessed only through `bytes`, and
+/// by the row splitter and the readers in this module.
 @safe public final class RowChunk: @unchecked Sendable {
     /// Maximum number of bytes of a chunk with several rows. A single row may have more.
     public static let capacity = 64 * 1_024
-    /// Maximum number of bytes of a row, without its line feed; a longer one is malformed.
+    /// Maximum number of bytes of a row, without its line feed. A longer row is malformed.
     public static let rowByteCountMax = 1 << 20
     /// Maximum number of bytes stored of a single row, with its line feed.
     public static let storedCountMax = rowByteCountMax + 1
 
     /// Position of the chunk in the list: offset, number of its first row, and first line.
     public internal(set) var start = ListPosition()
-    /// Number of rows, without blank lines.
+    /// Number of rows. Blank lines are not rows.
     public internal(set) var rowCount = 0
     /// Number of bytes of the list that the chunk covers.
     public internal(set) var byteCount: UInt64 = 0
     /// Number of lines that the chunk covers, including blank ones and those inside quotes.
     var lineCount: UInt64 = 0
-    /// Hash of the covered bytes: `MixingHash` of the stored ones, extended by the others.
+    /// Hash of the covered bytes: `MixingHash` of the stored bytes, extended by the bytes that are
+    /// not stored.
     public internal(set) var hash: UInt64 = 0
-    /// Number of stored bytes: `byteCount`, or less if the chunk is overlong.
+    /// Number of stored bytes: all `byteCount` bytes, or fewer if the chunk is overlong.
     var storedCount = 0
     /// Whether the chunk is a single row of more than `rowByteCountMax` bytes.
     var isOverlong = false
 
-    /// Disposition of each row; nil: all rows are sent.
+    /// What to do with each row; nil: all rows are sent.
     public var dispositions: [RowDisposition]?
-    /// Number of times that earlier runs sent each row; nil: none was sent.
+    /// Number of attempts of earlier runs for each row; nil: no row was sent.
     public var attempts: [UInt16]?
-    /// For a resumed run: settled states whose rows are sent again.
+    /// States of settled rows that this run sends again.
     public var reopens: ReopenedStates = []
 
     // SAFETY: `room` bytes owned by this chunk, freed in `deinit`, of which the holder has set
@@ -103,8 +104,9 @@
 }
 
 extension RowChunk {
-    /// Whether the chunk has the hash that the ledger recorded. An unknown hash fits, and stays
-    /// unknown in the chunk, so that a run reserves it again as it was.
+    /// Returns whether the chunk has the hash that the ledger recorded. If the recorded hash is
+    /// unknown, returns true and sets the chunk's hash to unknown, so that a run reserves it
+    /// unchanged.
     public func takeHash(of known: ChunkReservation) -> Bool {
         if known.hash == ChunkReservation.unknownHash { hash = known.hash }
         return hash == known.hash

@@ -1,25 +1,26 @@
 public import BroadsideAPNs
 
-/// Treatment of one row of a chunk by a run.
+/// What a run does with one row of a chunk.
 public enum RowDisposition: Hashable, Sendable {
     /// The row is sent.
     case send
-    /// The row is passed over: it is settled, belongs to another shard, or is in doubt beyond the
-    /// limit, and then stays in doubt.
+    /// The row is neither sent nor settled. It is settled already, it belongs to another shard, or
+    /// it is beyond the limit and stays in doubt.
     case settled
     /// The row is settled as `unknown`, without being sent.
     case becomesUnknown
-    /// The row is sent although it may have been sent before. It stays in doubt until then.
+    /// The row is sent, although it may have been sent before. Until then, it stays in doubt.
     case sendAgain
     /// The row is settled as `skipped`, without being sent.
     case skipped(SkipReason)
-    /// The row is passed over: it is provably unsent, and beyond the limit. Its chunk is reserved
-    /// again for other rows, so the row has to be released again.
+    /// The row is neither sent nor settled: it is beyond the limit and provably unsent. Its chunk
+    /// is reserved again for other rows, so the row has to be released again.
     case beyondLimit
-    /// The row is passed over: it is provably unsent, and due at a later time. Its chunk is reserved
-    /// for other rows, so the row has to be released.
+    /// The row is neither sent nor settled: it is due at a later time and provably unsent. Its
+    /// chunk is reserved for other rows, so the row has to be released.
     case notDue
-    /// The row is settled as `invalid` with this reason, which its token does not show.
+    /// The row is settled as `invalid` with this reason, for example because of another column than
+    /// its token.
     case invalid(Reason)
 
     /// Whether the run sends the row.

@@ -4,15 +4,16 @@ import BroadsideSupport
 public struct RowLayout: Sendable, Equatable {
     /// Format of the list.
     public let format: ListFormat
-    /// Names of the wanted columns, each column once; a row's field `i` is the column `names[i]`.
+    /// Names of the wanted columns, without duplicates. Field `i` of a row is the column
+    /// `names[i]`.
     public let names: [String]
-    /// For delimited formats, the index of each wanted column in a row; otherwise empty.
+    /// For delimited formats, the position of each wanted column in a row; otherwise empty.
     let columnIndices: [Int]
-    /// For delimited formats, the number of columns of the header, because a row with more is
-    /// malformed; otherwise 0.
+    /// For delimited formats, the number of columns of the header; otherwise 0. A row with more
+    /// columns is malformed.
     let columnCount: Int
-    /// Requested names that differ from an earlier requested name only in case, and therefore name
-    /// the same column.
+    /// Requested names that differ only in case from an earlier requested name, and so name the
+    /// same column.
     private let aliases: [String: Int]
 
     /// Layout of a list without columns: field 0 is the whole line.
@@ -22,13 +23,12 @@ public struct RowLayout: Sendable, Equatable {
 
     /// Finds the columns `names` in a list.
     ///
-    /// A column is found by its exact name, otherwise without regard to case if that is
-    /// unambiguous. JSON Lines have no header, and keys must match exactly.
+    /// A column is found by its exact name. If there is none, case is ignored, as long as only one
+    /// column matches. In JSON Lines, which have no header, keys must match exactly.
     ///
     /// - Parameters:
-    ///   - names: Distinct names; for `lines` only the first is used, as the name of the whole
-    ///     line.
-    ///   - header: Text of the header as the row splitter returns it, for delimited formats.
+    ///   - names: Distinct names. For `lines` only the first name is used, for the whole line.
+    ///   - header: Text of the header as `RowSplitter` returns it, for delimited formats.
     /// - Throws: The first error in the header.
     public init(
         format: ListFormat, names: [String], header: [UInt8]? = nil
@@ -74,7 +74,8 @@ public struct RowLayout: Sendable, Equatable {
         self.aliases = aliases
     }
 
-    /// Criteria for a row inside quotes; nil if no field can span lines.
+    /// Criteria by which a line inside quotes is recognized as a row; nil if no field can span
+    /// lines.
     public var shape: RowShape? {
         guard format.quotesSpanLines, let separator = format.separator else { return nil }
         return RowShape(
@@ -88,9 +89,9 @@ public struct RowLayout: Sendable, Equatable {
 
     /// Reason why columns are not found in a header.
     public enum HeaderError: Error, Equatable {
-        /// The header has no such column; and the names it has.
+        /// The header has no column of this name; with the names that it has.
         case missing(String, columns: [String])
-        /// Several columns match the name except for case.
+        /// Several columns match the name if case is ignored.
         case ambiguous(String, columns: [String])
         /// Two columns have this name.
         case twice(String)

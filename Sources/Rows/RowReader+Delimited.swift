@@ -25,7 +25,7 @@ extension RowReader {
         return Row(index: 0, number: 0, line: firstLine, start: start, count: textEnd - start)
     }
 
-    /// Returns a malformed row, whose end `RowScanner` determines.
+    /// Returns a malformed row. `RowScanner` determines where it ends.
     private mutating func malformedRow(_ start: Int, _ firstLine: UInt64) -> Row {
         var scanner = RowScanner(format: columns.format)
         var scan = start
@@ -52,7 +52,7 @@ extension RowReader {
         if index >= 0 { setField(Int(index), field) }
     }
 
-    /// Sets the wanted fields of a well-formed row, and moves behind the row.
+    /// Sets the wanted fields of a well-formed row, and moves to the next row.
     ///
     /// - Returns: End of the row's text; nil if the row is malformed.
     @inline(__always)
@@ -108,11 +108,11 @@ extension RowReader {
         }
     }
 
-    /// Finds the separator before the next field in quotes, or the row's line feed or the text's
-    /// end if that comes first. For use behind the last wanted field, where only quotes and the
-    /// number of fields matter.
+    /// Finds the separator before the next field in quotes. Returns the row's line feed or the end
+    /// of the text instead if that comes first. Used after the last wanted field, where only quotes
+    /// and the number of fields matter.
     ///
-    /// - Parameter column: Increases by the number of fields that end before the result.
+    /// - Parameter column: Grows by the number of fields that end before the result.
     @inline(__always)
     private func endOrQuotedField(
         _ text: RawSpan, from start: Int, _ separator: UInt8, _ column: inout Int
@@ -136,7 +136,7 @@ extension RowReader {
         }
     }
 
-    /// Not inlined, to keep the loop over fields short.
+    /// Counts separators. It is not inlined, so that the loop over fields stays short.
     @inline(never)
     private func countSeparators(
         _ text: RawSpan, _ start: Int, _ stop: Int, _ separator: UInt8
@@ -148,7 +148,8 @@ extension RowReader {
         column < columns.fieldAtColumn.count && columns.fieldAtColumn[column] >= 0
     }
 
-    /// Reads a field in quotes and counts its line ends; `cursor` ends behind the closing quote.
+    /// Reads a field in quotes and counts its line ends. Afterwards `cursor` is after the closing
+    /// quote.
     ///
     /// - Returns: The field; nil if the quotes are not closed.
     private mutating func quoted(

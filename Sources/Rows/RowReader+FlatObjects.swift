@@ -2,16 +2,16 @@ import BroadsidePrimitives
 import BroadsideSupport
 
 extension RowReader {
-    /// Maximum nesting depth inside a value that is skipped here.
+    /// Maximum nesting depth of a value that `passValue` skips.
     private static let depthMax = 100
 
     /// Reads the line at `start` in one pass if it has the usual form: an object whose keys are
     /// plain ASCII, with no whitespace except spaces and tabs.
     ///
-    /// `readObject` would give such a line the same fields. All other lines, including malformed
-    /// ones, are left to it.
+    /// `readObject` would give such a line the same fields. It reads all other lines, including
+    /// malformed ones.
     ///
-    /// - Returns: End of the line's text, with `offset` behind the line; nil for other lines.
+    /// - Returns: End of the line's text; `offset` is then after the line. nil for other lines.
     @inline(__always)
     mutating func readFlatObject(_ start: Int) -> Int? {
         // SAFETY: nothing is opened or closed here.
@@ -74,7 +74,7 @@ extension RowReader {
         return stop
     }
 
-    /// Moves behind a value of any kind on one line.
+    /// Moves past a value of any kind that is on one line.
     ///
     /// - Returns: First token of the value; nil if the value is malformed, too deep, or spans
     ///   lines.

@@ -25,8 +25,8 @@ extension RowReader {
         return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
     }
 
-    /// Sets the wanted fields; false if the line from `start` to the text's end is not a JSON
-    /// object. The last of equal keys wins, even if they are escaped differently.
+    /// Sets the wanted fields of the line from `start` to the text's end; false if the line is not
+    /// a JSON object. The last of equal keys counts, even if they are escaped differently.
     private mutating func readObject(_ start: Int, _ text: RawSpan) -> Bool {
         setAll(.missing)
         decodedCount = 0
@@ -51,7 +51,7 @@ extension RowReader {
         }
     }
 
-    /// Sets the wanted fields if names may be paths: also reads keys inside objects.
+    /// Sets the wanted fields if names may be paths. Reads keys inside objects, too.
     @inline(never)
     private mutating func readPaths(
         _ paths: JSONPaths, _ tokenizer: inout JSONTokenizer, _ text: RawSpan
@@ -79,7 +79,7 @@ extension RowReader {
             body(name, &self)
             return
         }
-        // Space for both, so that the key does not move while the value is decoded.
+        // Space for key and value, so that the key does not move while the value is decoded.
         reserveDecoded(key.count + value.count)
         // A key that is not valid text names no column.
         guard
@@ -90,8 +90,8 @@ extension RowReader {
         body(all.extracting(decoded.start..<decoded.start + decoded.count), &self)
     }
 
-    /// Sets the fields that get a key's value: the one with the key as its name, and those whose
-    /// path ends with the key.
+    /// Sets the fields that get the value of a key: the field with the key as its name, and fields
+    /// whose path ends with the key.
     private mutating func take(
         _ value: JSONTokenizer.Token, named name: RawSpan, depth: Int, _ paths: JSONPaths,
         _ text: RawSpan
@@ -112,7 +112,7 @@ extension RowReader {
                 made = field
                 setField(index, field)
             } else if !isLast {
-                // The value replaces that of an earlier equal key.
+                // The value replaces the value of an earlier equal key.
                 if !paths.isLiteral[index] { setField(index, .missing) }
                 if value.kind == .objectStart { paths.entered(index) }
             }
@@ -134,17 +134,18 @@ extension RowReader {
     }
 }
 
-/// Columns of JSON Lines inside objects: `device.token` is the key `token` of the object under the
-/// key `device`, unless the row has a key `device.token`, which takes precedence.
+/// Columns of JSON Lines that are keys inside objects. `device.token` is the key `token` of the
+/// object under the key `device`. If the row has a key `device.token` itself, that key takes
+/// precedence.
 ///
-/// Also holds the state of the current row, so that no row allocates.
+/// The state of the current row is kept here, too, so that reading a row allocates nothing.
 final class JSONPaths {
     private let segments: [[[UInt8]]]
     /// For each field, the number of segments that lead to the open object.
     private var matched: [Int]
     /// For each field, whether the row has a key that equals its whole name.
     var isLiteral: [Bool]
-    /// Maximum number of segments; deeper keys name no column.
+    /// Maximum number of segments of a path. Keys at a greater depth name no column.
     let depthMax: Int
 
     /// - Returns: nil if no name is a path.
@@ -167,7 +168,7 @@ final class JSONPaths {
         }
     }
 
-    /// Whether a key is the last segment of a field's path; nil if it does not continue the path.
+    /// Returns whether a key completes a field's path; nil if the key does not continue the path.
     func step(_ field: Int, _ key: RawSpan, depth: Int) -> Bool? {
         let path = segments[field]
         guard depth == matched[field] + 1, depth <= path.count else { return nil }

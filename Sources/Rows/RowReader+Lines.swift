@@ -25,7 +25,8 @@ extension RowReader {
         return Row(index: 0, number: 0, line: line, start: start, count: count)
     }
 
-    /// End of a line's text without the CR of a CRLF, which would cost the token's fast path.
+    /// End of a line's text without the CR of a CRLF. With the CR, reading the token would be
+    /// slower.
     @inline(__always)
     func withoutCarriageReturn(_ start: Int, _ stop: Int) -> Int {
         precondition(stop <= end && start >= 0)

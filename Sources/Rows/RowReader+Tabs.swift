@@ -1,22 +1,22 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Fields between tabs. Most programs that write them (`mysql -B`, `COPY`) do not quote, so a quote
-/// in a field is text. Others (spreadsheets, Python) quote some fields and double the quotes
-/// inside.
+/// Fields between tabs. Most programs that write such lists (`mysql -B`, `COPY`) use no quoting, so
+/// a quote in a field is text. Others (spreadsheets, Python) put some fields in quotes and double
+/// the quotes inside.
 ///
 /// - A row is a line.
-/// - A field that begins and ends with a quote, and whose other quotes are doubled, is unquoted; in
+/// - A field that begins and ends with a quote, and whose other quotes are doubled, is unquoted. In
 ///   any other field, quotes are text.
-/// - A field of just `\N` is a missing value.
+/// - The field `\N` is a missing value.
 /// - If a line has more fields than the header, tabs between quotes are text. If it still has more
-///   fields, it is malformed.
+///   fields after that, it is malformed.
 enum TabFields {
     static let tab = UInt8(ascii: "\t")
     private static let quote = UInt8(ascii: "\"")
 
-    /// End of the field that begins at `start`, if its tabs may be text: behind its closing quote,
-    /// if a tab or the line's end follows; otherwise the next tab or the line's end.
+    /// End of the field that begins at `start`, if its tabs may be text. That is after its closing
+    /// quote if a tab or the line's end follows, and otherwise at the next tab or the line's end.
     static func end(_ text: RawSpan, from start: Int, to stop: Int) -> Int {
         if start < stop, text.byte(at: start) == quote {
             var cursor = start + 1
@@ -88,8 +88,8 @@ extension RowReader {
         return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
     }
 
-    /// Sets the fields of a line with more fields than the header; tabs between quotes are text
-    /// here.
+    /// Sets the fields of a line with more fields than the header. Tabs between quotes are text in
+    /// such a line.
     @inline(never)
     private mutating func setTabbedWithQuotes(_ text: RawSpan, _ start: Int, _ stop: Int) {
         setAll(.missing)
@@ -119,7 +119,7 @@ extension RowReader {
         }
     }
 
-    /// Returns the field for a text that may be in quotes or a missing value.
+    /// Returns the field for a text that may be in quotes or may be a missing value.
     @inline(never)
     private mutating func special(
         _ plain: Field, _ text: RawSpan, _ start: Int, _ stop: Int

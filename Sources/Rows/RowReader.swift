@@ -3,9 +3,9 @@ internal import BroadsideSupport
 
 /// Reads the rows of one chunk after another, without allocation.
 ///
-/// Common to all formats, whose differences are in `RowReader+Lines.swift` and its neighbours; all
-/// produce rows with the same fields. `RowScanner` determines where rows end, and `readToken` what
-/// a token is; all code that reads lists uses them.
+/// This file has what all formats share. `RowReader+Lines.swift` and the files beside it read one
+/// format each, and produce rows with the same fields. `RowScanner` alone determines where rows
+/// end, and `readToken` alone decides what a token is.
 @safe public struct RowReader: ~Copyable {
     /// A row, by its position in chunk and list.
     public struct Row: Sendable, Equatable {
@@ -23,26 +23,26 @@ internal import BroadsideSupport
 
     /// A field of the row read last, as a range of its text.
     public struct Field: Sendable, Equatable {
-        /// Start of the text: in the chunk, or among the decoded texts of the row.
+        /// Start of the text: an offset in the chunk, or in the decoded texts of the row.
         var start: Int
         /// Number of bytes, without surrounding quotes and escapes.
         public var count: Int
         /// Form in which the list has the field.
         public var form: Form
 
-        /// Form of a field in the list.
+        /// How the list contains the field.
         public enum Form: UInt8, Sendable {
-            /// The row has no such column, or a JSON null in it.
+            /// The row has no such column, or the column is a JSON null.
             case missing
             /// Text as it is in the list.
             case plain
             /// Text that had doubled quotes or escapes and is among the decoded texts.
             case decoded
-            /// In JSON: an array or object, a string that is not valid text, or the row is not a
-            /// JSON object.
+            /// In JSON: the value is an array, an object, or a string that is not valid text; or
+            /// the row is not a JSON object.
             case unusable
-            /// The row breaks the rules of its format or has more fields than the header; the text
-            /// is the beginning of the row.
+            /// The row breaks the rules of its format, or has more fields than the header. The text
+            /// of the field is the beginning of the row.
             case malformed
         }
 
@@ -67,7 +67,7 @@ internal import BroadsideSupport
     public var line: UInt64 = 0
     var index = 0
     var firstNumber: UInt64 = 0
-    /// Whether the row read last was not complete at the end of the text.
+    /// Whether the last row read was incomplete at the end of the text.
     public var isRowOpen = false
     /// Current mode of reading rows.
     private var mode: Mode
@@ -79,7 +79,7 @@ internal import BroadsideSupport
     // through this value.
     private let fields: UnsafeMutablePointer<Field>
     let fieldCount: Int
-    /// For JSON Lines: paths of keys to columns inside objects; nil if there are none.
+    /// For JSON Lines: the wanted columns that are keys inside objects; nil if there are none.
     let paths: JSONPaths?
     /// Decoded texts of the row, one after another.
     // SAFETY: `decodedRoom` bytes owned by this reader, of which `decodedCount` are set; freed when
@@ -122,7 +122,7 @@ internal import BroadsideSupport
         unsafe decoded?.deallocate()
     }
 
-    /// Offset in the chunk behind the line end of the row read last.
+    /// Offset in the chunk after the line end of the last row read.
     public var position: Int { offset }
 
     /// Starts at the first row of a chunk, which stays alive until `close`.
@@ -139,7 +139,7 @@ internal import BroadsideSupport
         index = 0
     }
 
-    /// Starts at a row in bytes that the caller keeps alive; bytes before `start` may change.
+    /// Starts at a row in bytes that the caller keeps alive. Bytes before `start` may change.
     @unsafe public mutating func open(
         _ bytes: UnsafeRawPointer, from start: Int, count: Int, line: UInt64
     ) {
@@ -161,8 +161,8 @@ internal import BroadsideSupport
         return chunk.take()
     }
 
-    /// Returns the next row; nil at the chunk's end. Finds exactly the rows that the row splitter
-    /// counted.
+    /// Returns the next row; nil at the chunk's end. These are exactly the rows that the row
+    /// splitter counted.
     public mutating func next() -> Row? {
         while offset < end {
             let row: Row?
@@ -206,8 +206,8 @@ internal import BroadsideSupport
         unsafe looseText(field)
     }
 
-    /// Text of a field without a borrow of the reader, for a caller that changes the reader's owner
-    /// and reads no row meanwhile.
+    /// Text of a field, without borrowing the reader. The caller may change the value that contains
+    /// the reader, but must not read a row while it uses the text.
     @_lifetime(immortal) @inline(__always)
     @unsafe func looseText(_ field: Field) -> RawSpan {
         // SAFETY: neither the open text nor the decoded ones change before the next row is read.
@@ -219,7 +219,7 @@ internal import BroadsideSupport
             unchecked: Range(uncheckedBounds: (field.start, stop)))
     }
 
-    /// The whole open text, for a caller that sets fields while it reads the text.
+    /// The whole text being read, for a caller that sets fields while it reads.
     @unsafe var openText: RawSpan {
         // SAFETY: `end` bytes are set in it; the caller opens and closes nothing while it reads.
         @inline(__always) @_lifetime(immortal) get {
@@ -250,8 +250,8 @@ internal import BroadsideSupport
         return [UInt8](text(field))
     }
 
-    /// Writes the token in a field of the row read last to `digits`, in lower case. The only
-    /// function that decides whether a row has a token.
+    /// Writes the token in a field of the last row read to `digits`, in lower case. No other
+    /// function decides whether a row has a token.
     ///
     /// - Parameter digits: Space for `TokenText.maximumDigitCount` bytes.
     /// - Returns: Reason for a missing token; nil if there is a token.
@@ -270,7 +270,7 @@ internal import BroadsideSupport
         }
     }
 
-    /// Reserves memory for `count` bytes behind the decoded texts.
+    /// Reserves memory for `count` bytes after the decoded texts.
     mutating func reserveDecoded(_ count: Int) {
         let needed = decodedCount + count
         if needed <= decodedRoom { return }
@@ -285,11 +285,11 @@ internal import BroadsideSupport
         decodedRoom = larger
     }
 
-    /// Decodes a text of the row behind the other decoded ones.
+    /// Decodes a text of the row, and stores it after the other decoded texts.
     ///
     /// - Parameters:
-    ///   - count: Number of bytes of the encoded text. A decoded text is never longer, so all texts
-    ///     of a row fit into as many bytes as the row has.
+    ///   - count: Number of bytes of the encoded text. A decoded text is never longer, so that all
+    ///     texts of a row fit into the number of bytes of the row.
     ///   - decode: Appends the text; returns false if the bytes are not valid text.
     /// - Returns: The text; nil if the bytes are not valid text.
     mutating func decode(_ count: Int, _ decode: (inout OutputRawSpan) -> Bool) -> Field? {
@@ -317,7 +317,8 @@ internal import BroadsideSupport
         for index in 0..<fieldCount { setField(index, field) }
     }
 
-    /// Returns the only row of an overlong chunk, which holds just its beginning.
+    /// Returns the only row of an overlong chunk. The chunk contains only the beginning of that
+    /// row.
     private mutating func nextOverlong() -> Row? {
         let row = Row(index: 0, number: 0, line: line, start: offset, count: end - offset)
         setMalformed(offset, end)

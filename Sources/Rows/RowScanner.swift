@@ -1,8 +1,9 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Finds the ends of rows for all formats; no other code decides them. The code that splits rows
-/// into fields (`RowReader`) agrees with it on well-formed rows and uses it for all others.
+/// Finds the ends of rows, for all formats. No other code decides where a row ends: the code that
+/// splits rows into fields (`RowReader`) agrees on well-formed rows, and uses this scanner for all
+/// others.
 ///
 /// For formats whose quoted fields may span lines (RFC 4180):
 ///
@@ -15,16 +16,17 @@ import BroadsideSupport
 ///       LF in fieldStart or unquoted:    malformed ◀─────┘
 ///       the row's end                      └──LF──▶ the row's end
 ///
-/// - A quote opens at a field's first byte only; elsewhere it is text, so that `5" disk` does no
-///   harm.
-/// - Any byte behind a closing quote except a separator or a line break makes the row malformed: it
-///   ends at the next line feed, quotes or not, so that no other row is swallowed.
+/// - A quote opens a quoted field only as the field's first byte. Elsewhere it is text, as in `5"
+///   disk`.
+/// - A closing quote must be followed by a separator or a line break. Any other byte makes the row
+///   malformed: it ends at the next line feed, even inside quotes, so that it includes no other
+///   row.
 /// - A row that is open at the end of the text is malformed as well.
 /// - A line break is LF or CRLF, and at the end of the text CR.
 ///
-/// A checking scanner also finds faults that make a list unreadable (`fault`) and stops there:
-/// quotes that are never closed or have rows inside, and any other CR outside quotes. For other
-/// scanners, any other CR is text.
+/// A checking scanner also finds faults that make a list unreadable (`fault`), and stops there.
+/// Such faults are quotes that are never closed or that contain rows, and any other CR outside
+/// quotes. For a scanner that does not check, any other CR is text.
 public struct RowScanner {
     private enum State {
         case fieldStart
@@ -36,23 +38,25 @@ public struct RowScanner {
     }
 
     let format: ListFormat
-    /// Separator if quoted fields may span lines; 0 if a row is a line, whatever quotes it has.
+    /// Separator of fields if quoted fields may span lines. 0 if each line is a row, even inside
+    /// quotes.
     private let separator: UInt8
     private var state = State.fieldStart
     /// Number of line ends inside quotes so far, in the current row.
     private var innerLineCount: UInt64 = 0
-    /// Number of lines of the current row before the one with the latest opening quote.
+    /// Number of lines of the current row before the line with the latest opening quote.
     private var linesBeforeQuote: UInt64 = 0
 
     private let isChecking: Bool
-    /// Fault in the current row, with its line in the row, from 0; nothing behind it is scanned.
+    /// Fault in the current row, with its line in the row, from 0. Nothing after the fault is
+    /// scanned.
     public private(set) var fault: ListFault?
-    /// Offset of the next CR in the text, as far as it is known; `.max` if the scanner does not
-    /// check.
+    /// Offset of the next CR in the text, or the text's length if there is none; `.max` if the
+    /// scanner does not check.
     private var nextReturn = Int.max
-    /// Whether the text so far ends with a CR outside quotes, so that only a LF may follow.
+    /// Whether the text so far ends with a CR outside quotes. Then only a LF may follow.
     private var isReturnOpen = false
-    /// Current line inside quotes; nil if rows inside quotes are not searched for.
+    /// Current line inside quotes; nil if the scanner does not search for rows inside quotes.
     private let line: QuotedLine?
     /// Whether `line` has received part of the current line.
     private var isLineBegun = false
@@ -66,7 +70,8 @@ public struct RowScanner {
 
     /// Creates a scanner that checks.
     ///
-    /// - Parameter shape: Criteria for a row; nil: rows inside quotes are not searched for.
+    /// - Parameter shape: Criteria for a row inside quotes; nil: the scanner does not search for
+    ///   such rows.
     public init(checking format: ListFormat, shape: RowShape?) {
         self.init(format: format, isChecking: true, shape: shape)
     }
@@ -80,7 +85,7 @@ public struct RowScanner {
 
     /// End of a row or of a blank line.
     public struct RowEnd {
-        /// Offset behind the line feed.
+        /// Offset of the byte after the line feed.
         var offset: Int
         /// Number of lines of the row.
         public var lineCount: UInt64
@@ -88,8 +93,8 @@ public struct RowScanner {
         var isMalformed = false
     }
 
-    /// Prepares a text for `nextEnd`, from `scan` on. A checking scanner requires this call
-    /// whenever the text has grown or been replaced.
+    /// Prepares a text for `nextEnd`, from `scan` on. A checking scanner needs this call after each
+    /// change of the text.
     ///
     /// - Returns: false if there is a fault.
     public mutating func begin(_ text: RawSpan, from scan: Int) -> Bool {
@@ -101,16 +106,16 @@ public struct RowScanner {
         return fault == nil
     }
 
-    /// Whether `nextEnd` is needed to find faults in the text passed to `begin`. Not needed if rows
-    /// are lines and the text has no carriage return.
+    /// Whether `nextEnd` is needed to find faults in the text passed to `begin`. It is not needed
+    /// if each line is a row and the text has no carriage return.
     public func mustCheck(at text: RawSpan) -> Bool {
         separator != 0 || nextReturn < text.byteCount
     }
 
-    /// Returns the next row end from `scan` on. nil if there is none, with `scan` at the text's
-    /// end; also nil if there is a fault, after which this method must not be called again.
+    /// Returns the next row end from `scan` on; nil if there is none, with `scan` at the text's
+    /// end. Also nil if there is a fault. After a fault, this method must not be called again.
     ///
-    /// Continues where the last call stopped; `text` may be another piece of the same text.
+    /// The call continues where the previous one stopped. `text` may be the next piece of the list.
     public mutating func nextEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
         if separator != 0 { return nextDelimitedEnd(in: text, from: &scan) }
         guard let newline = find(UInt8(ascii: "\n"), in: text, scan, text.byteCount) else {
@@ -123,7 +128,7 @@ public struct RowScanner {
         return RowEnd(offset: scan, lineCount: 1)
     }
 
-    /// Ends the row at the text's end, `offset`; an open quote is a fault.
+    /// Ends the row at the text's end, which is at `offset`. An open quote is a fault.
     public mutating func endOfText(at offset: Int) -> RowEnd {
         let isMalformed: Bool
         switch state {
@@ -246,7 +251,7 @@ public struct RowScanner {
         line?.take(text, from: start, to: stop)
     }
 
-    /// Takes the beginning of a line inside quotes, whose rest is in the next text.
+    /// Receives the beginning of a line inside quotes. The next text has the rest of the line.
     private mutating func takeLine(_ text: RawSpan, _ untaken: Int, _ end: Int) {
         switch state {
         case .fieldStart, .unquoted: return
@@ -255,7 +260,7 @@ public struct RowScanner {
         }
     }
 
-    /// Advances the state by a byte behind a quote that may have closed a field.
+    /// Advances the state by the byte after a quote that may have closed a field.
     private mutating func step(_ byte: UInt8) {
         guard state == .quoteInQuoted else {
             state = .malformed
@@ -288,14 +293,14 @@ public struct RowScanner {
         nextReturn = find(UInt8(ascii: "\r"), in: text, start, text.byteCount) ?? text.byteCount
     }
 
-    /// Moves behind the carriage return before a line feed or at the text's end; false if another
-    /// one is a fault.
+    /// Moves past the carriage return before a line feed or at the text's end. Any other one is a
+    /// fault, for which the result is false.
     @inline(never)
     private mutating func passReturn(_ text: RawSpan, before newline: Int?) -> Bool {
         passReturn(text, from: 0, before: newline, upTo: newline ?? text.byteCount)
     }
 
-    /// Moves behind carriage returns outside quotes, between `start` and `stop`; false for a fault.
+    /// Moves past carriage returns outside quotes, between `start` and `stop`; false for a fault.
     @inline(never)
     private mutating func passReturn(
         _ text: RawSpan, from start: Int, before newline: Int?, upTo stop: Int

@@ -1,12 +1,13 @@
 import BroadsideAPNs
 import BroadsideSupport
 
-/// Criteria for a row with a device token in a line inside quotes, which shows that the quote was
-/// never closed.
+/// Criteria by which a line inside quotes is recognized as a row with a device token. Such a line
+/// shows that the quote was never closed.
 ///
-/// A line is a row if its token column has a token of at least 32 digits, or of at least 8 if the
-/// line has as many fields as the header. In an address, `1 Long Road` is not a token, `12345678`
-/// has no second field, and `2000, Antwerp` is too short.
+/// A line is a row if its token column has a token of at least 32 digits. If the line has as many
+/// fields as the header, 8 digits suffice. So ordinary text in quotes, such as an address, is not a
+/// row: `1 Long Road` is not a token, `12345678` has no second field, and `2000, Antwerp` is too
+/// short.
 public struct RowShape: Sendable, Equatable {
     /// Separator of fields.
     let separator: UInt8
@@ -15,9 +16,10 @@ public struct RowShape: Sendable, Equatable {
     /// Number of columns of the header.
     let columnCount: Int
 
-    /// Number of digits that suffice for a token, whatever else the line has.
+    /// Number of digits that make a text a token, regardless of the other fields of the line.
     static let certainDigitCount = 32
-    /// Number of digits that rule out words, postal codes and house numbers.
+    /// Minimum number of digits of a token in a line with all fields. Words, postal codes and house
+    /// numbers have fewer.
     static let likelyDigitCount = 8
 }
 
@@ -32,7 +34,7 @@ final class QuotedLine {
     private var isInQuotes = false
     private var isBehindQuote = false
 
-    /// Maximum length of a token's text, with blanks and brackets around its digits.
+    /// Maximum length of a token's text, including blanks and brackets around its digits.
     private static let tokenLimit = 1_024
 
     init(_ shape: RowShape) { self.shape = shape }
@@ -91,8 +93,8 @@ final class QuotedLine {
             || digits.count >= RowShape.likelyDigitCount && column + 1 == shape.columnCount
     }
 
-    /// Whether a byte can be part of a token's text. Rejects nearly all lines by a letter, so that
-    /// no memory is allocated for their digits.
+    /// Whether a byte can be part of a token's text. Nearly all lines have another letter and are
+    /// rejected by it, before memory is allocated for digits.
     private static func mayBeOfToken(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x46, 0x61...0x66, 0x09, 0x0d, 0x20, 0x3c, 0x3e: true

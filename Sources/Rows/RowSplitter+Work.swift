@@ -86,7 +86,8 @@ extension RowSplitter {
                 rowCount += 1
                 if rowCount == limit { return .rowLimit }
             } else if chunk.isLarge {
-                // The chunk grew because of blanks: other rows go into a chunk of the usual size.
+                // The chunk is large because of blanks. Other rows go into a chunk of the usual
+                // size.
                 return .rowLimit
             }
         }
@@ -107,7 +108,7 @@ extension RowSplitter {
     }
 
     /// Ends the current chunk before the row with the fault, which is dropped; nil if the chunk has
-    /// no other rows.
+    /// no rows before it.
     mutating func cutOffBeforeFault() -> RowChunk? {
         boundary = nil
         if overlong != nil || isHeaderDue { rowsEnd = 0 }
@@ -137,7 +138,7 @@ extension RowSplitter {
 
     /// Ends the current chunk at `rowsEnd`; nil if it has no rows or was the header.
     ///
-    /// - Parameter next: Chunk that receives the bytes behind `rowsEnd`, which are part of a row.
+    /// - Parameter next: Chunk that receives the bytes after `rowsEnd`, the beginning of a row.
     mutating func cutOff(carryingTo next: RowChunk? = nil) -> RowChunk? {
         guard let chunk else { preconditionFailure("there is a chunk in work") }
         let carried = filled - rowsEnd
@@ -206,8 +207,8 @@ extension RowSplitter {
         isHeaderDue = false
     }
 
-    /// Counts and hashes the rest of an overlong row; returns its chunk once the row's end is
-    /// found.
+    /// Counts and hashes the bytes of an overlong row that are not stored. Returns the row's chunk
+    /// at the end of the row.
     mutating func goThroughOverlongRow(_ bytes: RawSpan, _ offset: inout Int) -> RowChunk? {
         guard let (count, hash) = overlong else { return nil }
         let first = offset
@@ -269,8 +270,8 @@ extension RowSplitter {
         return unsafe bytes.load(fromByteOffset: count - 1, as: UInt8.self) != 0x0a
     }
 
-    /// Hash of a chunk's stored bytes: those beyond the usual capacity extend the hash of those
-    /// before, as in all ledgers so far.
+    /// Hash of a chunk's stored bytes. Bytes beyond the usual capacity extend the hash of the bytes
+    /// before them. All ledgers have hashes of this form.
     func hash(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> UInt64 {
         let first = min(count, RowChunk.capacity)
         // SAFETY: the caller vouches for `count` bytes, which do not change meanwhile; `first` is

@@ -9,15 +9,17 @@
 ///                          overlong: one row of more than `RowChunk.rowByteCountMax`; its rest is
 ///                                    hashed and counted, not stored
 ///
-/// Stops at a fault, where rows can't be distinguished from text inside quotes, or line ends are
-/// unknown; returns no row behind it.
+/// Reading stops at a fault, after which rows can't be distinguished from text inside quotes, or
+/// line ends are unknown. No row after a fault is returned.
 ///
-/// Chunks cover everything behind the byte-order mark and the header, except runs of blank lines
-/// between them. The same text split at the same offsets gives equal chunks, however it arrives.
+/// Chunks cover everything after the byte-order mark and the header, except blank lines between
+/// chunks. The same text, split at the same offsets, gives equal chunks, whatever the pieces in
+/// which it arrives.
 public struct RowSplitter: ~Copyable {
     /// Result of a call.
     public enum Outcome {
-        /// A chunk of at least one row, now the caller's; call again with the same input.
+        /// A chunk of at least one row, which belongs to the caller. Call again with the same
+        /// input.
         case chunk(RowChunk)
         /// All input is consumed.
         case needsInput
@@ -34,10 +36,10 @@ public struct RowSplitter: ~Copyable {
     /// header.
     public internal(set) var header: [UInt8]?
 
-    /// Whether the header has more than `RowChunk.rowByteCountMax` bytes; it is then cut off.
+    /// Whether the header has more than `RowChunk.rowByteCountMax` bytes. Such a header is cut off.
     public internal(set) var isHeaderOverlong = false
 
-    /// Fault that ends the list; the rows before it are returned first.
+    /// Fault that ends the list. The rows before the fault are returned first.
     public internal(set) var fault: ListFault?
 
     let format: ListFormat
@@ -46,7 +48,8 @@ public struct RowSplitter: ~Copyable {
     /// Position of the current chunk's start.
     var start: ListPosition
     var chunk: RowChunk?
-    /// Number of bytes in the current chunk; `scan` of them are scanned; rows end before `rowsEnd`.
+    /// Numbers of bytes in the current chunk: stored (`filled`), scanned (`scan`), and in whole
+    /// rows (`rowsEnd`).
     var filled = 0
     var scan = 0
     var rowsEnd = 0
@@ -55,22 +58,22 @@ public struct RowSplitter: ~Copyable {
     /// Number of bytes of an overlong row beyond those stored, and the hash so far; nil while the
     /// row is not overlong.
     var overlong: (count: UInt64, hash: UInt64)?
-    /// Offset in the list at which a chunk must end. `isExact`: the next chunk must end there, not
-    /// earlier.
+    /// Offset in the list at which a chunk must end. If `isExact`, the next chunk must end there,
+    /// not earlier.
     var boundary: (byteOffset: UInt64, isExact: Bool)?
-    /// Number of bytes of a byte-order mark seen so far; nil once the list's start has been read.
+    /// Number of bytes of a byte-order mark read so far; nil after the start of the list.
     var markCount: Int?
     var isHeaderDue: Bool
 
-    /// Size of the pieces in which input is copied and scanned, so that little is copied twice if
-    /// chunks end at their row limit.
+    /// Size of the pieces in which input is copied and scanned. Pieces are small because a chunk
+    /// may end at its row limit: then the rest of the piece is copied again.
     static var pieceSize: Int { 4_096 }
 
-    /// Creates a splitter for a list whose columns are not known; it does not search for rows
+    /// Creates a splitter for a list whose columns are not known. It does not search for rows
     /// inside quotes.
     ///
     /// - Parameters:
-    ///   - start: Position of the input in the decoded list; behind the list's start no mark and no
+    ///   - start: Position of the input in the decoded list. After the list's start, no mark and no
     ///     header are expected.
     ///   - rowLimit: Maximum number of rows of a chunk, at least 1.
     public init(
@@ -85,7 +88,7 @@ public struct RowSplitter: ~Copyable {
     ///
     /// - Parameters:
     ///   - layout: Layout whose field 0 is the token.
-    ///   - start: Position of the input in the decoded list; behind the list's start no mark and no
+    ///   - start: Position of the input in the decoded list. After the list's start, no mark and no
     ///     header are expected.
     ///   - rowLimit: Maximum number of rows of a chunk, at least 1.
     public init(
@@ -110,7 +113,8 @@ public struct RowSplitter: ~Copyable {
         isHeaderDue = start.byteOffset == 0 && format.hasHeader
     }
 
-    /// Returns the current chunk to the pool, so that stopping in the middle of a list loses none.
+    /// Returns the current chunk to the pool. So a splitter that stops in the middle of a list
+    /// loses no chunk.
     deinit {
         if let chunk { pool.giveBack(chunk) }
     }
@@ -118,12 +122,12 @@ public struct RowSplitter: ~Copyable {
     /// Position of the next chunk, if no blank lines precede it.
     public var position: ListPosition { start }
 
-    /// Makes a chunk end at an offset known from an earlier run.
+    /// Makes a chunk end at an offset that an earlier run recorded.
     ///
     /// - Parameters:
     ///   - byteOffset: Offset in the decoded list beyond `position`.
-    ///   - isExact: Whether the next chunk covers everything up to the offset, whatever the row
-    ///     limit, even without rows; otherwise smaller chunks may precede it.
+    ///   - isExact: Whether the next chunk covers everything up to the offset, even without rows or
+    ///     beyond the row limit. Otherwise smaller chunks may precede the offset.
     public mutating func endChunk(at byteOffset: UInt64, isExact: Bool) {
         precondition(byteOffset > start.byteOffset, "a chunk ends after its start")
         precondition(filled == 0 || start.byteOffset + UInt64(filled) <= byteOffset)
@@ -146,7 +150,8 @@ public struct RowSplitter: ~Copyable {
             append(bytes, &offset, to: chunk)
             switch scanRows(chunk) {
             case .rowLimit:
-                // The bytes behind came with this same input; whole rows never stay unscanned.
+                // The bytes after the rows are from this input, because whole rows never stay
+                // unscanned.
                 offset -= filled - rowsEnd
                 filled = rowsEnd
                 scan = rowsEnd
@@ -175,8 +180,8 @@ public struct RowSplitter: ~Copyable {
         }
     }
 
-    /// Ends the list and returns the last chunk if any rows are left; without the row of a fault at
-    /// the end. Call once, after all input.
+    /// Ends the list, and returns the last chunk if any rows are left. A row with a fault at the
+    /// end is not included. Call once, after all input.
     public mutating func finish() -> RowChunk? {
         if let markCount, markCount > 0, let chunk {
             appendMark(markCount, to: chunk)

@@ -1,9 +1,9 @@
 /// State of one row of the list.
 ///
-/// At any instant a row is either not sent (`remaining`), in doubt, or settled (all other states).
-/// The raw values are stored in the ledger and never change meaning.
+/// At any instant a row is unsent (`remaining`), in doubt, or settled (all other states). The
+/// ledger stores the raw values, which never change meaning.
 public enum RowState: UInt8, CaseIterable, Sendable {
-    /// Never sent, or released unsent: a resume sends the row.
+    /// Never sent, or provably unsent after a reservation. A resume sends the row.
     case remaining = 0
     /// APNs responded with 200.
     case accepted = 1
@@ -58,7 +58,7 @@ public enum RowState: UInt8, CaseIterable, Sendable {
 
 /// Settled states whose rows a later run reopens (`--retry failed,unknown`).
 public struct ReopenedStates: OptionSet, Hashable, Sendable {
-    /// Bits as stored in a reservation on disk; only the lower four are stored.
+    /// Bits as a reservation stores them on disk: only the lower four.
     public let rawValue: UInt8
 
     /// Creates a set from its stored bits.

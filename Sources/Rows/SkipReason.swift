@@ -2,25 +2,25 @@ public import BroadsideAPNs
 
 /// Reason why a row is settled as `skipped` without being sent.
 ///
-/// If several reasons apply to a row, the smallest one counts. Files of `ExclusionIndex` store the
-/// raw values.
+/// If several reasons apply to a row, the one with the lowest raw value counts. Files of
+/// `ExclusionIndex` store the raw values.
 public enum SkipReason: UInt8, CaseIterable, Comparable, Sendable {
     /// The suppression list has the row's token.
     case suppressed = 0
-    /// An earlier row with the same token can be sent.
+    /// An earlier row of the list that can be sent has the same token.
     case duplicate = 1
-    /// A row filter leaves the row out.
+    /// A row filter excludes the row.
     case filtered = 2
     /// An earlier ledger reports the token as dead.
     case deadToken = 3
-    /// Earlier campaigns reached the device as often as the cap allows.
+    /// Earlier campaigns have already reached the device as often as the cap allows.
     case frequencyCap = 4
-    /// The token is in the arm that receives nothing.
+    /// The token is in the arm to which nothing is sent.
     case holdout = 5
-    /// The row's time of delivery had passed at the campaign's first start.
+    /// The row's time of delivery had already passed at the campaign's first start.
     case late = 6
 
-    /// Whether the left reason counts before the right one.
+    /// Whether the left reason takes precedence over the right one.
     public static func < (left: SkipReason, right: SkipReason) -> Bool {
         left.rawValue < right.rawValue
     }

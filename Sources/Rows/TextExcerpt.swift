@@ -1,15 +1,15 @@
 public import BroadsideAPNs
 internal import BroadsideSupport
 
-/// The part of a text in place of a token that ledgers and exports keep. A shortened text ends with
-/// an ellipsis, so that it is not mistaken for a token.
+/// Excerpt that ledgers and exports keep of a text in place of a token. A shortened text ends with
+/// an ellipsis, so that nothing takes it for a token.
 public enum TextExcerpt {
     /// Maximum number of bytes that are kept.
     @inlinable public static var byteCountMax: Int { TokenText.maximumDigitCount }
     /// Replacement for the omitted rest.
     public static let ellipsis: StaticString = "…"
 
-    /// Number of bytes of a text that are kept; the ellipsis follows unless that is the whole text.
+    /// Number of bytes of a text that are kept. If the text has more, an ellipsis follows them.
     public static func keptCount(of byteCount: Int) -> Int {
         byteCount <= byteCountMax ? byteCount : byteCountMax - ellipsis.utf8CodeUnitCount
     }
@@ -28,7 +28,8 @@ public enum TextExcerpt {
         return text[..<count] + (0..<ellipsis.utf8CodeUnitCount).map { ellipsisByte($0) }
     }
 
-    /// Whether an earlier version may have cut off a text to this one, which looks like a token.
+    /// Whether the text may be the beginning of a longer one that an earlier version cut off. Such
+    /// a text looks like a token.
     @inlinable
     public static func wasCut(_ text: RawSpan) -> Bool {
         text.byteCount == byteCountMax && isToken(text)

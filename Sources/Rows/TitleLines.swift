@@ -3,7 +3,7 @@ public enum TitleLines {
     /// Maximum number of lines that are searched.
     private static let lineLimit = 100
 
-    /// Line of a list's header, from 1; nil if it is the first one or not found.
+    /// Line of a list's header, from 1; nil if the header is on the first line or not found.
     ///
     /// - Parameters:
     ///   - firstBytes: Beginning of the decoded list.
@@ -15,7 +15,7 @@ public enum TitleLines {
             separator: UInt8(ascii: "\n"), maxSplits: lineLimit, omittingEmptySubsequences: false)
         for (index, line) in lines.prefix(lineLimit).enumerated() {
             if names(line, tokenColumn) { return index == 0 ? nil : index + 1 }
-            // A row above the header: this is another kind of list.
+            // A row comes before the header, so the list has no title.
             let words = line.split { !ForeignToken.isLetterOrDigit($0) }
             if words.contains(where: ForeignToken.isLongToken) { return nil }
         }
@@ -23,7 +23,7 @@ public enum TitleLines {
     }
 
     private static func names(_ line: ArraySlice<UInt8>, _ column: String) -> Bool {
-        // Such a long line is a row, not a header, and need not be parsed.
+        // A line of this length is a row, not a header, and need not be parsed.
         guard line.count < 4_096 else { return false }
         return Array(",;\t".utf8).contains { separator in
             RowLayout.columns(Array(line), separator: separator).contains {

@@ -3,14 +3,16 @@ import BroadsideSupport
 
 /// Immutable tables with which `RowReader` finds the wanted columns in each format.
 ///
-/// Separate from the reader, which must stay small because it is moved and borrowed for each row.
+/// The tables are separate from the reader, because that is moved and borrowed for each row and
+/// must stay small.
 final class WantedColumns {
     let format: ListFormat
-    /// For delimited formats: the field at each column index of a row; -1 if none.
+    /// For delimited formats: the field for each column of a row; -1 for columns that are not
+    /// wanted.
     let fieldAtColumn: FixedBuffer<Int32>
     /// For delimited formats: maximum number of fields of a row.
     let columnCount: Int
-    /// For JSON Lines: the bytes of the names one after another, and the end of each.
+    /// For JSON Lines: the bytes of all names in one buffer, and the end of each name in it.
     let names: FixedBuffer<UInt8>
     let nameEnds: FixedBuffer<Int>
 
@@ -46,7 +48,7 @@ final class WantedColumns {
 }
 
 extension FixedBuffer where Element == UInt8 {
-    /// Whether a range holds the same bytes as `other`.
+    /// Whether a range of this buffer has the same bytes as `other`.
     @inline(__always)
     fileprivate func holds(_ other: RawSpan, at part: Range<Int>) -> Bool {
         bytes.extracting(part).holdsSame(as: other)

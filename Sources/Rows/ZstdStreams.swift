@@ -8,7 +8,7 @@ struct ZstdStep {
     var result: Int
 }
 
-/// zstd's state of a file that is being compressed.
+/// State of zstd for compressing a file.
 @safe struct ZstdCompressor: ~Copyable {
     private static let level: Int32 = 3
 
@@ -46,7 +46,7 @@ struct ZstdStep {
     }
 }
 
-/// zstd's state of a file that is being decompressed.
+/// State of zstd for decompressing a file.
 @safe struct ZstdDecompressor: ~Copyable {
     // SAFETY: owned by zstd, created in `init`, freed in `deinit`, and accessed only through this
     // value.
