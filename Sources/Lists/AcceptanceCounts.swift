@@ -3,25 +3,25 @@ internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import Glibc
 
-/// Number of acceptances per token, identified by all 64 bits of its fingerprint, within bounded
-/// memory.
+/// Counter of acceptances per token, within bounded memory. A token is identified by all 64 bits of
+/// its fingerprint.
 ///
 ///     accepted rows ──▶ a buffer for each bucket of fingerprints ──▶ the bucket's table
 ///                                                            └──▶ a file, beyond `memoryLimit`
 ///
-/// A bucket has the fingerprints with the same upper 10 bits. Its table fits a processor's cache,
-/// and serves many fingerprints at once. If the tables of all buckets would exceed `memoryLimit`, a
-/// bucket whose table has to grow is moved to disk and counted at the end.
+/// A bucket has all fingerprints with the same upper 10 bits. Its table fits a processor's cache
+/// while a whole buffer of fingerprints is added. If the tables of all buckets would exceed
+/// `memoryLimit`, a bucket whose table has to grow is moved to disk and counted at the end.
 struct AcceptanceCounts: ~Copyable {
-    /// Limit on the bytes of all tables: enough for 25 million tokens. At the end, memory also
-    /// holds the table of one bucket read from disk, with about 1/1024 of the tokens.
+    /// Limit on the bytes of all tables: enough for 25 million tokens. At the end, the table of one
+    /// bucket that is read from disk comes on top, with about 1/1024 of the tokens.
     static let memoryLimit = 1 << 28
-    /// Limit on the acceptances of a token that are counted.
+    /// Limit on the count of a token: further acceptances are not counted.
     static let countLimit = 255
 
     private static let bucketBits: UInt64 = 10
     private static let bucketCount = 1 << Int(bucketBits)
-    /// Fingerprints buffered for a bucket's table: 8 MiB for all buckets.
+    /// Number of fingerprints buffered for a bucket's table. The buffers of all buckets take 8 MiB.
     private static let bufferCount = 1 << 10
     /// Entries per read from disk.
     private static let readCount = 1 << 14
@@ -30,7 +30,8 @@ struct AcceptanceCounts: ~Copyable {
     private final class Bucket {
         var table = CountTable()
         var isOnDisk = false
-        /// Offsets of the bucket's entries in the file, in words, and their numbers.
+        /// Parts of the file that have entries of the bucket: offset in words, and number of
+        /// entries.
         var extents: [(start: UInt64, count: Int)] = []
     }
 
@@ -45,7 +46,7 @@ struct AcceptanceCounts: ~Copyable {
     private var fileCount: UInt64 = 0
     /// Bytes of all tables.
     private var byteCount: Int
-    /// Reason why the count is incomplete: writing to disk failed.
+    /// Error of writing to disk, which makes the counts incomplete; nil if there was none.
     private(set) var failure: BroadsideError?
 
     /// - Parameters:
@@ -64,10 +65,10 @@ struct AcceptanceCounts: ~Copyable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Whether the memory was insufficient.
+    /// Whether some buckets were moved to disk.
     var usesDisk: Bool { descriptor >= 0 }
 
-    /// Counts the rows of a batch that were accepted within a period.
+    /// Counts the rows of a batch that were accepted in the period `time`.
     mutating func add(_ batch: borrowing AcceptedBatch, within time: Range<UInt64>) {
         for index in 0..<batch.count where time.contains(batch.milliseconds(index)) {
             add(batch.fingerprint(index))
@@ -104,8 +105,7 @@ struct AcceptanceCounts: ~Copyable {
         }
     }
 
-    /// Grows a table until it can hold the given number of further entries; false if the memory
-    /// limit does not allow it.
+    /// Grows a table until `count` more entries fit; false if the memory limit does not allow it.
     private mutating func makeRoom(for count: Int, in bucket: Bucket) -> Bool {
         while !bucket.table.hasRoom(for: count) {
             let growth = bucket.table.byteCount
@@ -142,21 +142,21 @@ struct AcceptanceCounts: ~Copyable {
         fileCount += UInt64(entries.count)
     }
 
-    /// Moves all buffered fingerprints to tables or the file, after the last `add`.
+    /// Moves all buffered fingerprints to tables or the file. Called once, after the last `add`.
     mutating func finish() throws(BroadsideError) {
         for bucket in 0..<Self.bucketCount { drain(bucket) }
         if let failure { throw failure }
     }
 
-    /// Passes the fingerprint of each token with at least that many acceptances to `visit`, once
-    /// each, in any order.
+    /// Passes the fingerprint of each token with at least this many acceptances to `visit`: each
+    /// once, in any order.
     func forEach(
         atLeast least: Int, _ visit: (UInt64) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         precondition((1...Self.countLimit).contains(least), "a count that is kept")
         for (number, bucket) in buckets.enumerated() {
             assert(fills[number] == 0, "nothing waits any more")
-            // Entries have the lower 56 bits.
+            // An entry has only the lower 56 bits of a fingerprint.
             let upper = (UInt64(number) >> (Self.bucketBits - 8)) << 56
             if bucket.isOnDisk {
                 let table = try readBack(bucket)
@@ -200,13 +200,14 @@ private struct CountTable: ~Copyable {
 
     private var slots = WordTable(count: CountTable.firstCount)
     private(set) var used = 0
-    /// Result of reading ahead, without which the reads would be optimized away.
+    /// Result of the reads ahead. Without this use of the result, the compiler would remove the
+    /// reads.
     private var touched: UInt64 = 0
 
     /// Entries whose slots are read ahead together.
     private static let aheadCount = 64
 
-    /// Returns the entry of a token with one acceptance.
+    /// Returns the entry of a token with a count of one.
     @inline(__always)
     static func entry(_ fingerprint: UInt64) -> UInt64 { fingerprint << 8 | 1 }
 
@@ -226,7 +227,8 @@ private struct CountTable: ~Copyable {
         assert(hasRoom(for: range.count), "there is room for each")
         for start in stride(from: range.lowerBound, to: range.upperBound, by: Self.aheadCount) {
             let group = start..<min(start + Self.aheadCount, range.upperBound)
-            // These reads are independent, so that the processor waits for many at the same time.
+            // These reads are independent of each other, so the processor waits for many of them at
+            // once.
             var read: UInt64 = 0
             for index in group {
                 read |= slots[Int(truncatingIfNeeded: entries[index] >> 8)]

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Gate for `--canary`: withholds the list until its first rows have responses and few enough of
-/// them were refused.
+/// Gate for `--canary`. It withholds the rest of the list until the first rows have responses. The
+/// gate opens if at most P percent of these rows were refused.
 ///
 ///     asking ──all rows handed out──▶ holding ──all done, at most P percent refused──▶ passed
 ///        ▲                              │  │
@@ -9,10 +9,10 @@ internal import Synchronization
 ///        └───some could not be sent─────┘  └──with rows without a response more than P
 ///                                             percent──▶ unanswered: the run stops
 ///
-/// The list's source reports which rows belong to the canary, the reactors report their outcomes.
-/// While the canary is pending, no other rows are handed out, so that every completed row belongs
-/// to it. A row that was sent without a final response (lost, or failed) counts against the canary
-/// like a refused one. An invalid row counts as responded and refused. Skipped rows are replaced by
+/// The list's source reports which rows belong to the canary, and the reactors report the outcomes
+/// of these rows. While the canary is pending, no other rows are handed out, so every completed row
+/// belongs to it. A row that was sent and has no final response (lost, or failed) counts as
+/// refused. An invalid row counts as a response and as refused. Skipped rows are replaced by
 /// others.
 package final class CanaryGate: Sendable {
     /// Decision about the canary.
@@ -21,7 +21,7 @@ package final class CanaryGate: Sendable {
         case passed
         /// More rows were refused than allowed.
         case refused(count: UInt64, answered: UInt64)
-        /// All rows are done, with no responses or too few for a decision.
+        /// All rows are done, but there are no responses, or too few for a decision.
         case unanswered
     }
 
@@ -33,12 +33,12 @@ package final class CanaryGate: Sendable {
         var lost: UInt64 = 0
         var isExhausted = false
         var isListOver = false
-        /// Rows to hand out as replacements.
+        /// Number of replacement rows to hand out.
         var missing: UInt64 = 0
         var verdict = Verdict.pending
     }
 
-    /// Number of rows to hand out, without those that have a response from an earlier run.
+    /// Number of rows to hand out. Rows with a response from an earlier run are not included.
     package let rowsWanted: UInt64
     private let answeredEarlier: UInt64
     private let maximumRefusedPercent: Double
@@ -50,7 +50,7 @@ package final class CanaryGate: Sendable {
     ///   - rows: The value of `--canary`.
     ///   - maximumRefusedPercent: Value of `--canary-max-rejected`, 0 to 100.
     ///   - answered: Number of responses in earlier runs of the same canary.
-    ///   - refused: Number of refusals among them, except 410.
+    ///   - refused: Number of these responses that are refusals, except 410.
     package init(
         rows: UInt64, maximumRefusedPercent: Double, answered: UInt64 = 0, refused: UInt64 = 0
     ) {
@@ -60,23 +60,23 @@ package final class CanaryGate: Sendable {
         state = Mutex(State(answered: answered, refused: refused))
     }
 
-    /// Whether the canary is undecided. Checked once per event-loop iteration.
+    /// Whether the canary is undecided. Read once per event-loop iteration.
     package var isPending: Bool { pending.load(ordering: .acquiring) }
 
-    /// Whether no more rows are available because all of the canary's rows are handed out.
+    /// Whether all of the canary's rows are handed out, so that no more rows are available.
     package var isHolding: Bool { holding.load(ordering: .acquiring) }
 
     /// Current decision.
     package var verdict: Verdict { state.withLock { $0.verdict } }
 
-    /// Number of responses to the canary's rows, and of refusals among them, including earlier
-    /// runs.
+    /// Number of responses to the canary's rows, and number of refusals among them. Includes
+    /// earlier runs.
     package var counts: (responses: UInt64, refused: UInt64) {
         state.withLock { ($0.answered, $0.refused) }
     }
 
-    /// Records that rows of the canary were handed to a reactor, not counting rows that are already
-    /// settled.
+    /// Records that rows of the canary were handed to a reactor. Rows that are already settled do
+    /// not count.
     package func handedOut(_ count: Int) {
         assert(count >= 0, "rows are handed out")
         state.withLock { $0.handedOut += UInt64(count) }
@@ -84,7 +84,7 @@ package final class CanaryGate: Sendable {
 
     /// Records that all rows of the canary are handed out.
     ///
-    /// - Parameter isListOver: Whether the list has fewer rows than requested.
+    /// - Parameter isListOver: Whether the list has fewer rows than the canary wants.
     package func exhausted(isListOver: Bool) {
         state.withLock { state in
             state.isExhausted = true
@@ -93,8 +93,8 @@ package final class CanaryGate: Sendable {
         }
     }
 
-    /// Returns the number of further rows to hand out. Call once after the previous rows are handed
-    /// out.
+    /// Returns the number of replacement rows to hand out. Call once after the previous rows are
+    /// handed out.
     package func takeMissing() -> UInt64 {
         state.withLock { state in
             defer { state.missing = 0 }
@@ -102,12 +102,12 @@ package final class CanaryGate: Sendable {
         }
     }
 
-    /// Records outcomes of rows, and decides once all are done.
+    /// Records outcomes of rows, and decides about the canary once all its rows are done.
     ///
     /// - Parameters:
     ///   - done: Number of rows that are settled, or not sent again in this run.
-    ///   - answered: Number of them with a final response from APNs.
-    ///   - refused: Number of these that APNs refused, except with 410.
+    ///   - answered: Number of these rows with a final response from APNs.
+    ///   - refused: Number of these responses that are refusals, except 410.
     ///   - lost: Number of rows that were sent without a final response.
     package func note(done: UInt64, answered: UInt64, refused: UInt64, lost: UInt64) -> Verdict {
         state.withLock { state in
@@ -133,7 +133,7 @@ package final class CanaryGate: Sendable {
     }
 
     private func judge(_ state: State) -> Verdict {
-        // If nothing was sent the list is at its end, and nothing is withheld.
+        // If nothing was sent, the list has ended, and nothing is withheld.
         if state.answered == 0 { return state.lost == 0 ? .passed : .unanswered }
         let isTooMany =
             Double(state.refused) * 100 > maximumRefusedPercent * Double(state.answered)

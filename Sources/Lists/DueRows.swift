@@ -2,31 +2,31 @@ internal import BroadsideAPNs
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// Rows of a list that a pass over it sends: those of the zones that are due. All others stay
-/// unsent, for a later pass.
+/// Rows of a list that one pass over the list sends: the rows of time zones that are due. All other
+/// rows stay unsent for a later pass.
 package struct DueRows: Sendable {
     /// What a pass does with the rows of a zone.
     package enum Action: Hashable, Sendable {
-        /// Sends them.
+        /// Sends the rows.
         case send
-        /// Leaves them to a later pass.
+        /// Leaves the rows to a later pass.
         case wait
-        /// Settles them as skipped, because their time has passed.
+        /// Settles the rows as skipped, because their time has passed.
         case skip
     }
 
     private let zones: RowZones
     /// Action for each zone, by its number less `RowZones.firstZone`.
     private let actions: [Action]
-    /// Number of rows that the pass leaves.
+    /// Number of rows that the pass leaves to a later pass.
     package let waitingRows: UInt64
-    /// Number of rows of the list per row that is due, for the size of chunks.
+    /// Number of rows of the list for each row that is due. Chunks are larger by this factor.
     let stride: Int
 
     /// Limit on `stride`.
     private static let strideLimit: UInt64 = 1_024
 
-    /// - Parameter action: Action for each zone.
+    /// - Parameter action: Returns the action for a zone, by its index in `zones`.
     package init(_ zones: RowZones, _ action: (Int) -> Action) {
         self.zones = zones
         let actions = zones.zones.indices.map(action)
@@ -44,12 +44,12 @@ package struct DueRows: Sendable {
         return actions[Int(number - RowZones.firstZone)]
     }
 
-    /// Whether the pass has anything to do with rows that were not sent yet.
+    /// Whether a range has unsent rows that the pass sends or skips.
     func hasAny(in rows: Range<UInt64>) throws(BroadsideError) -> Bool {
         try zones.numbers(of: rows).contains { action($0) != .wait }
     }
 
-    /// Number of rows of a selection that are due.
+    /// Number of rows of a range that are in a selection and due.
     func count(in rows: Range<UInt64>, of selection: RowSelection) throws(BroadsideError) -> UInt64
     {
         var count: UInt64 = 0
@@ -72,14 +72,15 @@ package struct DueRows: Sendable {
         var dispositions =
             chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
         assert(dispositions.count == chunk.rowCount, "each row has one disposition")
-        // Without another reference, the array is changed in place.
+        // With no other reference to the array, it is changed in place instead of copied.
         chunk.dispositions = nil
         for (index, number) in numbers.enumerated() {
             switch (action(number), dispositions[index]) {
             case (.wait, .send): dispositions[index] = .notDue
             // The row stays in doubt.
             case (.wait, .sendAgain): dispositions[index] = .settled
-            // A row that an earlier run left in doubt was settled like this there, too: it was not sent.
+            // An earlier run left the row in doubt, but had settled it as skipped, too. So it was
+            // not sent.
             case (.skip, .send), (.skip, .sendAgain), (.skip, .becomesUnknown):
                 dispositions[index] = .skipped(.late)
             case (.send, .send), (.send, .sendAgain), (.send, .becomesUnknown):

@@ -5,24 +5,24 @@ internal import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
 
-/// Questions of a run that earlier ledgers decide.
+/// What a run has to know from earlier ledgers.
 package struct EarlierQuestions: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Tokens that are reported as dead.
+    /// Which tokens are reported as dead.
     package static let dead = EarlierQuestions(rawValue: 1)
-    /// Number of acceptances of each token.
+    /// How often each token was accepted.
     package static let accepted = EarlierQuestions(rawValue: 2)
 }
 
-/// Evidence in earlier ledgers about the tokens of a list: dead tokens, by the rule of `prune`, and
-/// the number of acceptances of each.
+/// Facts from earlier ledgers about the tokens of a list: which are dead, by the rule of `prune`,
+/// and how often each was accepted.
 ///
 ///     each ledger ──▶ first reading: dead tokens ──▶ second reading: rescues, acceptances
 ///
-/// Only verdicts from before the campaign's first start count, so that later readings give the same
-/// result. Memory is bounded: `DeadTokens.memoryLimit`, `AcceptanceCounts.memoryLimit`.
+/// Only verdicts from before the campaign's first start count, so that a resume gets the same
+/// result. Memory is bounded by `DeadTokens.memoryLimit` and `AcceptanceCounts.memoryLimit`.
 package final class EarlierVerdicts {
     /// Rules for skipping rows.
     package struct Rules: Sendable, Equatable {
@@ -59,7 +59,7 @@ package final class EarlierVerdicts {
     private var acceptances: AcceptanceCounts
     private var ledgers: [(verdicts: VerdictLedger, questions: EarlierQuestions)] = []
 
-    /// Number of ledgers of other apps or environments, whose reports do not apply to this list's
+    /// Number of ledgers of other apps or environments. Their reports do not apply to this list's
     /// tokens.
     package private(set) var foreignCount = 0
 
@@ -104,9 +104,10 @@ package final class EarlierVerdicts {
     /// Reasons of a 410.
     private static let deadReasons: Set<Reason> = [.unregistered, .expiredToken]
 
-    /// Checks, between two ledgers of the first reading, that all results so far could be kept.
+    /// Checks that all results so far could be stored. Called between two ledgers of the first
+    /// reading.
     ///
-    /// - Throws: The reason why the results could not be kept.
+    /// - Throws: The reason why results could not be stored.
     package func checkRoom() throws(BroadsideError) {
         if let failure = acceptances.failure { throw failure }
         guard dead.isFull else { return }
@@ -145,8 +146,8 @@ package final class EarlierVerdicts {
     /// Whether any token is dead.
     var hasDead: Bool { dead.count > 0 }
 
-    /// Whether a row has a dead token. False if the token was registered after its death, or at an
-    /// unreadable time.
+    /// Whether a row has a dead token. False if the token was registered after it died, or if the
+    /// registration time is unreadable.
     ///
     /// - Parameters:
     ///   - digits: Lower-case digits of the row's token.
@@ -179,7 +180,7 @@ package final class EarlierVerdicts {
         field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
     }
 
-    /// Refuses a registration column without any value, as `prune` does.
+    /// Refuses a registration column in which no row has a value, as `prune` does.
     ///
     /// - Parameter rows: Number of rows that were checked.
     func checkRegistrations(_ list: TokenList, rows: UInt64) throws(BroadsideError) {
@@ -201,7 +202,7 @@ package final class EarlierVerdicts {
     }
 }
 
-/// Reader of earlier ledgers, for use once the running campaign is known.
+/// Reader of earlier ledgers, for use once the campaign's number and start are known.
 package struct EarlierReader {
     package let rules: EarlierVerdicts.Rules
     package let read: (RunningCampaign) throws(BroadsideError) -> EarlierVerdicts

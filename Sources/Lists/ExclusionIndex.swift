@@ -3,8 +3,8 @@ internal import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
 
-/// File with the row numbers of a list that are settled as `skipped`: determined once, before the
-/// first row is sent, and read along with the list. Memory does not grow with the list.
+/// File with the numbers of the list's rows that are settled as `skipped`. It is written once,
+/// before the first row is sent, and read along with the list. Memory does not grow with the list.
 ///
 ///     | mark | what was looked for | count | hash | row << 4 + reason | … in list order
 ///
@@ -26,17 +26,17 @@ internal import Glibc
     private var windowStart: UInt64 = 0
     /// Index of the first entry for `nextRow` or a later row.
     private var next: UInt64 = 0
-    /// Row behind the chunk that was marked last; `next` is found again for a chunk elsewhere.
+    /// End of the chunk that was marked last. For any other chunk, `next` is searched for again.
     private var nextRow: UInt64 = 0
 
     deinit { close(descriptor) }
 
-    /// Opens a file that was written before.
+    /// Opens an existing file.
     ///
     /// - Parameters:
     ///   - descriptor: Descriptor of the file, owned by this value.
-    ///   - search: The scan that the file must come from.
-    /// - Returns: nil if the file is invalid, damaged, or from another scan.
+    ///   - search: The scan from which the file must come.
+    ///   - Returns: nil if the file is invalid, damaged, or from another scan.
     package init?(descriptor: Int32, name: String, search: ExclusionScan) throws(BroadsideError) {
         self.descriptor = descriptor
         self.name = name
@@ -58,8 +58,8 @@ internal import Glibc
         guard hash == header[3] else { return nil }
     }
 
-    /// Marks the rows of a chunk that are skipped. Settled rows are not changed; a row that an
-    /// earlier run left in doubt was skipped there, too.
+    /// Marks the rows of a chunk that are skipped. Settled rows are not changed. A row that an
+    /// earlier run left in doubt is marked, because that run skipped it, too.
     func mark(_ chunk: RowChunk) throws(BroadsideError) {
         let first = chunk.start.row
         let end = first + UInt64(chunk.rowCount)
@@ -69,7 +69,7 @@ internal import Glibc
         var dispositions =
             chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
         assert(dispositions.count == chunk.rowCount, "each row has one disposition")
-        // Without another reference, the array is changed in place.
+        // With no other reference to the array, it is changed in place instead of copied.
         chunk.dispositions = nil
         defer { chunk.dispositions = dispositions }
         while next < count {
@@ -83,7 +83,7 @@ internal import Glibc
         }
     }
 
-    /// Returns the index of the first entry for a row or a later one.
+    /// Returns the index of the first entry whose row is `row` or later.
     private func lowerBound(_ row: UInt64) throws(BroadsideError) -> UInt64 {
         var (low, high) = (UInt64(0), count)
         while low < high {

@@ -6,45 +6,48 @@ package import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// Rows that a run does not send: tokens of a suppression list, later copies of a token, rows that
-/// a filter excludes, and tokens that earlier ledgers report as dead or as accepted often enough.
+/// Scan for the rows that a run skips: tokens of a suppression list, later copies of a token, rows
+/// that a filter excludes, and tokens that earlier ledgers report as dead or as accepted often
+/// enough.
 ///
 ///     suppressions ▶ digests ─┐
 ///                             ├─▶ sorted by token ▶ skipped rows ▶ sorted by row ▶ ExclusionIndex
 ///     list ▶ digests, rows ───┘                          ▲
 ///      └─▶ rows excluded regardless of their tokens ─────┘
 ///
-/// Memory is bounded, because both sorts spill to disk. Tokens are compared by 128 bits of hash,
-/// with accepted ones in earlier ledgers by the 64 bits stored there, and with dead ones digit by
-/// digit.
+/// Both sorts spill to disk, so memory is bounded. Tokens are compared by hashes of 128 bits.
+/// Accepted tokens in earlier ledgers are compared by the 64 bits that the ledgers have, and dead
+/// tokens digit by digit.
 package struct ExclusionScan {
     /// The suppression list; nil if there is none.
     let suppress: TokenList?
-    /// SHA-256 of its decoded bytes, hexadecimal.
+    /// SHA-256 of the decoded suppression list, hexadecimal; nil if there is none.
     package let suppressSHA256: String?
     let skipsDuplicates: Bool
     /// Filter of rows by their columns; nil for all rows.
     private let filter: RowFilter?
-    /// Rule that puts devices into arms, one of which is the holdout; nil if no row is held out.
+    /// Split of devices into arms, with a holdout; nil if no row is held out.
     private let split: ArmSplit?
     /// Reader of earlier ledgers; nil if there are none.
     private let earlier: EarlierReader?
-    /// The campaign whose rows are scanned, for reading earlier ledgers.
+    /// The campaign whose rows are scanned. Earlier ledgers are read relative to its start.
     package var campaign: RunningCampaign
-    /// Payloads of the rows: a row that can't be sent does not make a later one a duplicate.
+    /// Payloads of the rows. A row without a valid payload can't be sent, so a later row with its
+    /// token is not a duplicate.
     private let payloads: PayloadSet
-    /// Time zones whose rows can't be sent; nil if rows have none.
+    /// Time zones whose rows can't be sent; nil if rows have no time zones.
     private let zones: UnsentZones?
 
     /// Records in memory for each of the two sorts: 16 MiB.
     private static let sorterLimit = 1 << 19
-    /// Bits of the filter that excludes most tokens without a suppression: 8 MiB.
+    /// Bits of the filter for tokens. The filter excludes most tokens that have no suppression. 8
+    /// MiB.
     private static let filterBitCount = 1 << 26
 
     /// Records between checks for signals.
     private static let stopInterval = 1 << 16
 
-    /// - Returns: nil if nothing is skipped.
+    /// - Returns: nil if no option of the run skips rows.
     package init?(
         of tokens: TokenSource?, suppress file: String?, skipsDuplicates: Bool,
         filter: RowFilter? = nil, split: ArmSplit? = nil, earlier: EarlierReader? = nil,
@@ -86,7 +89,7 @@ package struct ExclusionScan {
         }
     }
 
-    /// Opens the suppression list. Its token column has the same name as in the list, or the
+    /// Opens the suppression list. Its token column has the name that it has in the list, or the
     /// default name.
     private static func openList(
         _ path: String, tokenColumn: String?
@@ -98,15 +101,16 @@ package struct ExclusionScan {
                     + "allow: name a file")
         }
         if let tokenColumn, let list = try listWithColumn(tokenColumn, path) {
-            // Each row of JSON Lines names its own keys.
+            // Each row of JSON Lines names its own keys, so the header can't show whether the
+            // column exists.
             if list.format != .jsonl { return list }
             if try list.survey().hasColumn { return list }
         }
         return try TokenList(.file(path), format: nil, tokenColumn: nil, option: "suppress")
     }
 
-    /// Opens the list with this token column; nil if that fails. Throws if the list has a fault,
-    /// which any other token column would meet as well.
+    /// Opens the list with this token column; nil if the column is missing. Throws if the list has
+    /// a fault, which does not depend on the column.
     private static func listWithColumn(
         _ tokenColumn: String, _ path: String
     ) throws(BroadsideError) -> TokenList? {
@@ -147,14 +151,14 @@ package struct ExclusionScan {
         }
     }
 
-    /// Identification of the scan in its file, one bit per reason. The campaign's identity has the
-    /// rest.
+    /// Value that identifies the scan in its file, with one bit per reason. The campaign's identity
+    /// has all other options.
     var code: UInt64 { possibleReasons.reduce(0) { $0 | 1 << UInt64($1.rawValue) } }
 
-    /// Finds the rows, and writes them to a file.
+    /// Finds the rows to skip, and writes them to a file.
     ///
-    /// - Parameter end: End of the rows to check; suppressions are then not reported, which is left
-    ///   to the scan of the whole list. nil for all rows.
+    /// - Parameter end: End of the rows to check; nil for all rows. If it is set, unreadable
+    ///   suppressions are not reported: the scan of the whole list reports them.
     package func run(
         _ list: TokenList, upTo end: UInt64? = nil, to descriptor: Int32, name: String
     ) throws(BroadsideError) {
@@ -164,8 +168,8 @@ package struct ExclusionScan {
         try write(&tokens, skipped: &rows, to: descriptor, name: name)
     }
 
-    /// Collects tokens that may make a row skipped. The smaller list is read first, because few
-    /// tokens of the larger list pass the filter made from it.
+    /// Collects tokens for which rows may have to be skipped. The smaller list is read first and
+    /// gives a filter. Few tokens of the larger list pass this filter.
     ///
     /// - Parameter rows: Receives the rows that are skipped regardless of their tokens.
     private func collect(
@@ -174,7 +178,7 @@ package struct ExclusionScan {
     ) throws(BroadsideError) {
         var filter = TokenFilter(bitCount: suppress == nil ? 0 : Self.filterBitCount)
         if let end {
-            // Earlier ledgers are left to the scan of the whole list.
+            // Only the scan of the whole list reads earlier ledgers.
             _ = try collectRows(of: list, upTo: end, nil, into: &tokens, skipped: &rows) { token in
                 filter.insert(token.low)
                 return true
@@ -219,7 +223,7 @@ package struct ExclusionScan {
         }
     }
 
-    /// - Parameter verdicts: Evidence in earlier ledgers; nil if there are none.
+    /// - Parameter verdicts: Facts from earlier ledgers; nil if there are none.
     private func collectRows(
         of list: TokenList, upTo end: UInt64?, _ verdicts: EarlierVerdicts?,
         into tokens: inout RecordSorter, skipped rows: inout RecordSorter,
@@ -241,13 +245,13 @@ package struct ExclusionScan {
                 try tokens.append(
                     .row(row.number, token, isSendable: row.isSendable, row.reason))
             } else if let reason = row.reason {
-                // No other reason can apply to it.
+                // No other reason can apply to the row.
                 try rows.append(.skipped(row.number, reason))
             }
         }
     }
 
-    /// Decides about each collected row, token by token.
+    /// Decides which of the collected rows are skipped, token by token.
     private func write(
         _ tokens: inout RecordSorter, skipped rows: inout RecordSorter, to descriptor: Int32,
         name: String
@@ -273,9 +277,9 @@ package struct ExclusionScan {
     /// Row as read from the list.
     private struct ReadRow {
         let number: UInt64
-        /// nil if the row has no token.
+        /// Token of the row; nil if the row has none.
         var token: TokenDigest?
-        /// Whether a payload can be rendered for it, and its zone allows a request.
+        /// Whether the row has a valid payload, and its time zone allows a request.
         var isSendable: Bool
         /// Reason that applies to the row regardless of its token.
         var reason: SkipReason?
@@ -286,10 +290,10 @@ package struct ExclusionScan {
     /// - Parameters:
     ///   - payloads: Payloads for checking whether rows can be sent; nil to skip that check.
     ///   - filter: Filter of the rows; nil to exclude none.
-    ///   - split: Rule whose holdout is left out; nil to leave out none.
-    ///   - verdicts: Evidence about dead tokens; nil if there is none.
+    ///   - split: Split whose holdout is excluded; nil to exclude no arm.
+    ///   - verdicts: Facts about dead tokens; nil if there are none.
     ///   - registered: Index of the field with the registration time; nil if there is none.
-    ///   - zones: Test of the rows' time zones; nil if they have none.
+    ///   - zones: Test of the rows' time zones; nil if rows have none.
     private static func read(
         _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, filter: RowFilter?,
         split: ArmSplit?, verdicts: EarlierVerdicts?, registered: Int?,
@@ -334,8 +338,8 @@ package struct ExclusionScan {
         return survey.counts
     }
 
-    /// Refuses or warns about unreadable suppressions before the campaign, because they would not
-    /// be respected.
+    /// Refuses or reports unreadable suppressions before the campaign starts, because a run would
+    /// not respect them.
     private static func tell(
         _ counts: ListSurvey.Counts, of list: TokenList
     ) throws(BroadsideError) {
@@ -377,8 +381,8 @@ extension RecordSorter.Record {
         .init(first: token.high, second: token.low, third: 0, fourth: UInt64(reason.rawValue))
     }
 
-    /// Record of a token that reached the cap, known only by its fingerprint. Sorted before the
-    /// marks and rows of tokens with this fingerprint.
+    /// Record of a token that reached the cap and is known only by its fingerprint. It sorts before
+    /// the marks and rows of tokens with this fingerprint.
     fileprivate static func mark(fingerprint: UInt64) -> Self {
         .init(
             first: fingerprint, second: 0, third: 0,
@@ -388,7 +392,7 @@ extension RecordSorter.Record {
     /// Record of a row in the list, sorted by token, then by number.
     ///
     /// - Parameters:
-    ///   - isSendable: Whether it can be sent, as far as row and campaign decide.
+    ///   - isSendable: Whether the row has a valid payload, and its time zone allows a request.
     ///   - reason: Reason that applies to this row regardless of its token.
     fileprivate static func row(
         _ row: UInt64, _ token: TokenDigest, isSendable: Bool, _ reason: SkipReason?
@@ -399,16 +403,16 @@ extension RecordSorter.Record {
     }
 }
 
-/// Decision about which rows with one token are skipped, and why. Takes records in their order: a
-/// token's marks, then its rows.
+/// Decides which rows with the same token are skipped, and why. Takes the records in sorted order:
+/// first a token's marks, then its rows.
 private struct TokenVerdict {
     let skipsDuplicates: Bool
     private var token: (high: UInt64, low: UInt64)?
-    /// First reason that applies to all rows with the token.
+    /// First reason that applies to all rows with the current token.
     private var mark: SkipReason?
-    /// Whether an earlier row with the token is sent.
+    /// Whether an earlier row with the current token is sent.
     private var hasSentRow = false
-    /// Latest fingerprint whose tokens reached the cap.
+    /// Latest fingerprint of tokens that reached the cap.
     private var cappedFingerprint: UInt64?
 
     init(skipsDuplicates: Bool) { self.skipsDuplicates = skipsDuplicates }
@@ -434,7 +438,7 @@ private struct TokenVerdict {
         let duplicate: SkipReason? = skipsDuplicates && hasSentRow ? .duplicate : nil
         let cap: SkipReason? = cappedFingerprint == record.first ? .frequencyCap : nil
         let reason = smaller(smaller(mark, cap), smaller(duplicate, own))
-        // Only a row that can be sent makes later ones duplicates.
+        // Only a row that can be sent makes later rows duplicates.
         if mark == nil, own == nil, cap == nil, record.fourth & 1 == 1 { hasSentRow = true }
         return reason.map { (record.third - 1, $0) }
     }
@@ -446,8 +450,8 @@ private struct TokenVerdict {
     }
 }
 
-/// Approximate set of tokens, with one hash each: contains all inserted tokens, and seems to
-/// contain a few others.
+/// Approximate set of tokens, with one hash per token. It contains all inserted tokens, and reports
+/// a few others as contained.
 private struct TokenFilter {
     private var words: [UInt64]
 
@@ -459,7 +463,7 @@ private struct TokenFilter {
         return (Int(place >> 6), 1 << (place & 63))
     }
 
-    /// - Parameter hash: One of a token's hashes, the same one for all tokens.
+    /// - Parameter hash: One of a token's hashes; the same choice for all tokens.
     mutating func insert(_ hash: UInt64) {
         guard !words.isEmpty else { return }
         let (word, bit) = place(hash)
@@ -474,7 +478,7 @@ private struct TokenFilter {
 }
 
 extension ExclusionScan {
-    /// Returns the rows to be skipped, in a file without a name that ends with the process.
+    /// Returns the rows to be skipped, in a file without a name, which ends with the process.
     ///
     /// - Parameter end: End of the rows to check; nil for all.
     package func listAside(

@@ -11,7 +11,7 @@ package struct FilterPass {
         /// Whether any row has a value in the column.
         var hasValue = false
         /// Number of values that cannot be compared with the condition's bound, and the first of
-        /// them.
+        /// these values.
         var incomparable: UInt64 = 0
         var firstLine: UInt64 = 0
         var firstText = ""
@@ -21,7 +21,7 @@ package struct FilterPass {
 
     private let filter: RowFilter
     private var columns: [Column]
-    /// Whether any row was judged.
+    /// Whether any row was tested.
     private var hasRow = false
 
     /// - Parameter layout: A layout with every column that the filter reads.
@@ -35,8 +35,8 @@ package struct FilterPass {
         }
     }
 
-    /// Whether the filter excludes the latest row, because a condition does not hold. A row that is
-    /// malformed in its format is not judged: it is invalid.
+    /// Whether the filter excludes the latest row, because a condition does not hold. A malformed
+    /// row is not tested: it is settled as invalid.
     package mutating func leavesOut(
         _ row: RowReader.Row, _ reader: borrowing RowReader
     ) -> Bool {
@@ -61,7 +61,7 @@ package struct FilterPass {
     private mutating func note(
         _ index: Int, _ row: RowReader.Row, _ field: RowReader.Field, _ reader: borrowing RowReader
     ) {
-        // An empty text has no kind.
+        // An empty text is of no kind, such as a number or a date.
         guard field.count > 0 else { return }
         if columns[index].incomparable == 0 {
             columns[index].firstLine = row.line
@@ -73,8 +73,8 @@ package struct FilterPass {
 
     /// Warns about values that could not be compared, after all rows of a list were read.
     ///
-    /// - Throws: An error if no row of JSON Lines has a value of a column that the filter names,
-    ///   because a misspelled name would exclude all rows, or none.
+    /// - Throws: An error if no row of JSON Lines has a value in a column that the filter names.
+    ///   Such a name is probably misspelled, and would exclude all rows or none.
     package func finish(_ list: TokenList) throws(BroadsideError) {
         for (condition, column) in zip(filter.conditions, columns) {
             if list.format.namesColumnsInEachRow, hasRow, !column.hasValue {

@@ -1,6 +1,7 @@
 /// Limit on notifications per device: `--cap N/D`.
 public struct FrequencyCap: Sendable, Equatable {
-    /// Number of accepted notifications within the period from which a device gets no more.
+    /// Limit on accepted notifications to a device within the period. At the limit, the device gets
+    /// no more.
     public var count: Int
     /// Period before the campaign's first start, in milliseconds.
     public var milliseconds: UInt64
@@ -10,7 +11,7 @@ public struct FrequencyCap: Sendable, Equatable {
 
     /// - Parameters:
     ///   - count: One of `counts`.
-    ///   - milliseconds: Length of the time in which acceptances count.
+    ///   - milliseconds: Length of the period in which acceptances count.
     public init(count: Int, milliseconds: UInt64) {
         precondition(Self.counts.contains(count), "a count that is kept")
         self.count = count

@@ -3,9 +3,10 @@ import BroadsideSupport
 
 /// Line ends of a list.
 ///
-/// Old spreadsheets end each line with a carriage return alone. If a list's first line ends with
-/// one, each carriage return without a following line feed is read as a line feed at the same
-/// offset; line feeds end lines there as well. In any other list such a carriage return is a fault.
+/// Old spreadsheets end each line with a carriage return alone. If a list's first line ends like
+/// this, each carriage return without a following line feed is read as a line feed at the same
+/// offset. Line feeds end lines in such a list, too. In any other list, such a carriage return is a
+/// fault.
 struct LineEnds: Sendable {
     /// Whether carriage returns end lines.
     let areReturns: Bool
@@ -14,7 +15,7 @@ struct LineEnds: Sendable {
     static let lineFeeds = LineEnds(areReturns: false)
 
     private static let (carriageReturn, lineFeed) = (UInt8(ascii: "\r"), UInt8(ascii: "\n"))
-    /// Bytes within which the first line must end: more than a row may have.
+    /// Number of bytes within which the first line must end. A row may not have as many.
     private static let searchLimit = RowChunk.rowByteCountMax + RowChunk.capacity
 
     private init(areReturns: Bool) { self.areReturns = areReturns }
@@ -50,7 +51,7 @@ struct LineEnds: Sendable {
         return try bytes.read(at: offset, into: &buffer) > 0 && buffer.bytes.byte(at: 0) == lineFeed
     }
 
-    /// Reads bytes from an offset on, with line feeds as line ends; 0 only at the end.
+    /// Reads bytes from an offset on, with line feeds as line ends. Returns 0 only at the end.
     func read(
         _ bytes: ListBytes, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
@@ -68,7 +69,7 @@ struct LineEnds: Sendable {
 
     /// Replaces carriage returns without a following line feed by line feeds.
     ///
-    /// - Parameter next: Offset in the list of the end of the text.
+    /// - Parameter next: Offset in the list at which the text ends.
     func replace(
         _ text: inout [UInt8], _ bytes: ListBytes, next: UInt64
     ) throws(BroadsideError) {

@@ -2,8 +2,8 @@ import BroadsideRows
 import BroadsideSupport
 
 extension ListBytes {
-    /// Reads the start of the list, as much as is needed to detect its format. A pipe delivers it
-    /// in pieces.
+    /// Reads the start of the list: enough bytes to detect its format. A pipe delivers them in
+    /// pieces.
     func readBeginning() throws(BroadsideError) -> [UInt8] {
         var beginning: [UInt8] = []
         var buffer = ReadBuffer(byteCount: RowChunk.capacity)

@@ -14,11 +14,11 @@ package final class ListBytes: Sendable {
     }
 
     private let source: Source
-    /// State of its file when it was opened; nil if it is not a file.
+    /// State of the list's file when it was opened; nil if the list is not a file.
     private let stamp: FileStamp?
     /// Name for messages.
     let name: InputName
-    /// Absolute path; nil if it is not a file.
+    /// Absolute path of the file; nil if the list is not a file.
     let path: String?
 
     /// Advice for a list that can't be used.
@@ -115,8 +115,8 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// Detects the compression from the first bytes. Refuses an uncompressed file whose name ends
-    /// like a compressed one's.
+    /// Detects the compression from the first bytes. Refuses an uncompressed file that has the name
+    /// extension of a compressed one.
     private static func compression(
         _ descriptor: Int32, file: String, name: InputName
     ) throws(BroadsideError) -> ListCompression? {
@@ -129,7 +129,7 @@ package final class ListBytes: Sendable {
             throw .request(
                 name, " is not a \(named.rawValue) file: give it the ending of what it is")
         }
-        // Even for an empty file, because reading it then reports that it is cut off.
+        // An empty file counts as compressed, too: reading it then reports that it is cut off.
         return named
     }
 
@@ -139,7 +139,7 @@ package final class ListBytes: Sendable {
         return nil
     }
 
-    /// Whether the bytes can be read again from the start, however many were read.
+    /// Whether the bytes can be read again from the start, however many have been read.
     var canReadAgain: Bool {
         if case .stream(let stream, _, _) = source { return stream.canRestart }
         return true
@@ -170,16 +170,18 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// Estimated number of bytes. Digits compress to half their size.
+    /// Estimated number of decoded bytes. Compression is assumed to halve the size of digits.
     package var estimatedByteCount: UInt64 {
         if case .stream(let stream, _, let fileByteCount) = source {
-            // The size of a pipe's contents is unknown: assume enough for a second core.
+            // The size of a pipe's contents is unknown. The estimate is high enough for a second
+            // core.
             return stream.decodedByteCount ?? (fileByteCount == 0 ? .max : fileByteCount * 2)
         }
         return byteCount ?? 0
     }
 
-    /// Returns the progress of a reader at `offset`, in bytes to be read; a total of 0 is unknown.
+    /// Returns the progress of a reader at `offset`, and the total, both in bytes. The total is 0
+    /// if it is unknown.
     package func progress(at offset: UInt64) -> (done: UInt64, total: UInt64) {
         if case .stream(let stream, _, let fileByteCount) = source {
             return (stream.inputOffset, fileByteCount)
@@ -187,7 +189,7 @@ package final class ListBytes: Sendable {
         return (offset, byteCount ?? 0)
     }
 
-    /// Identity of the file, independent of its name; nil if it is not a file.
+    /// Identity of the file, independent of its name; nil if the list is not a file.
     var identity: FileIdentity? {
         switch source {
         case .file(let descriptor, _), .stream(_, let descriptor, _):
@@ -196,7 +198,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// - Throws: Exit code 5 if its file has changed since it was opened.
+    /// - Throws: Exit code 5 if the list's file has changed since it was opened.
     func checkUnchanged() throws(BroadsideError) {
         guard let stamp else { return }
         switch source {
@@ -221,8 +223,8 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// Reads bytes from an offset on; 0 only at the end, and only if the file did not change. Bytes
-    /// that were added since it was opened are not read.
+    /// Reads bytes from an offset on. Returns 0 only at the end, and only if the file did not
+    /// change. Bytes that were added after the file was opened are not read.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
@@ -256,7 +258,7 @@ package final class ListBytes: Sendable {
                 if count == 0, buffer.count > 0 { try checkUnchanged() }
                 return count
             } catch {
-                // Apparent damage may be half of another file.
+                // What looks like damage may come from a change of the file during the reading.
                 if error.isDamage || error.exitCode == ExitCode.disk { try checkUnchanged() }
                 throw error
             }

@@ -5,14 +5,14 @@ package import BroadsideSupport
 @safe package final class ListCursor {
     private let list: TokenList
     private let pool: ChunkPool
-    /// Rows of the list that are wanted; none beyond their end is read.
+    /// Wanted rows of the list. The cursor reads none beyond their end.
     private let rows: CampaignRows
     private var splitter: RowSplitter
     /// Whether the splitter has processed the end of the list.
     private var isSplitterDone = false
     /// Offset of the end of the rows to read, which the splitter treats as the list's end.
     private var end = UInt64.max
-    /// Hash of the list from its start, as far as it was read in order; nil if not requested.
+    /// Hash of the list from its start up to where it was read in order; nil if not requested.
     private(set) var hash: ListHash?
 
     // SAFETY: `init` allocates `readSize` bytes, `deinit` frees them; the first `bufferCount` are
@@ -57,10 +57,10 @@ package import BroadsideSupport
 
     // MARK: Positioning
 
-    /// Moves to the start of a gap.
+    /// Moves to the start of a gap, a range of rows that no run reserved.
     ///
-    /// - Parameter gap: The gap whose rows are read from now on, up to its end.
-    /// - Returns: The start.
+    /// - Parameter gap: The gap. The next calls read its rows, up to its end.
+    /// - Returns: The start of the gap.
     @discardableResult package func begin(_ gap: ListExtent) -> ListPosition {
         seek(gap.start)
         end = gap.endByteOffset ?? .max
@@ -80,46 +80,46 @@ package import BroadsideSupport
 
     /// Reads the next rows of the gap as a chunk.
     ///
-    /// - Parameter rowLimit: Limit on the wanted rows of the chunk.
+    /// - Parameter rowLimit: Limit on the number of wanted rows in the chunk.
     /// - Returns: nil at the end of the gap.
     /// - Throws: Exit code 5 if the list can't be read, 2 after a fault.
     package func cutRows(atMost rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         assert(rowLimit > 0, "a chunk has rows")
         let left = rows.end - min(rows.end, position.row)
         guard left > 0 else { return nil }
-        // Only one of `divisor` rows is wanted.
+        // Only one of every `divisor` rows is wanted.
         let (wanted, overflow) = rowLimit.multipliedReportingOverflow(
             by: Int(rows.selection.divisor))
         splitter.rowLimit = max(1, Int(min(overflow ? UInt64(Int.max) : UInt64(wanted), left)))
         return try cut()
     }
 
-    /// Reads a chunk that the ledger has.
+    /// Reads a chunk that the ledger records, and divides it into rows.
     ///
     /// - Parameter known: Location, number of rows and hash of the chunk.
     /// - Returns: nil if the list has other bytes there.
     /// - Throws: Exit code 5 if the list can't be read.
     package func read(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
-        // Rows are never empty.
+        // A row has at least one byte.
         guard known.byteCount > 0 else { return nil }
         seek(known.start)
-        // Avoids reading beyond it.
+        // The splitter must not read beyond the chunk.
         end = known.end.byteOffset
         splitter.endChunk(at: end, isExact: true)
         guard let chunk = try cut() else { return nil }
         guard chunk.takeHash(of: known), chunk.rowCount == known.rowCount else {
             pool.giveBack(chunk)
-            // Earlier versions continued after a fault.
+            // Earlier versions continued after a fault, so the ledger may record such a chunk.
             if let fault = splitter.fault { throw list.refusal(fault) }
             return nil
         }
         return chunk
     }
 
-    /// Reads a chunk recorded in the ledger, for callers that iterate over the rows and count them:
-    /// if possible, the chunk is read as a whole and not divided into rows.
+    /// Reads a chunk that the ledger records, for callers that iterate over the rows and count
+    /// them. If possible, the chunk is read as a whole and not divided into rows.
     ///
-    /// - Parameter known: Its location, number of rows and hash.
+    /// - Parameter known: Location, number of rows and hash of the chunk.
     /// - Returns: nil if the list has other bytes there.
     /// - Throws: Exit code 5 if the list can't be read.
     package func readUncut(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
@@ -133,7 +133,7 @@ package import BroadsideSupport
         }
     }
 
-    /// Returns a chunk that is no longer needed to the pool.
+    /// Returns a chunk to the pool. Nothing may read the chunk after this call.
     ///
     /// - Parameter chunk: A chunk of this cursor.
     package func giveBack(_ chunk: RowChunk) { pool.giveBack(chunk) }
@@ -161,12 +161,12 @@ package import BroadsideSupport
         return nil
     }
 
-    /// Reads more bytes; false at the end of those wanted.
+    /// Reads more bytes; false at the end of the wanted rows.
     private func fillBuffer() throws(BroadsideError) -> Bool {
         assert(consumed == bufferCount, "what was read is consumed first")
         bufferOffset += UInt64(bufferCount)
         consumed = 0
-        // If reading fails, previous bytes must not be mistaken for the next ones.
+        // If reading fails, the previous bytes must not be taken for the next ones.
         bufferCount = 0
         let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
         // SAFETY: `room` is at most the buffer's size, and `read` returns how many bytes it has set
@@ -178,7 +178,7 @@ package import BroadsideSupport
         return bufferCount > 0
     }
 
-    /// Adds the latest bytes to the hash, as far as they continue it.
+    /// Adds the latest bytes to the hash, if they follow the bytes that it includes.
     private func takeInHash() {
         guard let known = hash?.byteCount, bufferOffset <= known,
             known < bufferOffset + UInt64(bufferCount)

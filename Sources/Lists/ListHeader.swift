@@ -3,17 +3,18 @@ import BroadsideSupport
 
 /// Start of a list's file, which determines its format and columns.
 struct ListHeader {
-    /// Name of the file; empty if it has none.
+    /// Name of the list's file; empty if it has none.
     let fileName: String
     let bytes: ListBytes
     var lineEnds = LineEnds.lineFeeds
     /// Token column given by the user, if any.
     let tokenColumn: String?
-    /// Columns that a campaign fills in, each with the option or the location in a file that
+    /// Columns whose values the campaign uses, each with the option or the location in a file that
     /// requires it.
     var wanted: [(name: String, location: String)] = []
 
-    /// Bytes within which a header must end, so that unclosed quotes are not searched further.
+    /// Number of bytes within which a header must end. It limits the search for the end of unclosed
+    /// quotes.
     static let searchLimit: UInt64 = 2 << 20
 
     var name: InputName { bytes.name }
@@ -41,7 +42,7 @@ struct ListHeader {
         try refuseTokensOnOneLine(beginning)
         var format = named ?? ListFormat.detect(firstBytes: beginning, tokenColumn: token)
         if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
-        // A row without the token's column is invalid, unlike the list.
+        // A row without the token's column is invalid. The list is valid all the same.
         if format.namesColumnsInEachRow, let layout = try? RowLayout(format: format, names: names) {
             return layout
         }
@@ -109,23 +110,23 @@ struct ListHeader {
         }
     }
 
-    /// What to do if the token's column is missing. `--token-column` names that of the list.
+    /// Advice for a missing token column. `--token-column` names the list's token column.
     private var tokenColumnAdvice: String {
         name.isOf(option: "suppress")
             ? ": call its tokens' column '\(TokenList.defaultTokenColumn)', or as in --tokens"
             : ": name one with --token-column"
     }
 
-    /// Returns the only column whose name contains the word token, if the token column is the
-    /// missing one.
+    /// Returns the only column whose name contains the word token, if the missing column is the
+    /// token column.
     private func tokenColumn(_ wanted: String, _ columns: [String], _ token: String) -> String? {
         guard wanted == token else { return nil }
         let named = columns.filter { $0.lowercased().contains("token") }
         return named.count == 1 ? named[0] : nil
     }
 
-    /// Returns the start of a message about a column: the source of its requirement, if known, and
-    /// the list.
+    /// Returns the start of a message about a column: what requires the column, if that is known,
+    /// and the list.
     private func location(of column: String, token: String) -> String {
         guard let wanted = wanted.first(where: { $0.name == column && column != token }) else {
             return "\(name) has"
@@ -133,7 +134,7 @@ struct ListHeader {
         return "\(wanted.location): \(name) has"
     }
 
-    /// Returns the error for a list whose first line is a row. Shows no token.
+    /// Returns the error for a list whose first line is a row. The message contains no token.
     private func headless(_ columns: [String], tokenIndex: Int, _ format: ListFormat) -> String {
         let start = "\(name) has no header: the first line looks like a token"
         let tokens = columns.count { ForeignToken.countTokens($0.utf8) == 1 }
@@ -154,7 +155,7 @@ struct ListHeader {
             + "as \(names.joined(separator: separator))"
     }
 
-    /// Returns advice for a single column that contains another separator.
+    /// Returns advice for a header with one column whose name contains another separator.
     private static func separatorAdvice(_ columns: [String]) -> String? {
         guard columns.count == 1 else { return nil }
         if columns[0].contains("\t") { return ", with tabs between them: add --format tsv" }

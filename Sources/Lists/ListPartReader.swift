@@ -2,14 +2,15 @@ package import BroadsideLedgerFormat
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Reader of chunks of a token list for an export; each must have the hash in the ledger.
+/// Reader of a token list's chunks for an export. Each chunk must have the hash that the ledger
+/// records.
 package struct ListPartReader: LedgerListReader {
     private let list: TokenList
-    /// The cursor type that runs use, so that rows are defined in one place.
+    /// The type of cursor that runs use, too. So export and run agree on what a row is.
     private let cursor: ListCursor
-    /// Unread rest of the gap at `cursor`; nil if it is elsewhere.
+    /// Unread part of the gap at `cursor`; nil if the cursor is not in a gap.
     private var gap: ListExtent?
-    /// Error of a list that is cut off, damaged or faulty.
+    /// Error of the list, if it is cut off, damaged or faulty.
     private var damage: BroadsideError?
 
     package init(list: TokenList) {
@@ -28,7 +29,8 @@ package struct ListPartReader: LedgerListReader {
         guard rows.count == chunk.rowCount else { throw Self.otherList(chunk) }
     }
 
-    /// Reads a chunk whose bytes are those that were sent; the caller checks the number of rows.
+    /// Reads a chunk, and checks that its bytes are those that were sent. The caller checks the
+    /// number of rows.
     private mutating func read(_ chunk: ChunkReservation) throws(LedgerError) -> RowChunk {
         gap = nil
         do throws(BroadsideError) {
@@ -47,9 +49,9 @@ package struct ListPartReader: LedgerListReader {
 
     /// Reads every reserved chunk, and compares its hash with the ledger's.
     ///
-    /// - Parameter isFinished: Whether all rows of the list or its range were reserved, so that
-    ///   there must be no further rows.
-    /// - Throws: Exit code 2 if one has changed, because a resume would send another list.
+    /// - Parameter isFinished: Whether all rows of the list or its range were reserved. Then there
+    ///   must be no other rows.
+    /// - Throws: Exit code 2 if a chunk has changed, because a resume would send another list.
     package mutating func check(_ index: LedgerIndex, isFinished: Bool) throws(BroadsideError) {
         var previous: ChunkReservation?
         for number in 0..<index.chunkCount {
@@ -68,7 +70,7 @@ package struct ListPartReader: LedgerListReader {
         }
     }
 
-    /// Converts an error of reading the list. A damaged list is not the one that was sent.
+    /// Converts an error of reading the list. A list that is damaged is not the list that was sent.
     private mutating func unreadable(_ error: BroadsideError) -> LedgerError {
         if error.isDamage || error.isFaultyList { damage = error }
         if error.isFaultyList { return LedgerError(.faultyList, detail: error.message) }
@@ -130,7 +132,7 @@ package struct ListPartReader: LedgerListReader {
     package mutating func loadNext(
         of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation? {
-        // The rest of the latest gap starts at the cursor.
+        // The unread part of the latest gap starts at the cursor.
         if self.gap != gap { cursor.begin(gap) }
         self.gap = nil
         let read: RowChunk?

@@ -2,14 +2,14 @@ import BroadsideLedgerFormat
 package import BroadsideRows
 import BroadsideSupport
 
-/// Selection of the rows of a list that a run covers, and of those among them that it skips. All
-/// decisions about whether a row is in the run use it.
+/// Rows of a list that a run covers, and the rows among them that it skips. All decisions about
+/// whether a row is in the run use this selection.
 package struct ListSelection: Sendable {
-    /// Rows within the run's part of the list, its shard and its limit.
+    /// Rows within the run's part of the list, the shard and the limit.
     package var rows: CampaignRows
-    /// Rows that are suppressed, and later copies of a token; nil if there are none.
+    /// Rows that are settled as `skipped`; nil if there are none.
     package var skips: ExclusionIndex?
-    /// Rows that are due; nil: all are.
+    /// Rows whose time has come; nil: all rows are due.
     package var due: DueRows?
 
     /// Creates a selection, by default of all rows.
@@ -28,7 +28,7 @@ package struct ListSelection: Sendable {
         try due?.mark(chunk)
     }
 
-    /// Whether the run does anything with a row of a marked chunk.
+    /// Whether the run sends or settles a row of a marked chunk.
     func hasWork(_ chunk: RowChunk) -> Bool {
         due == nil || chunk.dispositions?.allSatisfy(\.isPassedOver) != true
     }
@@ -39,14 +39,14 @@ package struct ListSelection: Sendable {
         return try due.count(in: range, of: rows.selection)
     }
 
-    /// Limit on the rows of a chunk with at most so many rows to send.
+    /// Limit on all rows of a chunk, given a limit on the rows that the run may send.
     func rowLimit(_ limit: Int) -> Int {
         guard let due else { return limit }
         let (product, overflow) = limit.multipliedReportingOverflow(by: due.stride)
         return overflow ? .max : product
     }
 
-    /// Marks a chunk without dispositions so that only the shard's rows are sent.
+    /// Marks a chunk without dispositions, so that only the rows of this shard are sent.
     private func markShard(_ chunk: RowChunk) {
         var dispositions = [RowDisposition](repeating: .settled, count: chunk.rowCount)
         let divisor = rows.selection.divisor

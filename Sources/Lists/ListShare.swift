@@ -22,12 +22,13 @@ public struct ListShard: Sendable, Equatable {
         (self.index, self.count) = (index, count)
     }
 
-    /// Returns the shard's identity within a campaign.
+    /// Returns the shard as part of a campaign's identity.
     package func identity(of list: TokenList) -> CampaignIdentity.Shard {
         CampaignIdentity.Shard(index: index, count: count, isByRow: !list.isCutByBytes)
     }
 
-    /// Returns the end of the list's rows if only the first `limit` rows of the shard are wanted.
+    /// Returns the end of the list's rows if the run sends only the first `limit` rows of the
+    /// shard.
     package func rowsLimit(_ limit: UInt64, part: ListExtent, of list: TokenList) -> UInt64 {
         assert(limit > 0, "a campaign has a row")
         if list.isCutByBytes { return part.firstRow + limit }
@@ -50,14 +51,14 @@ extension TokenList {
         return text
     }
 
-    /// Whether shards of it are ranges of bytes; otherwise rows are assigned by their number.
+    /// Whether the list's shards are ranges of bytes. Otherwise each row is assigned by its number.
     package var isCutByBytes: Bool { bytes.isPlainFile && !isSpooled }
 
-    /// Returns the rows that start in the Kth of N equal ranges of bytes; all rows of a list that
-    /// is not divided by bytes.
+    /// Returns the rows of shard K of N: those that start in the Kth of N equal ranges of bytes. If
+    /// the list is not divided by bytes, returns all rows.
     ///
-    /// A row's number, its line, and whether a line end is within quotes, depend on all bytes
-    /// before it, which are read.
+    /// All bytes before the range are read, because they determine a row's number, its line, and
+    /// whether a line end is within quotes.
     package func part(of shard: ListShard?) throws(BroadsideError) -> ListExtent {
         guard let shard, isCutByBytes, let byteCount else { return .wholeList }
         let first = byteCount * UInt64(shard.index - 1) / UInt64(shard.count)
@@ -81,7 +82,7 @@ extension TokenList {
         return ListExtent(from: from, to: to)
     }
 
-    /// Returns the position of the chunk's first row that starts at or after an offset.
+    /// Returns the position of the first row that starts at or after an offset.
     private func rowStart(
         in chunk: RowChunk, from offset: UInt64, _ reader: inout RowReader
     ) -> ListPosition? {

@@ -2,31 +2,31 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// State of handing out a canary's rows, with the rest of the list.
+/// Progress of handing out a canary's rows, and the parts of the list that are left for later.
 struct CanaryRows {
     let gate: CanaryGate
-    /// Rows still to hand out.
+    /// Number of rows still to hand out.
     var rowsLeft: UInt64
     /// Ranges of the list that no run reserved, in order, from which rows are taken.
     var gaps: [ListExtent] = []
-    /// Whether all of the plan is in `gaps` or was handed out.
+    /// Whether the whole plan has been read: each part is in `gaps` or was handed out.
     var isPlanRead = false
     /// Whether all rows requested so far are handed out.
     var isOut = false
-    /// Index of the next sampling point, below `stopCount`.
+    /// Index of the next sampling point in the list, below `stopCount`.
     var stop = 0
     var stopCount = 0
-    /// Rows still to hand out at the sampling point.
+    /// Number of rows still to hand out at the sampling point.
     var rowsAtStop: UInt64 = 0
-    /// Bytes in all gaps, and in the gaps that were already passed.
+    /// Numbers of bytes in all gaps, and in the gaps that were already passed.
     var openByteCount: UInt64 = 0
     var passedByteCount: UInt64 = 0
-    /// Start of the part of the current gap that was not handed out.
+    /// Position in the current gap up to which rows were handed out or kept in `remains`.
     var rest: ListPosition?
-    /// Remaining gaps, in order, which are sent once the canary has passed.
+    /// Gaps that are left, in order. They are sent once the canary has passed.
     var remains: [ListExtent] = []
 
-    /// Limit on sampling points: more do not represent a list better, and each is a separate
+    /// Limit on sampling points. More points do not represent a list better, and each point needs a
     /// reservation.
     static let stopLimit: UInt64 = 100
 }
@@ -34,9 +34,9 @@ struct CanaryRows {
 extension ListSource {
     /// Returns the next chunk of the canary; nil once all its rows are handed out.
     ///
-    /// Rows that earlier runs reserved and did not settle come first. The others are sampled at
-    /// points spread over what was never reserved. The rows between are read, which numbers them,
-    /// and are handed out once the canary has passed.
+    /// Rows that earlier runs reserved and did not settle come first. The other rows are sampled at
+    /// points that are spread over the unreserved parts of the list. The rows between these points
+    /// are read, in order to number them, and handed out once the canary has passed.
     func nextOfCanary(_ canary: inout CanaryRows) throws(BroadsideError) -> RowChunk? {
         if canary.isOut { goOn(&canary) }
         while canary.rowsLeft > 0, !canary.isPlanRead {
@@ -63,7 +63,7 @@ extension ListSource {
         return nil
     }
 
-    /// Replaces rows that could not be sent by others from the remaining gaps.
+    /// Takes further rows from the remaining gaps, in place of rows that could not be sent.
     private func goOn(_ canary: inout CanaryRows) {
         let missing = canary.gate.takeMissing()
         guard missing > 0, canary.rowsLeft == 0 else { return }
@@ -97,7 +97,7 @@ extension ListSource {
         return (canary.rowsLeft + stops - 1) / stops
     }
 
-    /// Advances to the sampling point and takes rows there; nil if the gap ends before it.
+    /// Advances to the sampling point and takes rows there; nil if the gap ends earlier.
     private func nextAtStop(
         in gap: ListExtent, _ canary: inout CanaryRows
     ) throws(BroadsideError) -> RowChunk? {
@@ -107,7 +107,7 @@ extension ListSource {
         let offset = target - min(target, canary.passedByteCount)
         guard offset <= byteCount(gap) else { return nil }
         if canary.rest == nil { canary.rest = cursor.begin(gap) }
-        // Small steps stop closer to the sampling point, large ones cost less.
+        // Small steps stop closer to the sampling point, and large steps cost less.
         let step = share > 1 << 19 ? Int.max : max(1, Int(share / 512))
         while cursor.position.byteOffset < gap.byteOffset + offset {
             guard let chunk = try cursor.cutRows(atMost: step) else { return nil }
@@ -134,17 +134,17 @@ extension ListSource {
         return chunk
     }
 
-    /// Keeps the rows between the last ones that were handed out and the sampling point.
+    /// Keeps the rows up to the sampling point that were not handed out, for later.
     private func keepRest(upTo end: ListPosition, _ canary: inout CanaryRows) {
         guard let rest = canary.rest, rest.row < end.row else { return }
         canary.remains.append(ListExtent(from: rest, to: end))
     }
 
-    /// Keeps the rest of a gap, and continues with the next one.
+    /// Keeps what is left of a gap for later, and continues with the next gap.
     private func endGap(_ gap: ListExtent, _ canary: inout CanaryRows) {
         assert(canary.gaps.first == gap, "gaps end in their order")
         let left = canary.rest.map { gap.rest(from: $0) } ?? gap
-        // The last gap is kept even without rows, because the count of the list's rows reads
+        // The last gap is kept even if it has no rows, because counting the list's rows reads
         // through it.
         if left.firstRow != left.endRow { canary.remains.append(left) }
         canary.rest = nil

@@ -3,8 +3,8 @@ package import BroadsideRows
 package import BroadsideSupport
 internal import Synchronization
 
-/// Source of a list's chunks, in order: all of it, or what an earlier run left. Used by the list's
-/// thread alone.
+/// Source of a list's chunks, in order: of the whole list, or of the work that an earlier run left.
+/// Only the list's thread uses it.
 @safe package final class ListSource: @unchecked Sendable {
     private enum Work {
         /// Rows that no run reserved, up to an offset or the end of the list.
@@ -19,19 +19,19 @@ internal import Synchronization
     let selection: ListSelection
     var rows: CampaignRows { selection.rows }
     private var plan: ResumePlan?
-    /// Whether the range of a new run was already taken.
+    /// Whether a new run has already taken its range of the list.
     private var isPartTaken = false
     private var work: Work?
     /// State of the canary, until it is decided.
     private var canary: CanaryRows?
-    /// Gaps that the canary left; they precede the rest of the plan.
+    /// Gaps that the canary left. They come before the parts of the plan that have not been read.
     private var remains: ArraySlice<ListExtent> = []
     let cursor: ListCursor
     private var isAtEnd = false
     /// Reading progress, for other threads.
     private let readTo = Mutex(Progress())
 
-    /// Reading progress of a list: rows, and the bytes that they occupy.
+    /// Progress of reading a list: the number of rows, and of their bytes.
     package struct Progress: Sendable {
         package var rows: UInt64 = 0
         package var bytes: UInt64 = 0
@@ -53,12 +53,12 @@ internal import Synchronization
     /// Creates a source for a run's reactors.
     ///
     /// - Parameters:
-    ///   - plan: Remaining work of an earlier run; nil for all of `rows`.
+    ///   - plan: Work that earlier runs left; nil for all of `rows`.
     ///   - rows: Rows that are handed out for sending.
     ///   - skips: Rows that are settled without being sent.
-    ///   - due: Rows that are due; nil: all are.
-    ///   - canary: Gate that withholds all but its own rows until it is decided; nil for none.
-    ///   - isHashed: Whether the list's hash is needed at its end.
+    ///   - due: Rows whose time has come; nil: all rows are due.
+    ///   - canary: Gate that withholds all rows except the canary's until it decides; nil for none.
+    ///   - isHashed: Whether the hash of the whole list is needed at its end.
     package init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rows: CampaignRows,
         skips: ExclusionIndex?, due: DueRows? = nil, canary: CanaryGate? = nil,
@@ -72,15 +72,15 @@ internal import Synchronization
         self.plan = plan
     }
 
-    /// Returns a chunk that is no longer read to the pool.
+    /// Returns a chunk to the pool. Nothing may read the chunk after this call.
     package func giveBack(_ chunk: RowChunk) { pool.giveBack(chunk) }
 
     /// Error that prevents further reading.
     private var failure: BroadsideError?
 
-    /// Returns the next chunk; nil at the end, and while the canary withholds the rest. After an
-    /// error there are no more, because a canary would replace the rows that can't be read by
-    /// others.
+    /// Returns the next chunk; nil at the end of the list, and while the canary withholds other
+    /// rows. After an error, each call throws: otherwise a canary would replace the rows that can't
+    /// be read.
     package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         if let failure { throw failure }
         do throws(BroadsideError) {
@@ -91,8 +91,8 @@ internal import Synchronization
         }
     }
 
-    /// Returns the next chunk after checking that the list is unchanged, so that no rows of a
-    /// changed list are handed out.
+    /// Returns the next chunk after checking that the list is unchanged. So no rows of a changed
+    /// list are handed out.
     private func nextUnchanged(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         if isAtEnd { return nil }
         let chunk = try nextPart(rowLimit: rowLimit)
@@ -115,7 +115,8 @@ internal import Synchronization
             if isHeld { return nil }
             endCanary()
         }
-        // Chunks without a row that is due are passed over, but not for long: the reactors wait.
+        // Chunks without a due row are skipped. Their number has a limit, because the reactors wait
+        // meanwhile.
         var passedOver = 0
         while !isAtEnd {
             if work == nil { work = try nextWork() }
@@ -144,10 +145,10 @@ internal import Synchronization
         return nil
     }
 
-    /// Limit on the chunks that are read at once without handing one out.
+    /// Limit on the chunks that are read without handing one out.
     private static let passedOverLimit = 1_024
 
-    /// Whether a chunk of an earlier run may have rows for this one.
+    /// Whether a chunk of an earlier run may have rows that this run sends or settles.
     private func hasWork(_ again: ChunkWork) throws(BroadsideError) -> Bool {
         guard let due = selection.due, !again.dispositions.contains(.becomesUnknown) else {
             return true
@@ -155,9 +156,9 @@ internal import Synchronization
         return try due.hasAny(in: again.chunk.rows)
     }
 
-    /// Whether `next` returned no chunk because the rest of the list waits for the canary, all of
-    /// whose rows are handed out. Stored, because the reactors may have decided the gate meanwhile,
-    /// and a withheld list would then seem to be at its end.
+    /// Whether `next` returned no chunk because all of the canary's rows are handed out and the
+    /// rest of the list waits. The value is stored: if the reactors have decided about the canary
+    /// meanwhile, a withheld list would look like one at its end.
     package private(set) var isHeld = false
 
     private func nextOfCanary() throws(BroadsideError) -> RowChunk? {
@@ -179,10 +180,11 @@ internal import Synchronization
         canary = nil
     }
 
-    /// Returns the number of rows in the list, reading the rest without handing it out.
+    /// Returns the number of rows in the list. Reads the rows that were not read, without handing
+    /// them out.
     ///
     /// - Parameter isCancelled: Called periodically; true ends the count.
-    /// - Returns: nil if it was cancelled.
+    /// - Returns: nil if the count was cancelled.
     package func countRows(isCancelled: () -> Bool) throws(BroadsideError) -> UInt64? {
         if canary != nil {
             while !isCancelled(), let chunk = try nextOfCanary() { pool.giveBack(chunk) }
@@ -197,10 +199,10 @@ internal import Synchronization
         return nil
     }
 
-    /// Returns the hash of the whole list, after reading what was not read in order. Call after
+    /// Returns the hash of the whole list. Reads the parts that were not read in order. Call after
     /// `countRows`.
     ///
-    /// - Returns: nil if it was cancelled, or if rows beyond a limit were not read.
+    /// - Returns: nil if the reading was cancelled, or if rows beyond a limit were not read.
     package func contentHash(isCancelled: () -> Bool) throws(BroadsideError) -> String? {
         guard let hash = cursor.hash, isAtEnd, rows.limit == nil || hash.byteCount == list.byteCount
         else {
@@ -239,7 +241,7 @@ internal import Synchronization
         }
     }
 
-    /// Returns the next work: as earlier runs left it, or the whole list.
+    /// Returns the next work of the plan: what earlier runs left, or the whole list.
     func nextOfPlan() throws(BroadsideError) -> ResumePlan.Work? {
         guard plan != nil else {
             defer { isPartTaken = true }
@@ -252,8 +254,8 @@ internal import Synchronization
         }
     }
 
-    /// Whether a canary's rows can be sampled from the whole list: its size is known, and the rows
-    /// before a sampling point can be read first.
+    /// Whether the rows of a canary can be sampled from the whole list. This requires that the
+    /// list's size is known, and that there is no limit on its rows.
     var canSpreadCanary: Bool { rows.limit == nil && list.byteCount != nil }
 
     /// Reads a chunk of an earlier run. Throws if the list has other bytes at its offset.
@@ -266,7 +268,8 @@ internal import Synchronization
                     + "original list",
                 exitCode: 2)
         }
-        // Uses the plan's own arrays without a copy; most chunks have no row that was sent before.
+        // The plan's own arrays are used without copying. Most chunks have no row that was sent
+        // before.
         chunk.dispositions = again.dispositions
         chunk.attempts = again.attempts.contains { $0 > 0 } ? again.attempts : nil
         chunk.reopens = known.reopens

@@ -2,16 +2,16 @@ internal import BroadsideRows
 import BroadsideSupport
 internal import Glibc
 
-/// List that can only be read sequentially: a compressed file, or standard input. The latest
-/// decoded bytes are kept, so that a reader may go back a little; for earlier bytes the file is
-/// read from its start again.
+/// List that can only be read in order: a compressed file, or standard input. The latest decoded
+/// bytes are kept, so that a reader may go back a little. To go back further, the file is read from
+/// its start again.
 ///
 ///     file ──▶ input ──▶ ListDecompressor ──▶ window ──▶ read
 ///
-/// Used by one thread at a time, like the list's readers: the main thread before and after a run,
-/// the list's own thread during it.
+/// One thread at a time uses it: the main thread before and after a run, the list's own thread
+/// during the run.
 @safe final class ListStream: @unchecked Sendable {
-    /// Decoded bytes that are kept; at least half of them precede the reader's position.
+    /// Number of decoded bytes that are kept. At least half of them precede the reader's position.
     static let windowByteCount = 2 << 20
     private static let inputByteCount = 128 << 10
 
@@ -22,7 +22,7 @@ internal import Glibc
     /// Whether the bytes can be read again; false for a pipe.
     let canRestart: Bool
     private var decompressor: ListDecompressor?
-    /// Size of the file when it was opened; bytes added later are not read.
+    /// Size of the file when it was opened. Bytes that are added later are not read.
     private let inputLimit: UInt64
 
     // SAFETY: `init` allocates it, `deinit` frees it; the bytes in `inputRange` are set.
@@ -39,13 +39,13 @@ internal import Glibc
     private var isAtEnd = false
     /// Whether the first decoded bytes were checked.
     private var isBeginningSeen = false
-    /// Error that prevents further decoding, thrown once all bytes before it were returned.
+    /// Error that prevents further decoding. It is thrown once all bytes before it are returned.
     private var failure: BroadsideError?
 
     /// - Parameters:
     ///   - descriptor: Descriptor owned by the caller, which keeps it open while this value is
     ///     used.
-    ///   - canRestart: Whether it is a file that can be read at any offset.
+    ///   - canRestart: Whether the descriptor is a file that can be read at any offset.
     ///   - compression: Compression of the bytes; nil to detect it from the first bytes.
     ///   - fileByteCount: Size of the file; nil for a pipe.
     init(
@@ -86,7 +86,7 @@ internal import Glibc
     /// Number of decoded bytes; nil until the end is reached.
     var decodedByteCount: UInt64? { isAtEnd ? windowStart + UInt64(windowCount) : nil }
 
-    /// Reads decoded bytes from an offset on; 0 only at the end.
+    /// Reads decoded bytes from an offset on. Returns 0 only at the end.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
@@ -176,10 +176,10 @@ internal import Glibc
         }
     }
 
-    /// Rejects a list that was compressed twice, from any source: a copy of standard input is
-    /// opened like a file, which would be decompressed again.
+    /// Rejects a list that was compressed twice. This applies to any source: a copy of standard
+    /// input would otherwise be opened as a file and decompressed a second time.
     ///
-    /// - Parameter isWhole: Whether nothing follows the bytes in the window.
+    /// - Parameter isWhole: Whether the window has all bytes of the list.
     private func inspectBeginning(isWhole: Bool) {
         let markByteCount = 4
         guard !isBeginningSeen, isWhole || windowCount >= markByteCount else { return }
@@ -194,8 +194,8 @@ internal import Glibc
                 + "once, as \(compression.rawValue) -d does")
     }
 
-    /// Waits for the next bytes of a pipe, which may be slow or never end. A pending stop signal is
-    /// handled here.
+    /// Waits for the next bytes of a pipe, which may be slow or never end. A pending stop signal
+    /// ends the wait.
     private static func awaitInput(_ descriptor: Int32) throws(BroadsideError) {
         repeat {
             guard !SignalWatch.isStopPending else {
@@ -233,8 +233,8 @@ internal import Glibc
         "after \(windowStart + UInt64(windowCount)) bytes of the list"
     }
 
-    // Before a run, a wrong file is a usage error. A run that finds it later reports an error while
-    // running, whatever the exit code here.
+    // Before a run, a wrong file is a usage error. A run that finds it later reports its own exit
+    // code instead of this one.
 
     private var cutOff: BroadsideError {
         .damaged(

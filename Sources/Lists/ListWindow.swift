@@ -1,15 +1,15 @@
 package import BroadsideSupport
 
-/// Window that moves along a list: bytes that its user has not consumed are provided again, with
-/// more after them.
+/// Window that moves along a list. The bytes that its user has not consumed stay in it, and more
+/// bytes are added after them.
 @safe package struct ListWindow: ~Copyable {
     /// Bytes per read.
     static let byteCount = 1 << 20
-    /// Limit on the bytes kept for one long row; more than a row may have.
+    /// Limit on the bytes kept for one long row. A row may not have as many.
     static let maximumByteCount = 2 << 20
 
     private let list: TokenList
-    /// Whether the window's bytes are those of the list, without replaced line ends.
+    /// Whether the window has the original bytes of the list, without replaced line ends.
     private let isOriginal: Bool
     // SAFETY: `init` and `consume` allocate it, `consume` frees the one before, `deinit` the last;
     // the first `filled` bytes are set.

@@ -1,14 +1,16 @@
 internal import BroadsideHygiene
 internal import BroadsideSupport
 
-/// Value of an ordered kind, for the operators `<`, `<=`, `>` and `>=` of a filter. Its text
-/// determines the kind:
+/// Value that the operators `<`, `<=`, `>` and `>=` of a filter can compare. Its text determines
+/// its kind:
 ///
-/// - a number: `18`, `-0.5`, `1e6`, compared digit by digit, with any number of digits
-/// - a version, numbers with two dots or more: `5.2.0`, `10.4.1.2`. In a version that is compared
-///   with it, missing parts are 0: `6` is `6.0.0`
-/// - a date of ISO 8601, with or without a time: `2024-02-29`, `2024-02-29T18:30:00+02:00`. It
-///   covers the whole day, minute, second or millisecond that it names
+/// - a number, such as `18`, `-0.5` or `1e6`. It is compared digit by digit, with any number of
+///   digits.
+/// - a version, such as `5.2.0` or `10.4.1.2`: numbers with at least two dots. If another text has
+///   fewer parts, the missing ones are 0: `6` is `6.0.0`.
+/// - a date of ISO 8601, with or without a time, such as `2024-02-29` or
+///   `2024-02-29T18:30:00+02:00`. It covers the whole day, minute, second or millisecond that it
+///   names.
 struct OrderedValue: Sendable, Equatable {
     /// Kind of a value.
     enum Kind: Sendable, Equatable {
@@ -21,7 +23,7 @@ struct OrderedValue: Sendable, Equatable {
     let bytes: [UInt8]
     let kind: Kind
 
-    /// - Returns: nil if the text is of no kind.
+    /// - Returns: nil if the text is neither a number, a version nor a date.
     init?(_ bytes: [UInt8]) {
         self.bytes = bytes
         let text = bytes.rawSpan
@@ -38,7 +40,7 @@ struct OrderedValue: Sendable, Equatable {
 
     var text: [UInt8] { bytes }
 
-    /// Name of the kind, for a message about texts of other kinds.
+    /// Name of the kind, for a message about texts that are not of this kind.
     var kindName: String {
         switch kind {
         case .number: "a number"
@@ -47,7 +49,7 @@ struct OrderedValue: Sendable, Equatable {
         }
     }
 
-    /// Advice on comparing with versions, for the end of a message.
+    /// End of a message: advice on comparing with versions.
     var versionAdvice: String {
         let text = String(decoding: bytes, as: UTF8.self)
         switch (kind, VersionText.dotCount(bytes.rawSpan)) {
@@ -57,8 +59,8 @@ struct OrderedValue: Sendable, Equatable {
         }
     }
 
-    /// Returns a negative number if a text precedes this value, a positive one if it follows; nil
-    /// if it is not of this kind.
+    /// Compares a text with this value: negative if the text precedes it, positive if it follows;
+    /// nil if the text is not of this kind.
     func order(of text: RawSpan) -> Int? {
         switch kind {
         case .number(let own):
@@ -74,21 +76,21 @@ struct OrderedValue: Sendable, Equatable {
         }
     }
 
-    /// Parses a date with hyphens, with or without a time; numbers of seconds count as numbers
-    /// here.
+    /// Parses a date with hyphens, with or without a time. Seconds since 1970 are numbers here, not
+    /// dates.
     private static func date(_ text: RawSpan) -> WrittenTime? {
         guard text.byteCount >= 10, text.byte(at: 4) == UInt8(ascii: "-") else { return nil }
         return WrittenTime(text)
     }
 }
 
-/// Exact decimal number in a text: the location of its digits, and its exponent.
+/// Exact decimal number in a text, as the location of its digits and its exponent.
 ///
 ///     -00120.50e3     the significant digits are `120.5`, the value is -0.1205 * 10^6
 struct DecimalNumber: Sendable, Equatable {
     private var isNegative = false
-    /// Range from the first digit that is not 0 to the last one, perhaps with a point between.
-    /// Empty for 0.
+    /// Range from the first to the last digit that is not 0; a point may be between them. Empty for
+    /// 0.
     private var digits = 0..<0
     /// Power of 10 by which 0.DIGITS is multiplied.
     private var exponent = 0
@@ -154,7 +156,7 @@ struct DecimalNumber: Sendable, Equatable {
         return isNegative ? -value : value
     }
 
-    /// Returns a negative number if the first number is smaller, 0 if they are equal.
+    /// Compares two numbers: negative if the first is smaller, 0 if they are equal.
     static func order(
         of first: DecimalNumber, in firstText: RawSpan, and second: DecimalNumber,
         in secondText: RawSpan
@@ -214,7 +216,7 @@ enum VersionText {
         return wasDigit ? dots : nil
     }
 
-    /// Returns a negative number if the first version is lower; missing parts are 0.
+    /// Compares two versions: negative if the first is lower. Missing parts are 0.
     static func order(of first: RawSpan, and second: RawSpan) -> Int {
         var (offset, otherOffset) = (0, 0)
         while offset < first.byteCount || otherOffset < second.byteCount {

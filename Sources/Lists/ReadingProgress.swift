@@ -14,7 +14,7 @@ package struct ReadingProgress {
         guard isShown else { return }
         let now = Clock.now().nanoseconds
         guard now >= nextTime else { return }
-        // The first line is delayed, because most lists are read by then.
+        // The first line appears late, because most lists are read by then.
         if nextTime > 0 {
             let (read, total) = list.bytes.progress(at: done)
             writeProgress(

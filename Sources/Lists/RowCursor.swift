@@ -1,16 +1,16 @@
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Cursor over the rows of a list that a run covers, in order. Used for all reading of rows before
-/// a run sends them, or without a run.
+/// Cursor over the rows of a list that a run covers, in order. It is used for reading rows before a
+/// run sends them, and without a run.
 ///
-/// It keeps one chunk at a time, from its own pool, and needs no closing.
+/// It has one chunk at a time, from its own pool, and need not be closed.
 package struct RowCursor: ~Copyable {
-    /// Source of the rows, which provides the header.
+    /// Source of the rows. It also has the list's header.
     package let source: ListSource
     /// Reader positioned at the latest row.
     package private(set) var reader: RowReader
-    /// Disposition of the latest row in the run: `send`, `suppressed` or `duplicate`.
+    /// What the run does with the latest row: sends it, or skips it for a reason.
     package private(set) var disposition = RowDisposition.send
     private var dispositions: [RowDisposition]?
     /// Offset of the current chunk in the list.
@@ -22,12 +22,12 @@ package struct RowCursor: ~Copyable {
     /// Creates a cursor before the first row.
     ///
     /// - Parameters:
-    ///   - selection: Rows to return: those in the run, even if they are skipped.
-    ///   - layout: Columns to read; nil for the list's.
-    ///   - rowsAtOnce: Limit on the rows that are read ahead of the first one's use; a fault of the
-    ///     list after them is found later.
-    ///   - endsOnSignals: Whether a stop signal ends it, for work that reads all of a list before a
-    ///     run. Short work is completed.
+    ///   - selection: Rows to return. Rows that the run skips are included.
+    ///   - layout: Columns to read; nil for the list's layout.
+    ///   - rowsAtOnce: Limit on the rows that are read ahead of use. A fault of the list beyond
+    ///     these rows is found later.
+    ///   - endsOnSignals: Whether a stop signal ends the reading. Set for reading all of a list
+    ///     before a run; short work is completed instead.
     ///   - showsProgress: Whether the reading progress is shown on a terminal.
     package init(
         _ list: TokenList, _ selection: ListSelection = ListSelection(),
@@ -43,7 +43,8 @@ package struct RowCursor: ~Copyable {
 
     /// Returns the next row; nil at the end of the list.
     ///
-    /// - Throws: The reason why the list can't be read further; exit code 3 if a signal ended it.
+    /// - Throws: The reason why the list can't be read further; exit code 3 if a signal ended the
+    ///   reading.
     package mutating func next() throws(BroadsideError) -> RowReader.Row? {
         while true {
             while let row = reader.next() {

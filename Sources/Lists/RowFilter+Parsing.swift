@@ -1,7 +1,7 @@
 internal import BroadsideSupport
 
 extension RowFilter {
-    /// Reason why a text is not a condition: one line that begins with the location.
+    /// Error in a condition: one line that begins with the location.
     public struct Problem: Error {
         /// Location, problem and solution.
         public var message: String
@@ -9,7 +9,7 @@ extension RowFilter {
 
     /// Parses conditions, each `COLUMN OP VALUES`.
     ///
-    /// A column or a value with a special character is written in double quotes, with quotes inside
+    /// A column or a value with a special character is put in double quotes. Quotes inside it are
     /// doubled.
     public init(_ texts: [String]) throws(Problem) {
         precondition(!texts.isEmpty, "a filter has a condition")
@@ -40,13 +40,13 @@ extension RowFilter {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
     }
 
-    /// Part of a condition that a text belongs to.
+    /// Part of a condition to which a text belongs.
     enum Part {
         case column
         case value
     }
 
-    /// Returns a text in the form of a condition: in double quotes if necessary.
+    /// Returns a text as it is written in a condition: in double quotes if necessary.
     static func quoted(_ text: [UInt8], in part: Part) -> String {
         let isPlain =
             !text.isEmpty && !isBlank(text[0]) && !isBlank(text[text.count - 1])
@@ -74,7 +74,7 @@ extension RowFilter {
     }
 }
 
-/// Problem of a condition, with its byte offset.
+/// Error in a condition, with its byte offset.
 private struct ConditionError: Error {
     var offset: Int
     var message: String
@@ -140,7 +140,7 @@ private struct ConditionReader {
                 + ": use =, !=, <, <=, > or >=, \(Self.example)")
     }
 
-    /// Parses a set of texts, sorted for the search, without duplicates.
+    /// Parses a set of texts. The result is sorted for searching and has no duplicates.
     private mutating func set(
         _ comparison: RowFilter.Comparison
     ) throws(ConditionError) -> [[UInt8]] {
@@ -188,8 +188,7 @@ private struct ConditionReader {
         return bound
     }
 
-    /// Parses a value, with or without quotes; afterwards the next byte is a comma, or there is
-    /// none.
+    /// Parses a value, with or without quotes. Afterwards the offset is at a comma or at the end.
     private mutating func value() throws(ConditionError) -> [UInt8] {
         skipBlanks()
         let start = offset

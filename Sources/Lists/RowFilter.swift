@@ -1,16 +1,16 @@
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// Filter that selects rows of a list by their columns: those for which all conditions hold.
+/// Filter that selects rows of a list by their columns. A row is selected if all conditions hold.
 ///
 ///     country = FR,BE,"Bonaire, Saba"
 ///     app_version >= 5.2.0
 ///
 /// - `=` and `!=` compare with each text of a set, byte for byte.
-/// - `<`, `<=`, `>` and `>=` compare with one value, whose text determines the kind
-///   (`OrderedValue`). A text that is not of that kind matches none of them.
-/// - A missing value matches only `!=`.
-/// - Blanks around a value are ignored, in the list as in the condition.
+/// - `<`, `<=`, `>` and `>=` compare with one value, whose text determines its kind
+///   (`OrderedValue`). They never hold for a text of another kind.
+/// - Only `!=` holds for a missing value.
+/// - Blanks around a value are ignored, in the list and in the condition.
 public struct RowFilter: Sendable, Equatable {
     /// Operator that compares a column's value.
     enum Comparison: String, Sendable, CaseIterable {
@@ -21,7 +21,7 @@ public struct RowFilter: Sendable, Equatable {
         case greater = ">"
         case greaterOrEqual = ">="
 
-        /// Whether a value is compared with a set of texts.
+        /// Whether the operator compares a value with a set of texts.
         var isOfSet: Bool { self == .equal || self == .notEqual }
     }
 
@@ -29,10 +29,10 @@ public struct RowFilter: Sendable, Equatable {
     struct Condition: Sendable, Equatable {
         var column: String
         var comparison: Comparison
-        /// Set of texts for `=` and `!=`, sorted for the search, without duplicates; otherwise
-        /// empty.
+        /// Set of texts for `=` and `!=`, sorted for searching, without duplicates. Empty for other
+        /// operators.
         var texts: [[UInt8]]
-        /// Value that the other operators compare with.
+        /// Value with which the other operators compare.
         var bound: OrderedValue?
     }
 
@@ -40,7 +40,7 @@ public struct RowFilter: Sendable, Equatable {
     enum Match: Sendable {
         case holds
         case fails
-        /// The row's value is not of the bound's kind; the condition does not hold.
+        /// The row's value is of another kind than the bound, so the condition does not hold.
         case incomparable
     }
 
@@ -61,7 +61,7 @@ public struct RowFilter: Sendable, Equatable {
         return columns
     }
 
-    /// Conditions in a canonical form, which is the same for all ways to write the same condition.
+    /// Conditions in canonical form. All ways to write the same condition have the same form.
     package var canonicalTexts: [String] { conditions.map(\.canonicalText) }
 }
 
@@ -71,7 +71,8 @@ extension RowFilter.Condition {
         assert(comparison.isOfSet == (bound == nil), "an order has a bound, a set has none")
         if field.form == .missing { return comparison == .notEqual ? .holds : .fails }
         guard field.isText else {
-            // An array, an object, or a string that is not text: present, but equal to nothing.
+            // The value is an array, an object, or a string that is not text: it exists, but equals
+            // no text.
             if comparison.isOfSet { return comparison == .notEqual ? .holds : .fails }
             return .incomparable
         }
@@ -112,8 +113,8 @@ extension RowFilter.Condition {
 }
 
 extension RowFilter {
-    /// Returns the order of two texts of a set, shorter ones first: negative if the first text
-    /// precedes the second.
+    /// Compares two texts of a set, for sorting: negative if the first text precedes the second.
+    /// Shorter texts come first.
     static func order(of first: RawSpan, and second: RawSpan) -> Int {
         if first.byteCount != second.byteCount { return first.byteCount - second.byteCount }
         for offset in 0..<first.byteCount {

@@ -4,16 +4,16 @@ package import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
 
-/// Time zone of each row of a list, found in one pass before the first request: a number of two
-/// bytes per row, in a nameless file that is read along with the list. Memory does not grow with
-/// the list.
+/// Time zone of each row of a list, found in one pass before the first request. It is a number of
+/// two bytes per row, in a file without a name that is read along with the list. Memory does not
+/// grow with the list.
 ///
 /// Used by one thread at a time.
 package final class RowZones: @unchecked Sendable {
     /// A zone that rows name.
     package struct Zone: Sendable {
         package let name: String
-        /// Number of its rows that can be sent.
+        /// Number of rows that name this zone and can be sent.
         package fileprivate(set) var rows: UInt64 = 0
     }
 
@@ -21,9 +21,9 @@ package final class RowZones: @unchecked Sendable {
     package struct Rule: Sendable {
         /// Column of the zones; nil: every row has the default zone.
         package var column: String?
-        /// Zone of rows that name none that is known; nil: these rows are invalid.
+        /// Zone of rows that name no known zone; nil: these rows are invalid.
         package var defaultZone: String?
-        /// Whether the system knows a zone.
+        /// Returns whether the system knows a zone.
         package var isKnown: @Sendable (String) -> Bool
 
         package init(
@@ -35,30 +35,30 @@ package final class RowZones: @unchecked Sendable {
         }
     }
 
-    /// Number of rows that need no zone, because they are settled without a request.
+    /// Zone number of rows that need no zone, because they are settled without a request.
     static let settled: UInt16 = 0
-    /// Number of rows whose zone is unknown.
+    /// Zone number of rows whose zone is unknown.
     static let unknown: UInt16 = 1
-    /// Number of the first zone.
+    /// Lowest number of a known zone.
     package static let firstZone: UInt16 = 2
     /// Limit on zones; the IANA database has 600 names.
     package static let zonesLimit = 4_096
     /// Rows per write.
     private static let windowCount = 1 << 16
 
-    /// The zones, by number less `firstZone`.
+    /// The known zones; the index is the zone's number minus `firstZone`.
     package private(set) var zones: [Zone] = []
-    /// Number of rows that can't be sent because they have no zone; the line and the text of the
-    /// first.
+    /// Number of rows that can't be sent because they have no known zone; line and text of the
+    /// first such row.
     package private(set) var unknownRows: UInt64 = 0
     package private(set) var firstUnknown: (line: UInt64, text: String)?
-    /// Number of rows with the default zone because they name no zone that the system knows; the
-    /// line and the text of the first.
+    /// Number of rows that get the default zone because they name no known zone; line and text of
+    /// the first such row.
     package private(set) var misnamedRows: UInt64 = 0
     package private(set) var firstMisnamed: (line: UInt64, text: String)?
-    /// Number of rows with the default zone because their column is empty.
+    /// Number of rows that get the default zone because their column is empty.
     package private(set) var unnamedRows: UInt64 = 0
-    /// Number of the first row in the file, and number of rows there.
+    /// First row in the file, and number of rows in it.
     private var firstRow: UInt64 = 0
     private var count: UInt64 = 0
     private let descriptor: Int32
@@ -66,12 +66,12 @@ package final class RowZones: @unchecked Sendable {
 
     deinit { close(descriptor) }
 
-    /// Number behind the list's last row.
+    /// Number of the row after the list's last one.
     package var endRow: UInt64 { firstRow + count }
 
     /// Reads the list.
     ///
-    /// - Parameter selection: Rows of the run, and those that it skips.
+    /// - Parameter selection: Rows of the run, and the rows among them that it skips.
     package init(
         _ list: TokenList, _ selection: ListSelection, rule: Rule
     ) throws(BroadsideError) {
@@ -86,7 +86,7 @@ package final class RowZones: @unchecked Sendable {
         var rows = try RowCursor(list, selection, endsOnSignals: true, showsProgress: true)
         while let row = try rows.next() {
             while row.number > firstRow + count + UInt64(window.count) {
-                // Rows of other shards.
+                // The row belongs to another shard.
                 try append(Self.settled, &window)
             }
             var number = Self.settled
@@ -118,10 +118,10 @@ package final class RowZones: @unchecked Sendable {
             "rows with the default zone have a zone")
     }
 
-    /// Creates the zones of rows that are known, for tests.
+    /// Creates zones from known numbers, for tests.
     ///
     /// - Parameters:
-    ///   - numbers: Number of each row's zone, from `firstZone`; 0: it needs none.
+    ///   - numbers: Number of each row's zone, from `firstZone`; 0: the row needs no zone.
     ///   - zoneCount: Number of zones.
     package init(numbers: [UInt16], zoneCount: Int) throws(BroadsideError) {
         let directory = temporaryDirectory()
@@ -147,7 +147,8 @@ package final class RowZones: @unchecked Sendable {
         window.removeAll(keepingCapacity: true)
     }
 
-    /// Returns the numbers of a range of rows; fewer for rows behind the last one that was read.
+    /// Returns the zone numbers of a range of rows. Rows after the last one that was read have
+    /// none.
     package func numbers(of rows: Range<UInt64>) throws(BroadsideError) -> [UInt16] {
         let end = min(rows.upperBound, endRow)
         guard rows.lowerBound >= firstRow, rows.lowerBound < end else { return [] }
@@ -161,31 +162,32 @@ package final class RowZones: @unchecked Sendable {
     }
 }
 
-/// Number of each row's zone, by what stands in its column.
+/// Finder of the number of a row's zone, by the text in its column.
 package struct ZoneNumbers: ~Copyable {
     private let rule: RowZones.Rule
     /// Field of the column; nil: every row has the default zone.
     private let field: Int?
     private let defaultNumber: UInt16
     private var zones: [RowZones.Zone] = []
-    /// Numbers by the hash of a text; other texts are looked up each time.
+    /// Numbers of zones by the hash of their text. Texts that are not stored are looked up each
+    /// time.
     private var known: [UInt64: UInt16] = [:]
     private var hasRow = false
     private var hasValue = false
-    /// What the latest row has in its column.
+    /// What the column of the latest row contains.
     private(set) var latest = Naming.known
 
-    /// What a row has in its column.
+    /// What the column of a row contains.
     enum Naming {
-        /// A zone that the system knows; or there is no column.
+        /// A known zone. Also if there is no column.
         case known
-        /// Nothing.
+        /// No text.
         case unnamed
-        /// Another text.
+        /// A text that is not a known zone.
         case misnamed
     }
 
-    /// Limit on the texts whose number is kept.
+    /// Limit on the texts that are stored in `known`.
     private static let knownLimit = 65_536
     /// Longest name of a zone, in bytes.
     private static let nameLimit = 64
@@ -246,7 +248,7 @@ package struct ZoneNumbers: ~Copyable {
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    /// Returns the number of a zone; `unknown` if the system does not know it.
+    /// Returns the number of a zone; `unknown` if the system does not know the zone.
     private mutating func makeNumber(_ bytes: [UInt8]) -> UInt16 {
         let name = bytes.drop(while: Self.isBlank).reversed().drop(while: Self.isBlank).reversed()
         guard let name = String(validating: name, as: UTF8.self), rule.isKnown(name) else {
@@ -269,9 +271,9 @@ package struct ZoneNumbers: ~Copyable {
         field.map { tokenExcerpt(reader.value(reader.field($0))) } ?? ""
     }
 
-    /// Returns the zones after the last row.
+    /// Returns all zones. Call after the last row.
     ///
-    /// - Throws: An error if no row of JSON Lines has a value, because the column's name is
+    /// - Throws: An error if no row of JSON Lines has a value, because the column's name is then
     ///   misspelled.
     consuming func finish(_ list: TokenList) throws(BroadsideError) -> [RowZones.Zone] {
         if let column = rule.column, list.format.namesColumnsInEachRow, hasRow, !hasValue {

@@ -3,11 +3,10 @@ internal import Glibc
 
 /// Copying of standard input to a file that can be read again.
 package enum SpooledInput {
-    /// Time after which a pipe with a live but silent writer counts as merely left open.
+    /// Time without input after which a pipe counts as left open, although its writer exists.
     static let patienceMilliseconds = 30_000
 
-    /// Returns a description of how standard input differs from the list; nil if it is the same, or
-    /// empty.
+    /// Returns how standard input differs from the list, as text; nil if it is the same or empty.
     package static func difference(
         of input: ListBytes, from list: ListBytes
     ) throws(BroadsideError) -> String? {
@@ -50,7 +49,7 @@ package enum SpooledInput {
         switch information.st_mode & S_IFMT {
         case S_IFREG: return true
         case S_IFIFO, S_IFSOCK: break
-        // A terminal, `/dev/null`, a directory.
+        // For example a terminal, `/dev/null` or a directory.
         default: return false
         }
         let step: Int32 = 100

@@ -9,9 +9,9 @@ extension TokenList {
     /// Returns the hash of the whole decoded list.
     ///
     /// - Parameters:
-    ///   - hash: Hash of the start of the list, if that was read before.
+    ///   - hash: Hash of the start of the list, if that has been read.
     ///   - isCancelled: Called periodically; true ends the reading.
-    /// - Returns: 16 hexadecimal digits; nil if it was cancelled.
+    /// - Returns: 16 hexadecimal digits; nil if the reading was cancelled.
     func contentHash(
         from hash: ListHash = ListHash(), isCancelled: () throws(BroadsideError) -> Bool
     ) throws(BroadsideError) -> String? {
@@ -54,6 +54,6 @@ extension TokenList {
         )
     }
 
-    /// - Throws: Exit code 5 if its file has changed since it was opened.
+    /// - Throws: Exit code 5 if the list's file has changed since it was opened.
     func checkUnchanged() throws(BroadsideError) { try bytes.checkUnchanged() }
 }

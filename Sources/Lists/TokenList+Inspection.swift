@@ -4,10 +4,10 @@ package import BroadsideRows
 package import BroadsideSupport
 
 extension TokenList {
-    /// Rows that are checked before a list is used.
+    /// Number of rows that are checked before a list is used.
     static let firstCheckRows = 1000
 
-    /// Returns statistics of its first rows.
+    /// Returns statistics of the list's first rows.
     func survey() throws(BroadsideError) -> ListSurvey.Counts {
         var survey = ListSurvey()
         try readFirstRows { (row, reader) in
@@ -17,21 +17,21 @@ extension TokenList {
         return survey.counts
     }
 
-    /// Passes the first rows to `visit` until there are enough, or it returns false.
+    /// Passes the first rows to `visit`, until enough rows were passed or `visit` returns false.
     private func readFirstRows(
         _ visit: (RowReader.Row, borrowing RowReader) -> Bool
     ) throws(BroadsideError) {
         var rows = try RowCursor(
             self, ListSelection(rows: CampaignRows(limit: UInt64(Self.firstCheckRows))))
-        // An error that makes the list unreadable takes precedence over the contents of its rows.
+        // An error that makes the list unreadable takes precedence over errors in its rows.
         while let row = try rows.next(), visit(row, rows.reader) {}
     }
 
     /// Refuses a list whose tokens are not device tokens, before a command uses it.
     ///
-    /// - Throws: Exit code 2 if none of the first rows has a device token, and either the list is
-    ///   in another known JSON format, or at least half of those rows have one other known kind of
-    ///   token and no later row has a device token.
+    /// - Throws: Exit code 2 if none of the first rows has a device token, and one of two things is
+    ///   true: the list is in another known JSON format; or at least half of those rows have one
+    ///   known kind of other token, and no later row has a device token.
     func inspect() throws(BroadsideError) {
         let counts = try survey()
         guard counts.valid == 0, let first = counts.firstBadRows.first else { return }
@@ -47,7 +47,7 @@ extension TokenList {
         guard let kind = kinds.first else { return }
         let same = kinds.count { $0 == kind }
         guard same * 2 >= counts.firstBadRows.count else { return }
-        // A table for several platforms may begin with rows of another one.
+        // A table for several platforms may begin with rows of another platform.
         let found = try firstTokenLine()
         guard found.line == nil, found.isComplete else { return }
         throw refusal(of: kind, firstLine: first.line)
@@ -62,13 +62,13 @@ extension TokenList {
                 + kind.remedy(command, isColumn: format != .lines))
     }
 
-    /// Limit on rows read in search of a device token: a few seconds' work.
+    /// Limit on the rows that are searched for a device token. Reading them takes a few seconds.
     private static let searchRowLimit: UInt64 = 10_000_000
-    /// Limit on the bytes of that search in a list that can be read only once.
+    /// Limit on the bytes of that search, for a list that can be read only once.
     private static let searchByteLimit: UInt64 = 1 << 20
 
-    /// Returns the line of the first row with a device token, and whether the search was complete,
-    /// so that there is no such row if none was found.
+    /// Returns the line of the first row with a device token. `isComplete` is whether the whole
+    /// list was searched: only then does nil show that there is no such row.
     package func firstTokenLine() throws(BroadsideError) -> (line: UInt64?, isComplete: Bool) {
         var survey = ListSurvey()
         var rows = try RowCursor(self, endsOnSignals: true)
@@ -82,8 +82,8 @@ extension TokenList {
         return (nil, true)
     }
 
-    /// Error for a column that no row has: with a misspelled key of JSON Lines, a command would
-    /// decide by a value that is always missing.
+    /// Error for a column that no row has. With a misspelled key of JSON Lines, a command would
+    /// otherwise decide by a value that is always missing.
     ///
     /// - Parameter option: The option that names the column.
     package func noRow(
@@ -95,7 +95,7 @@ extension TokenList {
                 + (try keyAdvice(for: column).map { ": \($0)" } ?? ": name another column"))
     }
 
-    /// Returns advice about the keys of a JSON Lines list without the wanted key; nil for other
+    /// Returns advice about the keys of a JSON Lines list that lacks the wanted key; nil for other
     /// lists.
     package func keyAdvice(for wanted: String) throws(BroadsideError) -> String? {
         guard format == .jsonl else { return nil }
@@ -127,7 +127,7 @@ package func shownColumns(_ columns: [String]) -> String {
     return shown.joined(separator: ", ") + rest
 }
 
-/// The name of a column, as a message shows it. A path may have a token among its keys.
+/// Formats the name of a column for a message. A path may have a token among its keys.
 package func shownColumn(_ column: String) -> String {
     let isSecret =
         resemblesToken(column) || column.pieces(at: ".").contains { resemblesToken(String($0)) }

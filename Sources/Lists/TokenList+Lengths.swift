@@ -2,7 +2,8 @@ package import BroadsideHygiene
 import BroadsideSupport
 
 extension TokenList {
-    /// Warns about a token that is most likely two, because files were joined without a line end.
+    /// Warns about a token that is most likely two tokens, because files were joined without a line
+    /// end.
     package func warn(of lengths: TokenLengths) {
         guard let glued = lengths.glued else { return }
         let others = glued.rows == 1 ? "" : ", and \(grouped(glued.rows - 1)) more,"

@@ -1,7 +1,7 @@
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Opened token list: its bytes, size, format and token column, all known before anything is sent.
+/// Opened token list. Its size, format and token column are known before anything is sent.
 package final class TokenList: Sendable {
     /// Decoded bytes of the list.
     package let bytes: ListBytes
@@ -25,13 +25,13 @@ package final class TokenList: Sendable {
     ///   - tokens: Source of the tokens; the file `-` is standard input.
     ///   - format: Format of the list; nil to detect it from its name and its first bytes.
     ///   - tokenColumn: The column with the token; nil: `token`.
-    ///   - otherColumns: Further columns to read: fields 1 and up.
-    ///   - wanted: Columns that a campaign fills in, after those, each with the source of the
-    ///     requirement; the token's may be among them.
+    ///   - otherColumns: Further columns to read, as fields 1 and up.
+    ///   - wanted: Columns whose values a campaign uses, each with the option or file that requires
+    ///     it. They follow `otherColumns`. The token's column may be among them.
     ///   - option: Long name of the option that names the list, without dashes; for messages.
     ///   - isReadAgain: Whether the list has to be read more than once.
     ///   - isSpooled: Whether the list is a ledger's copy of standard input.
-    ///   - isInspected: Whether a list whose tokens are not device tokens is refused; false for a
+    ///   - isInspected: Whether to refuse a list whose tokens are not device tokens; false for a
     ///     list that was sent.
     package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
@@ -92,16 +92,16 @@ package final class TokenList: Sendable {
     /// Name for messages.
     package var name: InputName { isSpooled ? .standardInput : bytes.name }
 
-    /// Absolute path; nil if it is not a file of the user's.
+    /// Absolute path of the list; nil if the list is not a file of the user.
     package var path: String? { isSpooled ? nil : bytes.path }
 
-    /// Bytes of the decoded list; nil if unknown until its end is reached.
+    /// Number of bytes of the decoded list; nil if unknown until its end is reached.
     package var byteCount: UInt64? { bytes.byteCount }
 
-    /// Identity of the file, independent of its name; nil if it is not a file.
+    /// Identity of the file, independent of its name; nil if the list is not a file.
     package var identity: FileIdentity? { bytes.identity }
 
-    /// Reads bytes from an offset on, with line feeds as line ends; 0 only at the end.
+    /// Reads bytes from an offset on, with line feeds as line ends. Returns 0 only at the end.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
@@ -124,21 +124,21 @@ package final class TokenList: Sendable {
     /// Whether reads return line feeds in place of the list's carriage returns.
     package var hasReplacedLineEnds: Bool { lineEnds.areReturns }
 
-    /// Replaces the line ends of a text that was read unchanged by line feeds.
+    /// Replaces the line ends of a text by line feeds. The text was read unchanged.
     ///
-    /// - Parameter next: Offset in the list of the end of the text.
+    /// - Parameter next: Offset in the list at which the text ends.
     func replaceLineEnds(in text: inout [UInt8], next: UInt64) throws(BroadsideError) {
         try lineEnds.replace(&text, bytes, next: next)
     }
 
-    /// Reads the list's bytes unchanged, for copying; 0 only at the end.
+    /// Reads the list's bytes unchanged, for copying. Returns 0 only at the end.
     package func readOriginal(
         at offset: UInt64, into buffer: inout ReadBuffer
     ) throws(BroadsideError) -> Int {
         try bytes.read(at: offset, into: &buffer)
     }
 
-    /// Reads the list's bytes unchanged, for copying; 0 only at the end.
+    /// Reads the list's bytes unchanged, for copying. Returns 0 only at the end.
     func readOriginal(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {

@@ -1,6 +1,6 @@
 package import BroadsideRows
 
-/// Format of a token list by its name in options: one for each name of `ListFormat`.
+/// Format of a token list, by the name that options use for it.
 public struct TokenListFormat: RawRepresentable, Sendable, Hashable, CaseIterable {
     /// The format; for CSV the separator is detected in the list.
     package let format: ListFormat
@@ -32,7 +32,7 @@ public struct TokenListFormat: RawRepresentable, Sendable, Hashable, CaseIterabl
         self = known
     }
 
-    /// Creates the format that a ledger names; its separator is detected in the list again.
+    /// Creates the format that a ledger names. The separator is detected in the list again.
     ///
     /// - Parameter identity: Name of the format in the ledger's manifest.
     package init?(identity: String) {

@@ -1,14 +1,15 @@
 package import BroadsideSupport
 
 extension BroadsideError {
-    /// Error for a registration column without a readable time, because its decisions would be
-    /// arbitrary.
+    /// Error for a registration column in which no time is readable. Decisions by such a column
+    /// would be arbitrary.
     ///
     /// - Parameters:
-    ///   - column: Its name.
-    ///   - option: The option that names it.
+    ///   - column: Name of the column.
+    ///   - option: The option that names the column.
     ///   - list: The list.
-    ///   - firstLine: Line of a time that had to be read.
+    ///   - firstLine: Line of the first time that was needed and could not be read; nil if there is
+    ///     none.
     package static func unreadableRegistrations(
         _ column: String, option: String = "registered-column", in list: InputName,
         firstLine: UInt64?

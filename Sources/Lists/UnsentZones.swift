@@ -1,12 +1,12 @@
 internal import BroadsideRows
 
 /// Time zones whose rows get no request, because the zone is unknown or its time has passed. Such a
-/// row makes no later row with its token a duplicate.
+/// row does not make a later row with the same token a duplicate.
 package struct UnsentZones: Sendable {
     /// How rows name their zones.
     let rule: RowZones.Rule
-    /// Whether the rows of a zone are skipped in a campaign that started at a time, milliseconds
-    /// since 1970.
+    /// Returns whether the rows of a zone are skipped in a campaign that started at the given time,
+    /// in milliseconds since 1970.
     let isMissed: @Sendable (String, UInt64) -> Bool
 
     package init(
@@ -17,12 +17,13 @@ package struct UnsentZones: Sendable {
     }
 }
 
-/// Test of a list's rows for zones that get no request.
+/// Test of a list's rows for time zones that get no request.
 struct UnsentZonesPass: ~Copyable {
     private let zones: UnsentZones
     private let startedAt: UInt64
     private var numbers: ZoneNumbers
-    /// Whether a zone is missed, by its number less `RowZones.firstZone`; nil: not asked yet.
+    /// Whether the time of a zone has passed, by the zone's number minus `RowZones.firstZone`; nil:
+    /// not determined yet.
     private var missed: [Bool?] = []
 
     init(_ zones: UnsentZones, layout: RowLayout, startedAt: UInt64) {
