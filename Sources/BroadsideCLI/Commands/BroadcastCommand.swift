@@ -78,7 +78,7 @@ enum BroadcastCommand {
                 "directory for the outcome: new, or that of an earlier start of this broadcast"),
             .priority(
                 ["10", "5", "1"],
-                "apns-priority: 10 at once, 5 with regard to power, 1 low (default: 10)"
+                "apns-priority: 10 at once, 5 when power allows, 1 lowest (default: 10)"
             ) { (priority, options) in options.priority = priority },
             .custom(
                 "expiration", .text, "TIME",
@@ -92,7 +92,7 @@ enum BroadcastCommand {
             },
             .custom(
                 "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
-                "send a broadcast again that an earlier start left in these states"
+                "send again a broadcast that an earlier start left in these states"
             ) { (text, options) throws(BroadsideError) in
                 options.retry = try reopenedStates(text)
             },

@@ -13,7 +13,7 @@ enum ControlCommand {
 
             status   show the progress
             rate N   from now on at most N requests per second; rate unlimited removes the limit;
-                     rate 100..5000/10m lets it rise as --rate does; each ends a rise before it
+                     rate 100..5000/10m lets it rise as --rate does; a new rate ends a rise
             pause    send no new requests; responses to requests in flight are still recorded
             resume   continue after a pause
             stop     end cleanly, as after Ctrl-C: wait for responses in flight;

@@ -9,7 +9,7 @@ enum DoctorCommand {
         usage: "--topic TOPIC CREDENTIAL [OPTIONS]",
         discussion: """
             Checks this machine (io_uring, open files, locked memory, whether OpenSSL uses the
-            processor's VAES, room and speed of the ledger's disk), then resolves the host, connects,
+            processor's VAES, space and speed of the ledger's disk), then resolves the host, connects,
             does the TLS handshake, and sends one request to a device token that no device can have.
             The response shows whether credential, topic, environment and clock are right; for each
             that is wrong, doctor says what to do. No device receives anything.
@@ -29,7 +29,7 @@ enum DoctorCommand {
                     + [topic, SendCommand.pushType].map(\.description) + [
                         .init(
                             "ledger", .file(.ledger), "DIR",
-                            "check room and speed of the disk on which this ledger will be"),
+                            "check space and speed of the disk that will hold this ledger"),
                         .init("json", .flag, nil, "the findings as JSON"),
                         .init(
                             "survey", .file(.written), "FILE",

@@ -51,7 +51,7 @@ enum FeedbackCommand {
                 .file("private-key", \.privateKey, "the certificate's key, PEM"),
                 .file(
                     "passphrase-file", \.passphraseFile,
-                    "the first line opens a protected key or PKCS#12"),
+                    "file whose first line is the passphrase of the key or PKCS#12 file"),
             ]),
         OptionGroup<SendOptions>(
             title: "Results",

@@ -89,7 +89,7 @@ enum LedgerCommand {
             .text("arm", "ARM", \.arm, "export: only rows in this arm of the campaign's --split"),
             .custom(
                 "columns", .choice(ExportColumn.allCases.map { "+" + $0.rawValue }), "+COLUMN",
-                "export: with this column, too: +unique_id is the apns-unique-id, which APNs returns in the development environment"
+                "export: add this column: +unique_id is the apns-unique-id, which APNs returns in the development environment"
             ) { (text, values) throws(BroadsideError) in values.columns = try columns(text) },
             .file(
                 "output", \.output, use: .written,
@@ -101,7 +101,7 @@ enum LedgerCommand {
             ),
             .file(
                 "cursor", \.cursor, use: .written,
-                "export: with --follow, a file that remembers how far it came: started again, it writes each row once"
+                "export: with --follow, a file that records the position, so that a restarted export writes each row once"
             ),
             .text("apns-id", "ID", \.notificationID, "find: the row with this apns-id"),
             .text(

@@ -14,7 +14,7 @@ enum NightCommand {
             or else the name of FILE; the ledger is DIR/NAME/DATE, with today's local date. A start
             begins that ledger, continues it if rows remain, or sends nothing if it is finished. A
             night that was stopped continues after midnight too, unless it began --night-length ago.
-            DIR has to exist; DIR/NAME is made.
+            DIR must exist; DIR/NAME is created.
 
             DIR/NAME/nights notes which dates were begun. A night whose ledger was lost is never begun
             again (exit 2). An earlier night with rows remaining is named in a warning, and continues
@@ -23,7 +23,7 @@ enum NightCommand {
 
             Exit codes are those of send: 0 also if the night is finished already, 6 if rows of it are
             failed or unknown, 7 if another process is at work on it or on another night. Started
-            again and again until the code is 0, 2, 4 or 6, a night is sent whole and nothing twice.
+            again until the code is 0, 2, 4 or 6, a night is sent completely, and no row twice.
             """,
         sections: [section] + sendSections,
         examples: [

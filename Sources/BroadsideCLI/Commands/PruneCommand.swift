@@ -10,7 +10,7 @@ enum PruneCommand {
         usage: "--ledger DIR [--ledger DIR]... --tokens FILE --output FILE|--dry-run [OPTIONS]",
         discussion: """
             Copies a list byte for byte, except the rows whose token APNs reported as dead. For each
-            token the newest response in all ledgers counts: dead on Monday, accepted on Tuesday is
+            token the newest response in all ledgers counts: one dead on Monday, accepted on Tuesday, is
             kept. The list need not be the one that was sent. A legacy gateway (send --protocol binary)
             also accepts dead tokens, so a row that it accepted does not prove that a token is alive.
 
@@ -70,7 +70,7 @@ enum PruneCommand {
             ) { (text, options) throws(BroadsideError) in options.reasons = try reasons(text) },
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "column with the time of registration (Unix time from seconds to nanoseconds, ISO 8601): a row is kept if it is later than APNs' timestamp, or can't be read"
+                "column with the time of registration (Unix time from seconds to nanoseconds, ISO 8601): a row is kept if this time is later than APNs' timestamp, or can't be read"
             ),
             .percentage(
                 "max-removed", \.maxRemovedPercent,

@@ -186,9 +186,9 @@ enum SendCommand {
                     + "--protocol binary, which has no responses"),
             .choice(
                 "hpack", \.headerIndexing,
-                "headers to put into APNs' HPACK table: apns-id, -expiration and -collapse-id once; "
-                    + "compact: constant headers and the provider token too; current: constant "
-                    + "headers too (Apple's present text)"),
+                "headers in APNs' HPACK table; strict: apns-id, -expiration and -collapse-id, once; "
+                    + "compact: also constant headers and the provider token; current: also constant "
+                    + "headers (Apple's present text)"),
         ])
 
     private static let whenThingsGoWrong = OptionGroup<SendOptions>(
@@ -208,7 +208,7 @@ enum SendCommand {
                 "longest wait for a response; after that it counts as lost"),
             .duration(
                 "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter, least: 1,
-                "stop after this long without any response in which one could have come: pauses and waits for --rate do not count"
+                "stop after this long without a response; pauses and waits for --rate do not count"
             ),
             .integer(
                 "abort-after", 1...1_000_000, \.abortAfter,
@@ -223,7 +223,7 @@ enum SendCommand {
             ),
             .integer(
                 "canary", 1...1_000_000, \.canary,
-                "send N rows first, spread over a plain file, and wait for their responses"),
+                "send N rows first, spread over an uncompressed file, and wait for their responses"),
             .percentage(
                 "canary-max-rejected", \.canaryMaxRejected,
                 "stop when more than P percent of the canary's rows are refused, invalid or without a response; 410 does not count"

@@ -124,7 +124,7 @@ enum SimulateCommand {
                 .share("bad-token", \.badToken, "share of bad tokens"),
                 .custom(
                     "gone-at", .text, "WHEN",
-                    "when unregistered tokens became so, the timestamp of their 410: Unix seconds or a "
+                    "the time in the 410 of unregistered tokens: Unix seconds or a "
                         + "date (default: when the tokens were issued, else a day of November 2023)"
                 ) { (text, options) throws(BroadsideError) in
                     guard case .at(let seconds) = BroadsideCampaigns.expiration(text), seconds > 0,
@@ -186,7 +186,7 @@ enum SimulateCommand {
                 .file(
                     "saving-power", \.savingPower, placeholder: "SHARE|FILE",
                     "devices that save power: priority 10 reaches them at once, 5 late and in "
-                        + "groups, 1 with others (default: none)"),
+                        + "groups, 1 only with others (default: none)"),
                 .duration("group-for", \.groupNanoseconds, "delay of such a group"),
                 .file(
                     "deliveries", \.deliveries, use: .written,
@@ -209,7 +209,7 @@ enum SimulateCommand {
                 ),
                 .integer(
                     "keep-requests", 0...1_000_000, \.keptRequests,
-                    "how many of the newest requests the command 'received' knows"),
+                    "how many of the newest requests to keep for the command 'received'"),
                 .flag(
                     "fast", \.isFast,
                     "respond as fast as possible: no journal, no scenario, nothing stored, all "
@@ -231,7 +231,7 @@ enum SimulateCommand {
                     "hpack-lint", \.lint,
                     "deviations from the HPACK indexing policy: count them, respond with "
                         + "GOAWAY, or ignore them"),
-                .choice("hpack-lint-profile", \.lintProfile, "which indexing policy"),
+                .choice("hpack-lint-profile", \.lintProfile, "indexing policy for --hpack-lint"),
                 .choice(
                     "payload-lint", \.payloadLint,
                     "bodies that are compressed or are not JSON dictionaries: count them, "

@@ -9,7 +9,7 @@ enum TokensCommand {
         usage: "check|dedupe --tokens FILE [OPTIONS]",
         discussion: """
             check   reads a list once, and reports rows, tokens, digits, capitals, and invalid rows with
-                    their line numbers, as send would see them; warns of a token that may be two, and
+                    their line numbers, as send would see them; warns of a token that may be two joined ones, and
                     of words such as NULL
             dedupe  writes the list with one row per token, or with --by one per user; keeps the first or
                     the newest row, the order, all bytes, and rows without a token

@@ -5,7 +5,7 @@ import BroadsideSupport
 /// Options for credentials and server, shared by all commands that connect.
 enum CredentialOptions {
     static let credentials = OptionGroup<SendOptions>(
-        title: "Credentials, one kind of them",
+        title: "Credentials (one kind)",
         options: [
             .custom(
                 "auth-key", .fileUnless(SendOptions.keyPrefixes), "FILE|env:NAME|pkcs11:URI",
@@ -16,7 +16,7 @@ enum CredentialOptions {
             },
             .custom(
                 "auth-key-command", .text, "COMMAND",
-                "run by sh -c, it prints the key; at most 30 s; again after SIGHUP"
+                "shell command that prints the key within 30 s; run again after SIGHUP"
             ) { (text, options) throws(BroadsideError) in
                 try SendOptions.checkSecretCommand(text, option: "auth-key-command")
                 options.authKeyCommand = text
@@ -28,7 +28,7 @@ enum CredentialOptions {
                 "file with a provider token from another program, reread when it changes"),
             .custom(
                 "auth-token-command", .text, "COMMAND",
-                "run by sh -c, it prints a provider token; at most 30 s; again when the token is 50 minutes old, or expired"
+                "shell command that prints a provider token within 30 s; run again when the token is 50 minutes old, or expired"
             ) { (text, options) throws(BroadsideError) in
                 try SendOptions.checkSecretCommand(text, option: "auth-token-command")
                 options.authTokenCommand = text

@@ -9,14 +9,14 @@ enum EarlierLedgerOptions {
             skipDead,
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "with --skip-dead: column with the time of registration; a row is sent if it is later than APNs' timestamp, or can't be read"
+                "with --skip-dead: column with the time of registration; a row is sent if that time is later than APNs' timestamp, or can't be read"
             ),
             .duration(
                 "dead-for", \.deadFor, default: SendOptions.defaultDeadFor, least: 1,
-                "with --skip-dead: an older report does not count; not with --registered-column"),
+                "with --skip-dead: ignore older reports; not with --registered-column"),
             .custom(
                 "cap", .text, "N/D",
-                "rows whose token the ledgers of --history accepted N times or more within D before the first start end as skipped, FrequencyCap"
+                "skip a row (FrequencyCap) if the ledgers of --history accepted its token N times or more within D before the first start"
             ) { (text, options) throws(BroadsideError) in options.cap = try cap(text) },
             .repeated(
                 "history", .file(.ledgers), "DIR", \.history,
@@ -30,7 +30,7 @@ enum EarlierLedgerOptions {
     private static let skipDead = Option<SendOptions>(
         OptionDescription(
             "skip-dead", .file(.ledgers), "DIR",
-            "rows whose token is dead by the ledger DIR, or the ledgers immediately below it, end as skipped, DeadToken (as in prune, the newest response counts); may be repeated; none: no such row",
+            "skip a row (DeadToken) if its token is dead in the ledger DIR, or in the ledgers immediately below it; as in prune, the newest response counts; may be repeated; none: skip no row",
             isRepeatable: true)
     ) { (arguments, options) throws(BroadsideError) in
         guard arguments.has("skip-dead") else { return }

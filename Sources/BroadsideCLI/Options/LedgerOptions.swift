@@ -14,7 +14,7 @@ enum LedgerOptions {
         ),
         use(
             "resume-or-begin", .resumeOrBegin,
-            "the same, but begin a campaign if DIR does not exist or is empty: for scripts that start again and again"
+            "like --resume, but begin a campaign if DIR does not exist or is empty: for scripts that repeat a command"
         ),
         use("must-resume", .resume, "another name of --resume"),
         .custom(

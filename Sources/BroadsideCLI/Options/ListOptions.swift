@@ -71,7 +71,7 @@ enum ListOptions {
     private static let filter = Option<SendOptions>(
         OptionDescription(
             "where", .text, "'COLUMN OP VALUES'",
-            "only rows for which this holds, such as 'country = FR,BE' or 'version >= 5.2.0'; the others end as skipped, Filtered; OP is =, !=, <, <=, > or >=; may be repeated: then all have to hold",
+            "send only rows that meet this condition, such as 'country = FR,BE' or 'version >= 5.2.0'; the others end as skipped, Filtered; OP is =, !=, <, <=, > or >=; may be repeated: a row has to meet all",
             isRepeatable: true)
     ) { (arguments, options) throws(BroadsideError) in
         let conditions = arguments.strings("where")

@@ -17,7 +17,7 @@ enum LocalTimeOptions {
                     + "unknown gets --zone-default, else it is invalid, BadZone"
             ) { (text, options) throws(BroadsideError) in options.delivery.zoneColumn = text },
             .custom(
-                "zone-default", .text, "ZONE", "time zone of rows without one that is known"
+                "zone-default", .text, "ZONE", "time zone of rows whose own is missing or unknown"
             ) { (text, options) throws(BroadsideError) in options.delivery.zoneDefault = text },
             .custom(
                 "on", .text, "DATE",
@@ -32,7 +32,7 @@ enum LocalTimeOptions {
             ) { (text, options) throws(BroadsideError) in try options.delivery.setLate(text) },
             .custom(
                 "quiet", .text, "HH:MM-HH:MM",
-                "send no row while its local time lies inside; it waits until the end"
+                "send no row whose local time is within these hours; it waits until they end"
             ) { (text, options) throws(BroadsideError) in try options.delivery.setQuiet(text) },
         ])
 }
